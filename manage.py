@@ -47,11 +47,11 @@ def main(argv: list[str]) -> int:
 
         return bundling.main(argv[2:])
     if command == "backup":
-        from aiplatform.cli.safekeeping import backup
+        from aiplatform.cli.backups import backup
 
         return backup.main(argv[2:])
     if command == "restore":
-        from aiplatform.cli.safekeeping import restore
+        from aiplatform.cli.backups import restore
 
         return restore.main(argv[2:])
     if command == "doctor":
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
 
         return gate.main(argv[2:])
     if command == "aip":
-        from aiplatform.cli.client.main import main as aip
+        from aiplatform.client.main import main as aip
 
         return aip(argv[2:])
     from django.core.management import execute_from_command_line

@@ -35,7 +35,7 @@ class AccountsConfig(AppConfig):
         """Make the audit trail's triggers anew after every `migrate`: a changed table may have lost them."""
         from django.conf import settings
 
-        from accounts.services import trail
+        from accounts.services import audit_triggers
 
         if settings.AUDIT_GUARDED:
-            trail.guard(using=using)
+            audit_triggers.guard(using=using)

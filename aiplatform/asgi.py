@@ -16,8 +16,8 @@ from channels.routing import URLRouter  # noqa: E402 - after Django is set up
 from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402 - after Django is set up
 from django.urls import re_path  # noqa: E402 - after Django is set up
 
-from aiplatform.closing import Closing  # noqa: E402 - after Django is set up
 from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
+from aiplatform.sockets import Closing  # noqa: E402 - after Django is set up
 from datasets import tus  # noqa: E402 - after Django is set up
 from inference.serving import proxy  # noqa: E402 - after Django is set up
 from inference.video import proxy as video_proxy  # noqa: E402 - after Django is set up

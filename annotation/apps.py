@@ -22,15 +22,15 @@ class AnnotationConfig(AppConfig):
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
         from annotation.services import projects
-        from datasets import usage, ways
+        from datasets import next_actions, usage
 
         def annotated_in(version: DatasetVersion) -> list[str]:
             sets = AnnotationSet.objects.filter(source=version).select_related("project")
             return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
 
         usage.register(annotated_in)
-        ways.register(
-            ways.Way(
+        next_actions.register(
+            next_actions.Way(
                 "annotate",
                 _("Annotate this"),
                 "annotation",

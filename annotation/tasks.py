@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.services import exports, filling
+from annotation.services import exports, task_creation
 
 
 @shared_task(name="annotation.convert", ignore_result=True)
@@ -16,7 +16,7 @@ def convert(export_id: int) -> None:
 @shared_task(name="annotation.fill", ignore_result=True)
 def fill(set_id: int) -> None:
     """Take over the images and shapes of a large version; safe to send twice."""
-    filling.fill(set_id)
+    task_creation.fill(set_id)
 
 
 @shared_task(name="annotation.sweep", ignore_result=True)

@@ -13,7 +13,7 @@ class InferenceConfig(AppConfig):
         from accounts.services import audit, notify
         from aiplatform import navigation
         from aiplatform.lib import messages, search, sweeps
-        from datasets import usage, ways
+        from datasets import next_actions, usage
         from datasets.services import rewriting, sources
         from inference.batch import completion, drafts, predictions
         from inference.batch import kind as batch_kind
@@ -37,9 +37,9 @@ class InferenceConfig(AppConfig):
             model_page,
             outputs_panel,
             pretrained_weights,
-            publishing,
             retention,
             task_panel,
+            training_results,
             withdrawals,
         )
         from inference.registry import kind as model_kind
@@ -88,8 +88,8 @@ class InferenceConfig(AppConfig):
         navigation.register(navigation.Source("work", edge_entries))
         navigation.register(navigation.Source("work", push_entries))
         fact_words.register_names(history.FACTS | push_words.FACTS)
-        publishers.register(publishing.keep_model)
-        publishers.register_address(publishing.model_page)
+        publishers.register(training_results.keep_model)
+        publishers.register_address(training_results.model_page)
         weights_of_trainings.MODELS.register(pretrained_weights.MODELS)
         sweeps.register("inference.sweep")
         sweeps.register("inference.collect")
@@ -99,8 +99,8 @@ class InferenceConfig(AppConfig):
         rewriting.WAYS.register(drafts.WAY, completion.WAY)
         sources.SOURCES.register(drafts.SOURCE)
         sources.SOURCES.register(error_datasets.SOURCE)
-        ways.register(
-            ways.Way(
+        next_actions.register(
+            next_actions.Way(
                 "evaluate",
                 _("Evaluate a model on this"),
                 "evaluation",
@@ -110,8 +110,8 @@ class InferenceConfig(AppConfig):
                 rank=30,
             )
         )
-        ways.register(
-            ways.Way(
+        next_actions.register(
+            next_actions.Way(
                 "predict",
                 _("Let a model answer this"),
                 "predict",

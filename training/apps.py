@@ -12,8 +12,8 @@ class TrainingConfig(AppConfig):
         from accounts.permissions import Action
         from aiplatform import navigation as side_bar
         from aiplatform.lib import messages, preloads, sweeps
+        from datasets import next_actions
         from datasets import usage as dataset_usage
-        from datasets import ways
         from datasets.services import sources
         from training.catalog.preset_texts import texts
         from training.catalog.task_kinds import preset_for
@@ -39,8 +39,8 @@ class TrainingConfig(AppConfig):
         preloads.PRELOADS.register("training.runs.param_fields.preload")
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
-        ways.register(
-            ways.Way(
+        next_actions.register(
+            next_actions.Way(
                 "train",
                 _("Train on this"),
                 "training",

@@ -49,7 +49,7 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
-        from accounts import acts, fact_words, ownership
+        from accounts import audit_sentences, fact_words, ownership
         from accounts.services import audit
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search, sweeps
@@ -60,11 +60,11 @@ class WorkersConfig(AppConfig):
         from workers.output.reporting import notes
 
         audit.register_verbs(VERBS)
-        acts.register(
-            acts.Page(Job, "workers:job"),
-            acts.Page(Node, "workers:node"),
-            acts.Page(ResourceGroup, "workers:resource-group"),
-            acts.Page(VirtualCluster, "workers:cluster-detail"),
+        audit_sentences.register(
+            audit_sentences.Page(Job, "workers:job"),
+            audit_sentences.Page(Node, "workers:node"),
+            audit_sentences.Page(ResourceGroup, "workers:resource-group"),
+            audit_sentences.Page(VirtualCluster, "workers:cluster-detail"),
         )
         for fact in ("severity", "least"):
             fact_words.register_values(fact, dict(Severity.choices))

@@ -176,7 +176,7 @@ class JobKind:
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Fill `run.code` and `run.inputs`, write parameters, return what to start.
 
-        At most 2 s; after a minute the attempt ends as failed (workers.execution.launching).
+        At most 2 s; after a minute the attempt ends as failed (workers.execution.launch).
         """
         raise NotImplementedError(f"The job kind {self.name!r} does not say what to start.")
 

@@ -18,7 +18,7 @@ class AppendOnly(RuntimeError):
 class AuditEntry(models.Model):
     """One act. It names people and things by number and by word, as both outlive the rows they name.
 
-    The database itself refuses to change or delete rows, see accounts/services/trail.py.
+    The database itself refuses to change or delete rows, see accounts/services/audit_triggers.py.
     """
 
     at = models.DateTimeField(_("time"), default=now, editable=False, db_index=True)

@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import localtime, make_aware
 from django.utils.translation import gettext as _
 
-from accounts import acts, fact_words
+from accounts import audit_sentences, fact_words
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry
 from accounts.permissions import Action
@@ -54,7 +54,7 @@ def trail(request: SignedInRequest) -> HttpResponse:
     """Who did what to whom, newest first."""
     rows, filters = _filtered(request)
     entries = page(request, rows)
-    acts.tell(entries.rows, reader=request.user)
+    audit_sentences.tell(entries.rows, reader=request.user)
     query = request.GET.copy()
     query.pop(FORWARD, None)
     query.pop(BACKWARD, None)

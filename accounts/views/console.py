@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts import acts
+from accounts import audit_sentences
 from accounts.forms.own import RegistrationPolicyForm
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry, Role, User, UserGroup
@@ -36,7 +36,7 @@ def console(request: SignedInRequest) -> HttpResponse:
     """Counts of people, groups and roles, each with its way to a new one."""
     people = User.objects.visible_to(request.user)
     last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
-    acts.tell(last, reader=request.user)
+    audit_sentences.tell(last, reader=request.user)
     roles = Role.objects.visible_to(request.user)
     context = {
         "people": people.count(),

@@ -176,17 +176,17 @@ def _sandbox() -> Iterator[Finding]:
 def _images() -> Iterator[Finding]:
     """Whether what people install in jobs lies in layers here, so that it can be saved as an image."""
     from workers.execution import tickets
-    from workers.images.services import launching, places
+    from workers.images.services import launch, paths
     from workers.supervisor import sandbox
 
     tier, bwrap = tickets.tier()
     if tier >= sandbox.CONTAINER:
         return
-    if tier < sandbox.BUBBLEWRAP or not launching.layers_work(bwrap):
+    if tier < sandbox.BUBBLEWRAP or not launch.layers_work(bwrap):
         text = "packages of jobs go into simple folders: nothing can be saved as an image, saved images do not start"
         yield Finding("images", WARN, text, "It takes sandbox tier 2 or 3 and bubblewrap 0.11 with overlays.")
-    elif not places.takes_marks(places.open_folder(places.local())):
-        text = f"{places.local()} takes no extended attributes: jobs with packages of their own do not start"
+    elif not paths.takes_marks(paths.open_folder(paths.local())):
+        text = f"{paths.local()} takes no extended attributes: jobs with packages of their own do not start"
         yield Finding("images", FAIL, text, "Set AIP_BOX_ROOT to a local disk (ext4, xfs, btrfs).")
     else:
         yield Finding("images", OK, "packages of jobs lie in layers and can be saved as images")

@@ -18,9 +18,9 @@ from io import TextIOWrapper
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, children, node, output, space, web
+from aiplatform.cli.backups.messages import UNFINISHED
 from aiplatform.cli.processes import Process
 from aiplatform.cli.runtime import MANAGE, Runtime
-from aiplatform.cli.safekeeping.words import UNFINISHED
 
 PORT_WAIT_S = 5.0
 PROGRESS_S = 3.0

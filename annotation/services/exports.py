@@ -29,7 +29,7 @@ from aiplatform.lib.units import Count
 from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
 from annotation.querysets import LOOKED_AT
-from annotation.services import filling
+from annotation.services import task_creation
 from datasets.formats import stored
 from datasets.formats.exports import FORMATS, Drawn, Source
 from datasets.models import DatasetVersion
@@ -186,7 +186,7 @@ def _write_archive(export: Export, part: Path, alive: Callable[[], None]) -> Pat
     """The conversion in another format than COCO: a zip of annotations, without the images."""
 
     def images() -> Iterator[Drawn]:
-        for image in filling.drawn_images(export.set):
+        for image in task_creation.drawn_images(export.set):
             alive()
             yield image
 
@@ -222,7 +222,7 @@ def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
     """The images somebody looked at: in COCO an image that is listed without an object shows none."""
     columns = (
-        filling.images_of(annotation_set)
+        task_creation.images_of(annotation_set)
         .filter(LOOKED_AT)
         .values_list("image_id", "asset__path", "asset__width", "asset__height", "asset__split")
     )
@@ -232,7 +232,7 @@ def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterato
 
 
 def _annotations(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Annotation]:
-    for number, image, category, rings, kind, came_as, untouched in filling.shapes_of(annotation_set):
+    for number, image, category, rings, kind, came_as, untouched in task_creation.shapes_of(annotation_set):
         alive()
         yield coco.Annotation(number, image, category, rings, kind, came_as, untouched)
 

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.files import open_beneath
 from annotation.models import AnnotationSet, Export
 from annotation.services import work
-from datasets import ways
+from datasets import next_actions
 from datasets.models import DatasetVersion
 
 OWN_WAY = "annotate"  # of the ways on from a version, the one that leads back here
@@ -38,7 +38,7 @@ def leading_on(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
     made = Export.objects.filter(set=annotation_set, state=Export.State.SUCCESS).exclude(version=None).order_by("-pk")
     seen = DatasetVersion.objects.visible_to(user).select_related("dataset")
     version = seen.filter(pk__in=made.values("version")[:1]).first()
-    offered = ways.offers(version, user) if version is not None else []
+    offered = next_actions.offers(version, user) if version is not None else []
     offers = [offer for offer in offered if offer.name != OWN_WAY]
     return {"conversion": conversion, "version": version, "offers": offers}
 

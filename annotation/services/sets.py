@@ -16,7 +16,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
 from annotation.models.projects import COLOURS, drawn_as
-from annotation.services import filling, projects
+from annotation.services import projects, task_creation
 from datasets import shapes
 from datasets.models import DatasetVersion
 
@@ -61,7 +61,7 @@ def create(
     with transaction.atomic():
         made = AnnotationSet(project=project, source=source, created_by=by, with_shapes=with_shapes)
         _save(made, name=name, intro=intro, visibility=visibility)
-        filling.take_classes(made)
+        task_creation.take_classes(made)
         known = set(made.labels.values_list("name", flat=True))
         for label in labels:
             if " ".join(label["name"].split()) not in known:
@@ -69,7 +69,7 @@ def create(
         if source.image_count + (source.annotation_count if with_shapes else 0) > AT_ONCE:
             enqueue("annotation.fill", set_id=made.pk)
         else:
-            filling.fill(made.pk)
+            task_creation.fill(made.pk)
     made.refresh_from_db()
     return made
 

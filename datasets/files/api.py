@@ -23,9 +23,9 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
 from datasets.api.serializers import ImportOut, ReadingIn
-from datasets.files import changes, datasets, listing, packing, places, preview, sharing, usage
+from datasets.files import changes, datasets, listing, packing, paths, preview, sharing, usage
 from datasets.files.models import SharedFolder
-from datasets.files.places import Place
+from datasets.files.paths import Place
 from datasets.services.datasets import NAME_MAX
 
 PATH = OpenApiParameter("path", str, description="The home itself unless given.")
@@ -239,7 +239,7 @@ class FilesViewSet(PlatformViewSet):
         """Import a folder, an archive or an image as a new dataset; it commits by itself unless a user must decide."""
         data = sent(FilesDatasetIn(data=request.data))
         reading = FilesDatasetIn.reading(data)
-        place = places.seen_by(request.user, data["path"], data.get("shared"))
+        place = paths.seen_by(request.user, data["path"], data.get("shared"))
         row = datasets.make(place, by=request.user, name=data["name"], **reading)
         where = f"/api/v1/datasets/{row.dataset_id}/imports/{row.pk}/"
         return Response(ImportOut(row).data, status=202, headers={"Location": where})
@@ -247,4 +247,4 @@ class FilesViewSet(PlatformViewSet):
 
 def _place(request: ApiRequest) -> Place:
     number = queries.whole(request.query_params, "shared")
-    return places.seen_by(request.user, request.query_params.get("path", ""), number)
+    return paths.seen_by(request.user, request.query_params.get("path", ""), number)

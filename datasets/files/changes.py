@@ -25,7 +25,7 @@ from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NameTaken, NotFound
 from aiplatform.lib.files import remove_tree, sha256_of
 from aiplatform.lib.trees import Parts
-from datasets.files import homes, journal, listing, places, share_paths, usage
+from datasets.files import homes, journal, listing, paths, share_paths, usage
 from datasets.files.listing import Entry
 from datasets.models import Upload
 from datasets.services import uploads
@@ -42,10 +42,10 @@ def make_folder(user: User, path: str) -> Entry:
     Raises:
         Invalid, NameTaken, Closed: what stands in the way.
     """
-    place = places.own(user, path)
+    place = paths.own(user, path)
     if not place.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
-    with places.refusals(), _made(user, place.parts[:-1]) as above:
+    with paths.refusals(), _made(user, place.parts[:-1]) as above:
         name = file_names.check_new(place.parts[-1])
         try:
             os.close(_new_folder(user, above, name))
@@ -60,7 +60,7 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
     Raises:
         NotFound, NameTaken, Invalid, Closed.
     """
-    source, target = places.own(user, path), places.own(user, to)
+    source, target = paths.own(user, path), paths.own(user, to)
     if not source.parts or not target.parts:
         raise Invalid(_("The home itself stays where it is."), field="path")
     if source.parts == target.parts:
@@ -68,7 +68,7 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
     if target.parts[-1] != source.parts[-1]:
         file_names.check_new(target.parts[-1])
     with (
-        places.refusals(),
+        paths.refusals(),
         trees.opened(source.home, source.parts[:-1]) as here,
         trees.opened(target.home, target.parts[:-1]) as there,
     ):
@@ -85,12 +85,12 @@ def delete(user: User, path: str) -> None:
     Raises:
         NotFound, Invalid, Closed.
     """
-    place = places.own(user, path)
+    place = paths.own(user, path)
     if not place.parts:
         raise Invalid(_("The home itself stays where it is."), field="path")
     gone = secrets.token_hex(16).encode()
     with (
-        places.refusals(),
+        paths.refusals(),
         _beside(".deleted") as trash,
         trees.opened(place.home, place.parts[:-1]) as above,
     ):
@@ -108,7 +108,7 @@ def check_put(user: User, path: str, size_bytes: int, *, replace: bool = False) 
     Raises:
         HomeFull, NameTaken, Invalid.
     """
-    place = places.own(user, path)
+    place = paths.own(user, path)
     if not place.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
     for name in place.parts:
@@ -135,12 +135,12 @@ def put(user: User, upload_id: str, path: str, *, replace: bool = False) -> Entr
     parts = check_put(user, path, upload.length, replace=replace)
     if upload.sha256 and sha256_of(upload.file) != upload.sha256:
         raise Invalid(_("The file is not the one that was announced: its checksum differs."), field="upload")
-    with places.refusals(), trees.opened(upload.folder) as arrived:
+    with paths.refusals(), trees.opened(upload.folder) as arrived:
         _bring(user, arrived, b"data", parts, replace=replace)
     Upload.objects.filter(pk=upload.pk).delete()
     remove_tree(upload.folder)
     usage.came(user, upload.length)
-    return listing.about(places.own(user, path))
+    return listing.about(paths.own(user, path))
 
 
 def put_sent(user: User, sent: UploadedFile, path: str, *, replace: bool = False) -> Entry:
@@ -150,7 +150,7 @@ def put_sent(user: User, sent: UploadedFile, path: str, *, replace: bool = False
         HomeFull, NameTaken, Closed, DiskFull, Invalid.
     """
     parts = check_put(user, path, sent.size or 0, replace=replace)
-    with places.refusals(), _beside(".incoming") as incoming:
+    with paths.refusals(), _beside(".incoming") as incoming:
         name = secrets.token_hex(16).encode()
         try:
             with _written(incoming, name) as file:
@@ -161,14 +161,14 @@ def put_sent(user: User, sent: UploadedFile, path: str, *, replace: bool = False
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=incoming)
     usage.came(user, sent.size or 0)
-    return listing.about(places.own(user, path))
+    return listing.about(paths.own(user, path))
 
 
 def hand_over(giver: User, taker: User) -> None:
     """Put the home of somebody into the home of another, under the name of its person."""
     with (
         transaction.atomic(),
-        places.refusals(),
+        paths.refusals(),
         trees.opened(homes.home_of(giver).parent) as all_homes,
         trees.opened(homes.home_of(taker)) as home,
     ):

@@ -10,8 +10,8 @@ from typing import Any
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import file_names, ids
-from datasets.files import listing, packing, places
-from datasets.files.places import Place
+from datasets.files import listing, packing, paths
+from datasets.files.paths import Place
 from datasets.models import Import
 from datasets.services import from_files, sources
 
@@ -41,7 +41,7 @@ def make(place: Place, *, by: User, name: str = "", **reading: Any) -> Import:
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
     """The files of a place; its owner may have stopped sharing it since the import was started."""
     user.require(Action.JOBS_VIEW)
-    place = places.seen_by(user, metadata.get("path", ""), ids.number(metadata.get("shared", "")))
+    place = paths.seen_by(user, metadata.get("path", ""), ids.number(metadata.get("shared", "")))
     if place.inside and listing.about(place).is_file:
         yield place.home, os.fsdecode(b"/".join(place.inside)), file_names.for_archive(place.inside[-1:])
         return

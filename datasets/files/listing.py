@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import file_names, times, trees
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import Ordering
-from datasets.files.places import Place, folder_of, refusals
+from datasets.files.paths import Place, folder_of, refusals
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 
 ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")

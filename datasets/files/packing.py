@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NotFound
-from datasets.files.places import Place, folder_of
+from datasets.files.paths import Place, folder_of
 
 MOST = 200_000
 DEEPEST = 256

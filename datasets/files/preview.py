@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiplatform.lib import trees
 from aiplatform.lib.downloads import SHOWN
 from datasets.files import notebooks
-from datasets.files.places import Place, refusals
+from datasets.files.paths import Place, refusals
 
 HEAD = 256 << 10  # bytes of a text that are shown
 MOST_NOTEBOOK = 16 << 20

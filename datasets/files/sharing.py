@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from accounts import sharing
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
-from datasets.files import listing, places
+from datasets.files import listing, paths
 from datasets.files.models import LONGEST_PATH, SharedFolder
 
 
@@ -18,7 +18,7 @@ def begin(user: User, path: str) -> SharedFolder:
         Invalid: no folder, the whole home, or too long a path.
         NotFound, Closed.
     """
-    place = places.own(user, path)
+    place = paths.own(user, path)
     if not place.parts:
         raise Invalid(_("Share a folder of your home, not all of it."), field="path")
     if not listing.about(place).is_folder:

@@ -20,9 +20,9 @@ from aiplatform.lib import file_names, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from datasets.files import changes, datasets, listing, places, preview, sharing, usage
+from datasets.files import changes, datasets, listing, paths, preview, sharing, usage
 from datasets.files.forms import MoveForm, NameForm
-from datasets.files.places import Place
+from datasets.files.paths import Place
 
 
 @needs(Action.JOBS_VIEW)
@@ -64,12 +64,12 @@ def shared(request: SignedInRequest) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 def folder(request: SignedInRequest) -> HttpResponse:
     """Make a folder in the folder `?path=`."""
-    place = places.own(request.user, request.GET.get("path", ""))
+    place = paths.own(request.user, request.GET.get("path", ""))
     form = NameForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
             entry = changes.make_folder(request.user, _joined(place.path, form.cleaned_data["name"]))
-            return redirect(_url(places.own(request.user, entry.path)))
+            return redirect(_url(paths.own(request.user, entry.path)))
     context = {**_around(request, place), "form": form}
     return render(request, "files/folder.html", context, status=422 if form.errors else 200)
 
@@ -77,7 +77,7 @@ def folder(request: SignedInRequest) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 def move(request: SignedInRequest) -> HttpResponse:
     """Give what is at `?path=` another name or folder."""
-    place = places.own(request.user, request.GET.get("path", ""))
+    place = paths.own(request.user, request.GET.get("path", ""))
     if not place.parts:
         raise Invalid(_("The home itself stays where it is."))
     entry = listing.about(place)
@@ -88,7 +88,7 @@ def move(request: SignedInRequest) -> HttpResponse:
             to = _joined(form.cleaned_data["folder"], form.cleaned_data["name"])
             moved = changes.move(request.user, place.path, to)
             messages.success(request, _("It is at %(path)s now.") % {"path": moved.path})
-            return redirect(_url(places.own(request.user, moved.path).above))
+            return redirect(_url(paths.own(request.user, moved.path).above))
     context = {**_around(request, place), "entry": entry, "form": form}
     return render(request, "files/move.html", context, status=422 if form.errors else 200)
 
@@ -97,7 +97,7 @@ def move(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def delete(request: SignedInRequest) -> HttpResponse:
     """Delete what is at `path`."""
-    place = places.own(request.user, request.POST.get("path", ""))
+    place = paths.own(request.user, request.POST.get("path", ""))
     with refusals_said(request):
         changes.delete(request.user, place.path)
         messages.success(request, _("%(name)s is deleted.") % {"name": place.name})
@@ -108,7 +108,7 @@ def delete(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def put(request: SignedInRequest) -> HttpResponse:
     """Bring files that come with the form itself; scripts and the page's own script send them resumably instead."""
-    place = places.own(request.user, request.POST.get("path", ""))
+    place = paths.own(request.user, request.POST.get("path", ""))
     brought = 0
     for sent in request.FILES.getlist("files"):
         with refusals_said(request):
@@ -126,7 +126,7 @@ def put(request: SignedInRequest) -> HttpResponse:
 def dataset(request: SignedInRequest) -> HttpResponse:
     """Import what is at `path` as a new dataset; shows its progress."""
     share = ids.number(request.POST.get("shared", ""))
-    place = places.seen_by(request.user, request.POST.get("path", ""), share)
+    place = paths.seen_by(request.user, request.POST.get("path", ""), share)
     with refusals_said(request):
         row = datasets.make(place, by=request.user)
         return redirect("datasets:import", row.dataset_id, row.pk)
@@ -137,7 +137,7 @@ def dataset(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def share(request: SignedInRequest) -> HttpResponse:
     """Go on to whom the folder `path` is shared with."""
-    place = places.own(request.user, request.POST.get("path", ""))
+    place = paths.own(request.user, request.POST.get("path", ""))
     with refusals_said(request):
         return redirect("accounts:share", "folder", sharing.begin(request.user, place.path).pk)
     return redirect(_url(place.above))
@@ -146,11 +146,11 @@ def share(request: SignedInRequest) -> HttpResponse:
 def _place(request: SignedInRequest) -> Place:
     number = request.GET.get("shared", "")
     if not number:
-        return places.own(request.user, request.GET.get("path", ""))
+        return paths.own(request.user, request.GET.get("path", ""))
     share_id = ids.number(number)
     if share_id is None:
         raise NotFound(_("There is no such shared folder (any more)."))
-    return places.seen_by(request.user, request.GET.get("path", ""), share_id)
+    return paths.seen_by(request.user, request.GET.get("path", ""), share_id)
 
 
 def _around(request: SignedInRequest, place: Place) -> dict[str, Any]:

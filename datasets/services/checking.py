@@ -15,9 +15,9 @@ from aiplatform import env
 from aiplatform.lib.wording import Message, message
 from datasets import pictures
 from datasets.formats import detect, file_kinds, leaks
-from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
+from datasets.formats.size_checks import fit_to_image
 from datasets.import_options import Options
 from datasets.models import Import
 from datasets.services import inspecting, plans, problem_lists, resplitting, server_paths, unpacking

@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
-from datasets import ways
+from datasets import next_actions
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.http import download_choices
 from datasets.models import Dataset, DatasetVersion, Import
@@ -126,7 +126,7 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
         shown |= gallery.shown(request, version) | figures.shown(version)
         version.dataset = dataset  # known already
         shown["downloads"] = download_choices(version)
-        shown["offers"] = ways.offers(version, request.user) if _usable(dataset, version, request.user) else []
+        shown["offers"] = next_actions.offers(version, request.user) if _usable(dataset, version, request.user) else []
     return render(request, "datasets/detail.html", shown)
 
 

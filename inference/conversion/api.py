@@ -20,7 +20,7 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from datasets.models import DatasetVersion
 from inference.conversion import conversions, results
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog as known
 from inference.conversion.models import Conversion, ConvertedVariant
 from inference.conversion.orders import CONVERSIONS
 from inference.registry.serializers import JobFields, ModelVersionOut

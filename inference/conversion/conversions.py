@@ -19,7 +19,7 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
 from inference.conversion import engines, intervals, results
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion, ConvertedVariant
 from inference.evaluation import evaluations
 from inference.kit.model_io.engine import RUNTIME
@@ -28,7 +28,7 @@ from inference.kit.samples.ground_truth import UNSEEN
 from inference.kit.task_kinds import TASKS
 from inference.registry import inspections, training_data
 from inference.registry import registration as registry
-from inference.registry.copying import copied
+from inference.registry.file_copies import copied
 from inference.registry.models import ModelVersion
 from inference.registry.registration import Origin
 from inference.registry.selftest import self_tests
@@ -73,10 +73,10 @@ def submit(
     model_version: ModelVersion,
     version: DatasetVersion,
     split: str = AUTO,
-    targets: Sequence[str] = known.USUAL,
+    targets: Sequence[str] = variant_catalog.USUAL,
     calibrate_on: str = AUTO,
     looks: int = LOOKS,
-    method: str = known.MINMAX,
+    method: str = variant_catalog.MINMAX,
     max_loss: float = MAX_LOSS,
     keep: str = KEEP_FASTEST,
     name: str = "",
@@ -181,10 +181,10 @@ def _check_asked(asked: Mapping[str, Any], version: DatasetVersion) -> None:
             raise Invalid(_("Choose at least one variant."), field="targets")
     for name in asked["targets"]:
         with found:
-            if name not in known.TARGETS:
-                facts = {"name": name, "known": ", ".join(known.TARGETS)}
+            if name not in variant_catalog.TARGETS:
+                facts = {"name": name, "known": ", ".join(variant_catalog.TARGETS)}
                 raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
-    for name, choices in (("method", known.METHODS), ("keep", KEEP)):
+    for name, choices in (("method", variant_catalog.METHODS), ("keep", KEEP)):
         with found:
             if asked[name] not in choices:
                 said = _("%(name)s is one of %(known)s.")
@@ -218,7 +218,7 @@ def publish(job: Job, attempt: Attempt) -> None:
     with transaction.atomic():
         Conversion.objects.filter(pk=conversion.pk).update(published_attempt=attempt.number, fastest=found["fastest"])
         for row in found["rows"]:
-            if row["target"] != known.SOURCE:
+            if row["target"] != variant_catalog.SOURCE:
                 ConvertedVariant.objects.update_or_create(
                     conversion=conversion,
                     target=row["target"],
@@ -226,7 +226,7 @@ def publish(job: Job, attempt: Attempt) -> None:
                 )
     conversion.refresh_from_db()
     if conversion.version is not None:
-        _keep_samples(conversion, known.SOURCE, conversion.version)
+        _keep_samples(conversion, variant_catalog.SOURCE, conversion.version)
     for variant in _wanted(conversion):
         try:
             keep(variant=variant)
@@ -245,7 +245,7 @@ def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _wanted(conversion: Conversion) -> list[ConvertedVariant]:
     """The variants that become versions by themselves."""
-    good = conversion.variants.filter(state=known.ACCEPTED, made=None)
+    good = conversion.variants.filter(state=variant_catalog.ACCEPTED, made=None)
     keep = conversion.params.get("keep")
     if keep == KEEP_FASTEST:
         good = good.filter(target=conversion.fastest)
@@ -265,7 +265,7 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
     conversion, who = variant.conversion, by or variant.conversion.job.owner
     if variant.made is not None:
         return variant.made
-    if variant.state != known.ACCEPTED:
+    if variant.state != variant_catalog.ACCEPTED:
         raise NotKept(_("%(variant)s was not accepted, so it does not become a version.") % {"variant": variant})
     source = conversion.version
     if source is None:
@@ -328,7 +328,7 @@ def _facts(variant: ConvertedVariant) -> dict[str, Any]:
     built = [row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row]
     if built:
         about["engine"] = built[0]
-    if known.TARGETS[variant.target].calibrated:
+    if variant_catalog.TARGETS[variant.target].calibrated:
         about |= {
             "method": params["method"],
             "looks": variant.figures.get("looks"),
@@ -363,7 +363,7 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
     kept = {name: value for name, value in described.items() if name not in STALE}
     kept.pop(RUNTIME, None)
     kept |= {"metrics": row["summary"], "conversion": dict(facts)}
-    if runtime := known.TARGETS[variant.target].runtime:
+    if runtime := variant_catalog.TARGETS[variant.target].runtime:
         kept[RUNTIME] = runtime
     (into / "model.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1))
 

@@ -16,10 +16,10 @@ from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.kit.model_io.tensorrt import NAME
 from inference.registry import inspections
-from inference.registry.copying import copied
+from inference.registry.file_copies import copied
 from inference.registry.formats.folder import Found
 from workers.device_kinds import GPU
 from workers.machines import device_rules
@@ -32,7 +32,7 @@ COLUMNS = ("name", "kind", "precision")
 def on_offer() -> list[str]:
     """Names of the variants that can be asked for: engines only where a machine has an NVIDIA card."""
     cards = any(rules.kind is GPU for rules in device_rules.on_offer((GPU.name,)))
-    return [name for name, target in known.TARGETS.items() if cards or not target.needs_card]
+    return [name for name, target in variant_catalog.TARGETS.items() if cards or not target.needs_card]
 
 
 def check(targets: Iterable[str], *, cards: int, kind: str) -> None:
@@ -41,7 +41,7 @@ def check(targets: Iterable[str], *, cards: int, kind: str) -> None:
     Raises:
         Invalid.
     """
-    asked = [name for name in targets if name in known.TARGETS and known.TARGETS[name].needs_card]
+    asked = [name for name in targets if name in variant_catalog.TARGETS and variant_catalog.TARGETS[name].needs_card]
     if not asked:
         return
     found = Refusals()

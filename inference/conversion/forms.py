@@ -12,7 +12,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from datasets.version_choice import DatasetVersionChoice
 from inference.conversion import conversions
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS, target_words
 from inference.evaluation import evaluations
 from inference.evaluation.forms import SPLITS
@@ -35,7 +35,7 @@ class ConversionForm(ResourceForm):
         label=_("Variants"),
         choices=target_words,
         widget=forms.CheckboxSelectMultiple,
-        initial=known.USUAL,
+        initial=variant_catalog.USUAL,
         required=False,  # some are ticked from the start; none at all is refused by the service
     )
     version = DatasetVersionChoice(
@@ -72,7 +72,9 @@ class ConversionForm(ResourceForm):
         help_text=_("Of the training split where there is one, else of those that nothing is measured on."),
     )
     method = forms.ChoiceField(
-        label=_("Ranges by"), choices=[(name, METHOD_WORDS[name]) for name in known.METHODS], initial=known.MINMAX
+        label=_("Ranges by"),
+        choices=[(name, METHOD_WORDS[name]) for name in variant_catalog.METHODS],
+        initial=variant_catalog.MINMAX,
     )
     name = forms.CharField(
         label=_("Name"), max_length=100, required=False, validators=[TITLE], help_text=_("Empty: made of the model.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.lib import files
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.evaluation import differences, resampling
 from inference.kit.task_kinds import TASKS
 
@@ -27,11 +27,11 @@ def of_losses(outputs: Path, found: Mapping[str, Any], task: str, *, seed: int) 
     Args:
         outputs: of the attempt; `found`: its table, see `results.read`.
     """
-    source = _entries(outputs, known.SOURCE)
+    source = _entries(outputs, variant_catalog.SOURCE)
     made: dict[str, tuple[float, float]] = {}
     for row in found["rows"]:
         name = row["target"]
-        if name == known.SOURCE or row["state"] == known.FAILED:
+        if name == variant_catalog.SOURCE or row["state"] == variant_catalog.FAILED:
             continue
         try:
             ends = _of_one(source, _entries(outputs, name), task, found["metric"], seed)

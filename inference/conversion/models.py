@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from inference.conversion.converter.known import TARGETS
+from inference.conversion.converter.variant_catalog import TARGETS
 from inference.conversion.querysets import ConversionQuerySet
 
 
@@ -34,7 +34,7 @@ class ConvertedVariant(models.Model):
     """One variant of a conversion that ended: what it lost, and the version it became."""
 
     conversion = models.ForeignKey(Conversion, models.CASCADE, related_name="variants")
-    target = models.CharField(max_length=20)  # of inference.conversion.converter.known
+    target = models.CharField(max_length=20)  # of inference.conversion.converter.variant_catalog
     state = models.CharField(max_length=8)  # accepted, refused, failed
     figures = models.JSONField(default=dict)  # value, loss, agreement, size_bytes, p50_ms, images_per_s
     made = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="+")

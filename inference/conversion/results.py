@@ -12,12 +12,12 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.conversion import engines
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion
 from workers.runs import RunDir
 
 MOST_BYTES = 4 << 20
-STATES = (known.ACCEPTED, known.REFUSED, known.FAILED)
+STATES = (variant_catalog.ACCEPTED, variant_catalog.REFUSED, variant_catalog.FAILED)
 #: Numbers of a row that rows of the database and pages keep.
 FIGURES = ("value", "loss", "agreement", "size_bytes", "images", "seconds", "looks")
 #: How many times as fast as the source, with the ends of the interval; only where it is narrow.
@@ -59,7 +59,7 @@ def read(folder: Path) -> dict[str, Any]:
 def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
     """A row with the fields that pages show; None of one that names no variant."""
     target, state = given.get("target"), given.get("state")
-    if target not in (known.SOURCE, *known.TARGETS) or state not in STATES:
+    if target not in (variant_catalog.SOURCE, *variant_catalog.TARGETS) or state not in STATES:
         return None
     row: dict[str, Any] = {"target": target, "state": state, "error": _word(given.get("error"), LONGEST)}
     row |= {name: _number(name, given) for name in FIGURES}

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from inference.conversion import results
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.labels import STATE_WORDS, label
 from inference.conversion.models import Conversion
 from inference.kit.task_kinds import TASKS
@@ -26,8 +26,11 @@ def of(conversion: Conversion) -> dict[str, Any]:
     """Rows of the variants, those that are not made yet among them, and under which conditions they were measured."""
     found = results.load(conversion)
     by_name = {row["target"]: row for row in found["rows"]}
-    source, kept = by_name.get(known.SOURCE), {variant.target: variant for variant in conversion.variants.all()}
-    names = [known.SOURCE, *conversion.params.get("targets", [])]
+    source, kept = (
+        by_name.get(variant_catalog.SOURCE),
+        {variant.target: variant for variant in conversion.variants.all()},
+    )
+    names = [variant_catalog.SOURCE, *conversion.params.get("targets", [])]
     rows = [_row(name, by_name.get(name), source, found.get("metric", "")) for name in names]
     for row in rows:
         row["variant"] = kept.get(row["target"])
@@ -56,7 +59,9 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
 
     None where none of them was timed on any.
     """
-    versions = {known.SOURCE: conversion.version_id} | {one.target: one.made_id for one in conversion.variants.all()}
+    versions = {variant_catalog.SOURCE: conversion.version_id} | {
+        one.target: one.made_id for one in conversion.variants.all()
+    }
     kept = {name: pk for name, pk in versions.items() if pk is not None}
     found = hardware_speeds.of_many(kept.values())
     rows: dict[tuple[str, str, int], dict[str, Any]] = {}
@@ -75,7 +80,12 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
 
 
 def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {"target": name, "label": label(name), "is_source": name == known.SOURCE, "speed": None}
+    shown: dict[str, Any] = {
+        "target": name,
+        "label": label(name),
+        "is_source": name == variant_catalog.SOURCE,
+        "speed": None,
+    }
     if row is None:
         return shown | {"state": ""}
     shown |= dict(row) | {"state_word": STATE_WORDS[row["state"]]}

@@ -17,7 +17,7 @@ from inference.evaluation import differences, slices
 from inference.evaluation.comparison_views import numbers_of, query_of
 from inference.evaluation.models import SPLIT_WORDS, Evaluation
 from inference.evaluation.presentation.names import short_names
-from inference.evaluation.presentation.parts import told
+from inference.evaluation.presentation.slices import told
 from inference.evaluation.slices import Asked
 
 

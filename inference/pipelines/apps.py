@@ -13,7 +13,7 @@ class PipelinesConfig(AppConfig):
         from accounts.services import named_secrets
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search, sweeps
-        from inference.pipelines import arranging, loop, messages, navigation, searching, secret_usage
+        from inference.pipelines import loop, messages, navigation, searching, secret_usage, trigger_settings
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
@@ -34,5 +34,5 @@ class PipelinesConfig(AppConfig):
             )
         )
         search.register("pipeline", _("Pipeline"), "pipeline", needs=Action.JOBS_VIEW, find=searching.pipelines)
-        ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), arranging.Handed())
+        ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), trigger_settings.Handed())
         side_bar.register(side_bar.Source("work", navigation.entries))

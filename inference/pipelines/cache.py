@@ -21,7 +21,7 @@ from aiplatform import __version__
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 from inference.evaluation.models import Evaluation
-from inference.pipelines import beginning, graph
+from inference.pipelines import graph, step_start
 from inference.pipelines.kinds import KINDS, Call, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.registry.models import ModelVersion
@@ -80,7 +80,7 @@ class Lookup(Container[tuple[str, int]]):
         if kind is None or kind.acts:
             return ""
         try:
-            call = beginning.call_of(self.run, self.spec, step, kind, self.newest)
+            call = step_start.call_of(self.run, self.spec, step, kind, self.newest)
             further = kind.content(call)
         except DomainError:
             return ""  # it says so when it begins

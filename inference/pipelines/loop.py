@@ -21,11 +21,11 @@ from aiplatform.lib import read_once, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from inference.pipelines import applying, approvals, beginning, graph
+from inference.pipelines import approvals, graph, run_updates, step_start
 from inference.pipelines.advance import State
-from inference.pipelines.applying import Moved, move
 from inference.pipelines.kinds import KINDS, Done, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
+from inference.pipelines.run_updates import Moved, move
 from workers.clock import now
 from workers.models import Job
 from workers.states import FINAL
@@ -113,7 +113,7 @@ def _advance_once(number: int) -> bool:
         changed = _look(run, steps)
         if run.cancel:
             _stop(run, steps)  # before what is due is decided: what has no job is over with it
-        due = applying.Due(run, _parsed(json.dumps(run.spec)), steps)
+        due = run_updates.Due(run, _parsed(json.dumps(run.spec)), steps)
         more = due.write()
     columns: dict[str, Any] = {"is_due": more}
     if changed or due.written:
@@ -150,11 +150,11 @@ def _look(run: PipelineRun, steps: Sequence[StepRun]) -> bool:
     """Write down what became of steps under way; whether anything did."""
     changed = False
     for step in steps:
-        if step.state not in UNDER_WAY or beginning.is_repeated_whole(run, step):
+        if step.state not in UNDER_WAY or step_start.is_repeated_whole(run, step):
             continue
-        kind = KINDS.find(beginning.kind_of(run, step))
+        kind = KINDS.find(step_start.kind_of(run, step))
         if kind is None:
-            gone = wording.message("pipeline.kind_gone", kind=beginning.kind_of(run, step))
+            gone = wording.message("pipeline.kind_gone", kind=step_start.kind_of(run, step))
             changed |= _settle(run, step, gone)
         elif not _may(run, kind):
             _stop_one(kind, step)
@@ -206,9 +206,9 @@ def _settle(run: PipelineRun, step: StepRun, found: Done | Message | None) -> bo
 def _stop(run: PipelineRun, steps: Sequence[StepRun]) -> None:
     """Stop what is under way of a cancelled run."""
     for step in steps:
-        if step.state != StepRun.State.STARTED or beginning.is_repeated_whole(run, step):
+        if step.state != StepRun.State.STARTED or step_start.is_repeated_whole(run, step):
             continue
-        kind = KINDS.find(beginning.kind_of(run, step))
+        kind = KINDS.find(step_start.kind_of(run, step))
         if kind is not None:
             _stop_one(kind, step)
             if step.job_id is None:

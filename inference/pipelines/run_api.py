@@ -16,7 +16,7 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
-from inference.pipelines import approvals, runs, showing
+from inference.pipelines import approvals, run_presentation, runs
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepApprovalAnswer
 from inference.pipelines.orders import RUNS
 
@@ -51,11 +51,11 @@ class PipelineRunOut(OutMixin, serializers.ModelSerializer[PipelineRun]):
         read_only_fields = fields
 
     def get_url(self, run: PipelineRun) -> str:
-        return showing.run_page(run)
+        return run_presentation.run_page(run)
 
     def to_representation(self, run: PipelineRun) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(run)
-        if showing.is_open(run, self.context["request"].user):
+        if run_presentation.is_open(run, self.context["request"].user):
             return shown
         closed = {"parameters": {}, "trigger": {"by": run.trigger.get("by", "")}, "sentence": ""}
         return shown | closed | ({"spec": run.version.spec} if "spec" in shown else {})
@@ -70,7 +70,7 @@ class PipelineRunDetailOut(PipelineRunOut):
         read_only_fields = fields
 
     def get_steps(self, run: PipelineRun) -> dict[str, Any]:
-        return showing.steps_of(run, self.context["request"].user)
+        return run_presentation.steps_of(run, self.context["request"].user)
 
 
 class StepIn(StrictMixin, serializers.Serializer[Any]):

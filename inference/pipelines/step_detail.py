@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.models import User
 from accounts.permissions import Action
-from inference.pipelines import showing
+from inference.pipelines import run_presentation
 from inference.pipelines.advance import WHOLE
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.jobs import job_tabs
@@ -28,7 +28,7 @@ def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict
         and what its log needs: `job` with `job_attempts`, or `job` None with `log_withheld` where there is a job that
         this person may not see.
     """
-    is_open = showing.is_open(run, user)
+    is_open = run_presentation.is_open(run, user)
     rows = run.step_runs.filter(step=key).defer("kept").select_related("job", "run")
     attempts = list(rows.filter(item=WHOLE).order_by("-attempt")[:MOST_ATTEMPTS])
     job = _visible(user, [row.job for row in attempts[:1]]).get(shown["job"] or 0)
@@ -36,7 +36,7 @@ def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict
         **shown,
         "key": key,
         "figures": figures_of(shown["outputs"]),
-        "results": showing.results_of(_others(shown["outputs"]), user),
+        "results": run_presentation.results_of(_others(shown["outputs"]), user),
         "attempts": [_attempt(row, is_open) for row in attempts],
         "items": _items(rows.exclude(item=WHOLE), user, is_open=is_open),
         "answers": _answers(attempts[0]) if attempts and is_open else [],
@@ -78,11 +78,11 @@ def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
 def _attempt(row: StepRun, is_open: bool) -> dict[str, Any]:
     return {
         "number": row.attempt,
-        "label": showing.answer_word(row) or row.get_state_display(),
+        "label": run_presentation.answer_word(row) or row.get_state_display(),
         "tone": row.state,
         "message": str(row.message) if is_open else "",
         "started": row.started_at,
-        "elapsed_s": showing.elapsed_s(row.started_at, row.ended_at),
+        "elapsed_s": run_presentation.elapsed_s(row.started_at, row.ended_at),
     }
 
 

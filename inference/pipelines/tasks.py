@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from inference.pipelines import firing, loop, pruning
-from inference.pipelines.steps import lasting
+from inference.pipelines import loop, pruning, trigger_firings
+from inference.pipelines.steps import long_running
 
 
 @shared_task(name="pipelines.advance", ignore_result=True)
@@ -23,7 +23,7 @@ def advance_due() -> None:
 @shared_task(name="pipelines.fire_due", ignore_result=True)
 def fire_due() -> None:
     """Begin the runs that triggers ask for."""
-    firing.fire_due()
+    trigger_firings.fire_due()
 
 
 @shared_task(name="pipelines.prune", ignore_result=True)
@@ -35,4 +35,4 @@ def prune() -> None:
 @shared_task(name="pipelines.step_aside", ignore_result=True)
 def step_aside(step_run_id: int) -> None:
     """Do what takes time of one step, beside the loop."""
-    lasting.do_aside(step_run_id)
+    long_running.do_aside(step_run_id)

@@ -26,7 +26,7 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.parsers import is_sound
 from datasets.models import Dataset
-from inference.pipelines import arranging
+from inference.pipelines import trigger_settings
 from inference.pipelines.models import Firing, Pipeline, PipelineTrigger
 from inference.serving.models import Service
 
@@ -60,7 +60,7 @@ class TriggerOut(OutMixin, serializers.ModelSerializer[PipelineTrigger]):
         read_only_fields = fields
 
     def get_next_times(self, trigger: PipelineTrigger) -> list[str]:
-        return [moment.isoformat() for moment in arranging.next_times(trigger)]
+        return [moment.isoformat() for moment in trigger_settings.next_times(trigger)]
 
     def get_url(self, trigger: PipelineTrigger) -> str:
         return hook_path(trigger) if trigger.kind == PipelineTrigger.Kind.WEBHOOK else ""
@@ -134,7 +134,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         pipeline = given.pop("pipeline")
         if not Pipeline.objects.editable_by(request.user).filter(pk=pipeline.pk).exists():
             self.permission_denied(request)
-        trigger, secret = arranging.create(pipeline, user=request.user, **given)
+        trigger, secret = trigger_settings.create(pipeline, user=request.user, **given)
         shown = TriggerOut(trigger, context=self.get_serializer_context()).data
         return Response({**shown, "secret": secret}, status=201)
 
@@ -144,9 +144,9 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         trigger, given = self.get_object(), sent(TriggerChangeIn(data=request.data))
         with transaction.atomic():
             if "version" in given:
-                trigger = arranging.agree(trigger, given["version"], by=request.user)
+                trigger = trigger_settings.agree(trigger, given["version"], by=request.user)
             if "is_on" in given:
-                trigger = arranging.switch(trigger, on=given["is_on"], by=request.user)
+                trigger = trigger_settings.switch(trigger, on=given["is_on"], by=request.user)
         return Response(TriggerOut(trigger, context=self.get_serializer_context()).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -159,7 +159,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def rotate(self, request: ApiRequest, pk: str) -> Response:
         """Give a webhook a new secret, told now and never again; the one before holds for a day. Its owner alone."""
         given = sent(RotateIn(data=request.data))
-        trigger, secret = arranging.rotate(self.get_object(), by=request.user, at_once=given["at_once"])
+        trigger, secret = trigger_settings.rotate(self.get_object(), by=request.user, at_once=given["at_once"])
         shown = TriggerOut(trigger, context=self.get_serializer_context()).data
         return Response({**shown, "secret": secret}, headers={"Cache-Control": "no-store"})
 
@@ -193,11 +193,11 @@ class HookView(APIView):
         )
         address = request.META.get("REMOTE_ADDR")  # who knows no secret uses up no delivery of who does
         rates.limit(f"pipeline-hook-{address}", most=MOST_KNOCKS_A_MINUTE, within_s=60)
-        body = request._request.read(arranging.MOST_BODY + 1)
-        if len(body) > arranging.MOST_BODY:
-            raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": arranging.MOST_BODY >> 10})
+        body = request._request.read(trigger_settings.MOST_BODY + 1)
+        if len(body) > trigger_settings.MOST_BODY:
+            raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MOST_BODY >> 10})
         signature = request.headers.get(signatures.HEADER, "")
-        run = arranging.delivered(trigger, signature=signature, body=body, facts=_facts(body))
+        run = trigger_settings.delivered(trigger, signature=signature, body=body, facts=_facts(body))
         return Response({"run": run.pk if run else None}, status=202)
 
 

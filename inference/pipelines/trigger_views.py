@@ -12,7 +12,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids, signatures
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from inference.pipelines import arranging
+from inference.pipelines import trigger_settings
 from inference.pipelines.forms import TriggerForm
 from inference.pipelines.models import Pipeline, PipelineTrigger
 from inference.pipelines.trigger_api import hook_path
@@ -30,7 +30,7 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
     form = TriggerForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            trigger, secret = arranging.create(pipeline, user=request.user, **form.asked())
+            trigger, secret = trigger_settings.create(pipeline, user=request.user, **form.asked())
             if secret:
                 return _shown_once(request, trigger, secret)
             return redirect("pipelines:detail", pk)
@@ -45,9 +45,9 @@ def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
     trigger = _editable(request, pk)
     with refusals_said(request):
         if number := ids.number(request.POST.get("version", "")):
-            arranging.agree(trigger, number, by=request.user)
+            trigger_settings.agree(trigger, number, by=request.user)
         else:
-            arranging.switch(trigger, on=request.POST.get("on") == "1", by=request.user)
+            trigger_settings.switch(trigger, on=request.POST.get("on") == "1", by=request.user)
     return redirect("pipelines:detail", trigger.pipeline_id)
 
 
@@ -57,7 +57,7 @@ def trigger_rotate(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a webhook a new secret, which is shown once; `at_once=1` ends the older ones now."""
     trigger = _editable(request, pk)
     with refusals_said(request):
-        trigger, secret = arranging.rotate(trigger, by=request.user, at_once=request.POST.get("at_once") == "1")
+        trigger, secret = trigger_settings.rotate(trigger, by=request.user, at_once=request.POST.get("at_once") == "1")
         return _shown_once(request, trigger, secret)
     return redirect("pipelines:detail", trigger.pipeline_id)
 

@@ -20,14 +20,14 @@ from accounts.services import named_secrets
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
 from inference.pipelines import (
     approvals,
-    arranging,
     graph,
     kinds,
+    run_presentation,
     runs,
     secret_usage,
-    showing,
     step_detail,
     templates,
+    trigger_settings,
     writing,
 )
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
@@ -75,7 +75,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user).for_list(), pk=pk)
     page = RUNS.page(request, PipelineRun.objects.visible_to(request.user).filter(pipeline=pipeline).for_list())
     for row in page.rows:
-        row.trigger_word, row.elapsed = showing.trigger_word(row), showing.took_s(row)
+        row.trigger_word, row.elapsed = run_presentation.trigger_word(row), run_presentation.took_s(row)
     context: dict[str, Any] = {"pipeline": pipeline, "page": page, "refresh": any(not row.is_over for row in page.rows)}
     if request.htmx:
         return render(request, "pipelines/_runs.html", context)
@@ -84,8 +84,8 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context |= {
         "version": version,
         "triggers": [
-            {"row": row, "next": arranging.next_times(row), "words": showing.trigger_words(row),
-             "older": arranging.has_older(row)}
+            {"row": row, "next": trigger_settings.next_times(row), "words": run_presentation.trigger_words(row),
+             "older": trigger_settings.has_older(row)}
             for row in pipeline.triggers.visible_to(request.user).select_related("dataset", "service", "owner")
         ],
         "may_edit": may_edit and request.user.can(Action.JOBS_SUBMIT),
@@ -171,24 +171,24 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user)
     sees_jobs = request.user.can(Action.JOBS_VIEW)
     run: PipelineRun = get_object_or_404((rows if sees_jobs else rows.put_to(request.user)).for_list(), pk=pk)
-    steps = showing.steps_of(run, request.user)
-    is_open = showing.is_open(run, request.user)
+    steps = run_presentation.steps_of(run, request.user)
+    is_open = run_presentation.is_open(run, request.user)
     shown_spec = run.spec if is_open else run.version.spec
     spec = graph.parse(shown_spec, of_run=True)
     may = PipelineRun.objects.editable_by(request.user).filter(pk=pk).exists()
     context: dict[str, Any] = {
         "run": run,
         "rows": _step_rows(run, spec, steps, request.user),
-        "counts": showing.counts_of(steps),
+        "counts": run_presentation.counts_of(steps),
         "may_control": may and request.user.can(Action.JOBS_CONTROL),
         "may_retry": run.owner_id == request.user.pk or request.user.sees_everything,
         "is_open": is_open,
-        "is_live": showing.is_live(run),
-        "times": showing.times_of(run),
-        "eta_s": showing.eta_s(run, spec, steps) if showing.is_live(run) else None,
-        "elapsed_s": showing.took_s(run),
+        "is_live": run_presentation.is_live(run),
+        "times": run_presentation.times_of(run),
+        "eta_s": run_presentation.eta_s(run, spec, steps) if run_presentation.is_live(run) else None,
+        "elapsed_s": run_presentation.took_s(run),
         "asked": [
-            one | {"about": showing.about(spec, key, steps, request.user)}
+            one | {"about": run_presentation.about(spec, key, steps, request.user)}
             for key, one in steps.items()
             if one["approval"] and one["approval"]["mine"]
         ],
@@ -211,9 +211,9 @@ def _step_rows(
     return [
         {
             "key": key, "kind": kinds.label_of(spec.steps[key].kind), **steps[key],
-            "results": showing.results_of(steps[key]["outputs"], user),
-            "item_words": showing.item_words(steps[key]["items"]),
-            "here": f"{showing.run_page(run)}?{urlencode({'step': key})}",
+            "results": run_presentation.results_of(steps[key]["outputs"], user),
+            "item_words": run_presentation.item_words(steps[key]["items"]),
+            "here": f"{run_presentation.run_page(run)}?{urlencode({'step': key})}",
         }
         for key in spec.order()
         if key in steps

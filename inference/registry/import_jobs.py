@@ -21,7 +21,7 @@ from aiplatform.lib import files, titles, wording
 from aiplatform.lib.errors import DomainError
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.copying import copied
+from inference.registry.file_copies import copied
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import Found, home_of
 from inference.registry.inspections import FILES, PACKED

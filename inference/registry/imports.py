@@ -23,10 +23,10 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import file_names, files, trees
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
-from datasets.files import homes, places
+from datasets.files import homes, paths
 from inference.registry import import_jobs, inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.copying import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copied
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
@@ -165,7 +165,7 @@ def _plain(path: str) -> str:
 
 
 def _lying(root: Path, path: str, origin: Origin) -> Brought:
-    with places.refusals():
+    with paths.refusals():
         at = files.resolve_beneath(root, path)
         if at.is_dir():
             return _folder(root, path, origin)
@@ -219,7 +219,7 @@ def _below(root: Path, path: str) -> Iterator[str]:
     """
     steps = [os.fsencode(part) for part in PurePosixPath(path).parts]
     try:
-        with places.refusals(), trees.opened(root, steps) as folder:
+        with paths.refusals(), trees.opened(root, steps) as folder:
             found = trees.walk(folder, until=time.monotonic() + LOOK_S)
             for count, (at, name, about) in enumerate(found, 1):
                 if count > MOST_LISTED:
@@ -245,7 +245,7 @@ def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
     left = MOST_BYTES
     for name, new in names.items():
         weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
-        with places.refusals(), _opened(root, name) as source:
+        with paths.refusals(), _opened(root, name) as source:
             if not weights and os.fstat(source.fileno()).st_size > MOST_EXTRA_BYTES:
                 continue
             target = into / new

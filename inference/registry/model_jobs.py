@@ -24,7 +24,7 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import inspections
 from inference.registry import registration as registry
-from inference.registry.copying import copied
+from inference.registry.file_copies import copied
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.messages import MODEL_TASK as REFUSALS
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility

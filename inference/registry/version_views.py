@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts import acts
+from accounts import audit_sentences
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
@@ -75,7 +75,7 @@ def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
     """Who did what to a model."""
     context = model_page.context(request, pk, "model-history")
     entries = history.of(context["model"])
-    acts.tell(entries, reader=request.user)
+    audit_sentences.tell(entries, reader=request.user)
     return render(request, "inference/model_history.html", context | {"entries": entries})
 
 

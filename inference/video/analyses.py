@@ -21,7 +21,7 @@ from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.video import events, files, results, streams, zones
 from inference.video.models import VideoAnalysis, VideoFile
-from inference.video.watcher import missing
+from inference.video.watcher import pyav
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 from workers.models import Attempt, Job
@@ -161,9 +161,9 @@ def check_decoder() -> None:
     Raises:
         NoDecoder: tells an operator what to do.
     """
-    if missing.is_missing():
+    if pyav.is_missing():
         said = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
-        raise NoDecoder(said % {"how": missing.HOW})
+        raise NoDecoder(said % {"how": pyav.HOW})
 
 
 def check_model(version: ModelVersion) -> None:

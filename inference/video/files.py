@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, StillInUse
-from inference.registry.copying import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copied
 from inference.video.models import VideoAnalysis, VideoFile
 
 MOST_BYTES = 16 << 30

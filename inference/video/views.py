@@ -22,7 +22,7 @@ from inference.video import analyses, files, presentation, results
 from inference.video.forms import VideoForm
 from inference.video.models import VideoAnalysis, VideoFile
 from inference.video.orders import VIDEO_FILES, VIDEOS
-from inference.video.watcher import missing
+from inference.video.watcher import pyav
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -60,7 +60,7 @@ def video_new(request: SignedInRequest) -> HttpResponse:
         "advanced": [form[name] for name in form.ADVANCED],
         "list_url": reverse("inference:video-list"),
         "fit_url": reverse("inference:video-fit"),
-        "no_decoder": missing.HOW if missing.is_missing() else "",
+        "no_decoder": pyav.HOW if pyav.is_missing() else "",
     }
     return render(request, "inference/video_new.html", context, status=422 if form.errors else 200)
 

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 from accounts import fact_words
 from accounts.models import AuditEntry
 from accounts.models.audit import AppendOnly
-from accounts.services import audit, roles, trail
+from accounts.services import audit, audit_triggers, roles
 from tests.conftest import signed_in
 from tests.factories import people
 
@@ -61,8 +61,8 @@ def test_audit_trail_entries_are_neither_changed_nor_deleted(olga):
 @pytest.mark.parametrize("sql", ["UPDATE accounts_auditentry SET actor = 'mallory'", "DELETE FROM accounts_auditentry"])
 def test_audit_trail_is_guarded_by_the_database(olga, sql):
     audit.record(olga, "role_made", "viewer")
-    trail.guard()
-    trail.guard()  # again, as after every migrate
+    audit_triggers.guard()
+    audit_triggers.guard()  # again, as after every migrate
 
     with pytest.raises(Error, match="only ever added to"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql)

@@ -23,7 +23,7 @@ from tests.cases import case_table
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes import receivers
-from workers.execution import publishing
+from workers.execution import results
 
 pytestmark = pytest.mark.sockets("a mail server and a receiver of its own")
 
@@ -285,10 +285,10 @@ def test_notification_of_a_job_end_reaches_the_owner_once(alice, cluster):
     }.items():
         job = work.job(alice, cluster, name=name, **columns)
         job.attempts.update(ended_at=now(), reason=columns.get("reason", ""))
-        publishing.publish(job.pk)
+        results.publish(job.pk)
         job.published_attempt = 0  # a crash before it was recorded
         job.save()
-        publishing.publish(job.pk)
+        results.publish(job.pk)
 
     told = [(row.kind, str(row.title), str(row.text)) for row in Notification.objects.order_by("pk")]
 

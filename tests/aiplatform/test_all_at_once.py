@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from accounts.models import User
 from accounts.services import people as accounts
 from accounts.services import roles
-from aiplatform.cli.client.http import problem
+from aiplatform.client.http import problem
 from aiplatform.lib.errors import DomainError
 from annotation.services import projects, sets
 from datasets.models import DatasetVersion

@@ -17,7 +17,7 @@ from django.conf import settings as site
 from django.db import connection, connections
 
 from aiplatform import env
-from aiplatform.cli.safekeeping import backup, copying, database, restore, settling, words
+from aiplatform.cli.backups import backup, database, folder_copies, messages, restore, settling
 from tests.factories import training, work
 from workers.jobs import actions, backup_reconciliation
 from workers.models import Device, Job
@@ -41,9 +41,9 @@ def test_copy_tree_keeps_times_rights_and_links_and_shares_what_is_same(tmp_path
     (source / "jobs").chmod(0o500)
     leave_out = lambda relative: relative == "log"  # noqa: E731 - a name for one line
 
-    first = copying.copy_tree(source, tmp_path / "a", leave_out=leave_out, moved=(str(source), "/elsewhere"))
+    first = folder_copies.copy_tree(source, tmp_path / "a", leave_out=leave_out, moved=(str(source), "/elsewhere"))
     (source / "new").write_text("fresh")
-    second = copying.copy_tree(source, tmp_path / "b", leave_out=leave_out, earlier=tmp_path / "a")
+    second = folder_copies.copy_tree(source, tmp_path / "b", leave_out=leave_out, earlier=tmp_path / "a")
 
     kept = tmp_path / "a" / "jobs" / "1"
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["jobs"]
@@ -59,11 +59,11 @@ def test_copy_tree_copies_changes_anew_and_leaves_the_older_copy_alone(tmp_path)
     source = tmp_path / "data"
     source.mkdir()
     (source / "log.txt").write_text("one\n")
-    copying.copy_tree(source, tmp_path / "a")
+    folder_copies.copy_tree(source, tmp_path / "a")
     with (source / "log.txt").open("a") as log:
         log.write("two\n")
 
-    copied = copying.copy_tree(source, tmp_path / "b", earlier=tmp_path / "a")
+    copied = folder_copies.copy_tree(source, tmp_path / "b", earlier=tmp_path / "a")
 
     assert copied.linked == 0
     assert [(tmp_path / name / "log.txt").read_text() for name in "ab"] == ["one\n", "one\ntwo\n"]
@@ -86,7 +86,7 @@ def test_copy_tree_keeps_holes_and_passes_over_what_no_path_names(tmp_path):
         place = below
     os.close(place)
 
-    copied = copying.copy_tree(source, tmp_path / "copy")
+    copied = folder_copies.copy_tree(source, tmp_path / "copy")
 
     holes = tmp_path / "copy" / "outputs" / "holes"
     with holes.open("rb") as file:
@@ -104,14 +104,14 @@ def test_copy_tree_passes_over_files_that_vanish_meanwhile(tmp_path, monkeypatch
     source.mkdir()
     for name in ("a", "b", "c"):
         (source / name).write_text(name)
-    real = copying.shutil.copyfile
+    real = folder_copies.shutil.copyfile
 
     def gone(path, target, **more):
         Path(path).unlink(missing_ok=True) if Path(path).name == "b" else None
         return real(path, target, **more)
 
-    monkeypatch.setattr(copying.shutil, "copyfile", gone)
-    copied = copying.copy_tree(source, tmp_path / "kept")
+    monkeypatch.setattr(folder_copies.shutil, "copyfile", gone)
+    copied = folder_copies.copy_tree(source, tmp_path / "kept")
 
     assert copied.files == 2
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["a", "c"]
@@ -194,7 +194,7 @@ def test_database_backup_that_is_damaged_is_not_put_back(another_database, tmp_p
     content[5000:9000] = b"\xff" * 4000
     damaged.write_bytes(content)
 
-    with pytest.raises((words.Refused, sqlite3.DatabaseError)):
+    with pytest.raises((messages.Refused, sqlite3.DatabaseError)):
         database.put_back(another_database, damaged)
 
 
@@ -288,7 +288,7 @@ def test_backup_has_its_name_only_when_it_is_whole(here, monkeypatch, capsys):
     assert oct(made.stat().st_mode)[-3:] == "700"
     assert restore.read(made)["root"] == str(root)
 
-    monkeypatch.setattr(copying, "copy_tree", lambda *a, **k: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(folder_copies, "copy_tree", lambda *a, **k: (_ for _ in ()).throw(OSError(28, "No space left")))
     assert backup.main([str(kept)]) == 1
     assert "No space left" in capsys.readouterr().out
     assert [path.name for path in kept.iterdir()] == [made.name]
@@ -357,7 +357,7 @@ def test_f48_backup_and_restore_bring_everything_back_on_another_machine(alice, 
     assert told["set_aside"] == [f"jobs/{waiting.pk}/1"]
     assert (new / "jobs" / str(running.pk) / "1" / "log.txt").read_text() == "step 1\n"
     assert (new / "jobs" / str(running.pk) / "1" / "inputs").readlink() == new / "datasets"
-    assert not (new / words.UNFINISHED).exists()
+    assert not (new / messages.UNFINISHED).exists()
     with sqlite3.connect(new / "aiplatform.sqlite3") as rows:
         assert dict(rows.execute("SELECT id, state FROM workers_job")) == {running.pk: "lost", waiting.pk: "lost"}
         assert rows.execute("SELECT state, ended_at IS NULL FROM workers_attempt").fetchall() == [("lost", 0)]
@@ -367,7 +367,7 @@ def test_f48_backup_and_restore_bring_everything_back_on_another_machine(alice, 
 
 
 def test_platform_does_not_start_on_half_a_restore(tmp_path):
-    (tmp_path / words.UNFINISHED).touch()
+    (tmp_path / messages.UNFINISHED).touch()
     done = subprocess.run(
         [sys.executable, str(env.BASE_DIR / "manage.py"), "up"], capture_output=True, text=True, check=False,
         timeout=60, env={"PATH": os.environ["PATH"], "AIP_DATA_ROOT": str(tmp_path), "AIP_BOOTSTRAP": "0"},

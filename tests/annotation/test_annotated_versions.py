@@ -11,7 +11,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from annotation.models import AnnotationSet, ImageTask, LabelClass, Shape
-from annotation.services import filling, sets
+from annotation.services import sets, task_creation
 from datasets.shapes import geometry
 from datasets.shapes.rle import outlines, rle_runs
 from tests import public_data
@@ -223,16 +223,16 @@ def test_images_that_the_annotations_do_not_list_come_too(version, alice):
 
 def test_filling_goes_on_where_a_worker_died(alice, monkeypatch):
     monkeypatch.setattr(sets, "AT_ONCE", 2)
-    monkeypatch.setattr(filling, "BATCH", 8)  # two images at a time
+    monkeypatch.setattr(task_creation, "BATCH", 8)  # two images at a time
     made = taken(data.version(data.dataset(alice), images=7), alice)
     assert not made.filled
     with monkeypatch.context() as patch:
         patch.setattr(ImageTask.objects, "bulk_create", _dying_at(ImageTask.objects.bulk_create, 3))
         with pytest.raises(KeyboardInterrupt):
-            filling.fill(made.pk)
+            task_creation.fill(made.pk)
     assert (made.tasks.count(), Shape.objects.filter(task__set=made).count()) == (4, 4)
 
-    filling.fill(made.pk)
+    task_creation.fill(made.pk)
 
     made.refresh_from_db()
     assert made.filled
@@ -259,7 +259,7 @@ def test_filling_asks_little_of_the_database(alice, django_assert_max_num_querie
     made.save()
 
     with django_assert_max_num_queries(14):
-        filling.fill(made.pk)
+        task_creation.fill(made.pk)
 
     assert Shape.objects.filter(task__set=made).count() == 60
 

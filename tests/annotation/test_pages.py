@@ -5,7 +5,7 @@ from django.test import Client
 
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Shape
 from annotation.orders import PROJECTS
-from annotation.services import exports, filling, projects, sets
+from annotation.services import exports, projects, sets, task_creation
 from tests.factories import annotation as make
 from tests.factories import datasets as data
 from tests.factories import work as machines
@@ -275,13 +275,13 @@ def test_annotation_set_that_is_large_is_filled_by_a_worker(
     alice, sent, monkeypatch, django_capture_on_commit_callbacks
 ):
     monkeypatch.setattr(sets, "AT_ONCE", 2)
-    monkeypatch.setattr(filling, "BATCH", 2)
+    monkeypatch.setattr(task_creation, "BATCH", 2)
     with django_capture_on_commit_callbacks(execute=True):
         work = make.annotation_set(alice, images=5)
 
     assert (work.filled, work.tasks.count()) == (False, 0)
     assert ("annotation.fill", {"set_id": work.pk}) in sent
-    filling.fill(work.pk)
-    filling.fill(work.pk)
+    task_creation.fill(work.pk)
+    task_creation.fill(work.pk)
     work.refresh_from_db()
     assert (work.filled, list(work.tasks.values_list("number", flat=True))) == (True, [1, 2, 3, 4, 5])

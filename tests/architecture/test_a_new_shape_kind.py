@@ -16,7 +16,7 @@ import pytest
 from annotation.models import Shape
 from annotation.services import exports
 from datasets import shapes
-from datasets.formats import detect, fitting
+from datasets.formats import detect, size_checks
 from datasets.formats.listing import Listing
 from datasets.models import Asset
 from tests.architecture.code import APPS, ROOT, modules_with, text
@@ -90,7 +90,7 @@ def test_registered_kind_goes_from_the_api_into_coco_and_back(api, alice, point,
     put(folder, {"annotations.json": export.file.read_text()})
     parsed = detect.read(Listing.of(folder), "coco")
     for image in parsed.images:
-        fitting.fit_to_image(image, 40, 30, parsed.problems)
+        size_checks.fit_to_image(image, 40, 30, parsed.problems)
 
     kept = [shape.as_dict() for shape in parsed.shapes()]
     assert dict(parsed.problems.counts) == {}

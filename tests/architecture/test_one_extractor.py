@@ -13,7 +13,7 @@ LAYERS = ("workers/images/services/archive.py", "workers/images/services/unpacki
 #: Beside it, those that pack their own files; bundles are read before anything else of the platform can run, and
 #: packages of models on devices where there is no platform, after their sum was found to be the signed one.
 PACKERS = (
-    "aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py",
+    "aiplatform/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py",
     "workers/images/containers/archive.py", "inference/delivery/edge/device/agent.py",
 )  # fmt: skip
 ALLOWED = ("aiplatform/lib/archives.py", *LAYERS, *PACKERS)

@@ -73,12 +73,12 @@ def _measure(root: Path, runs: int, points: int) -> None:
 
 
 def _compared(jobs: list[Any]) -> str:
-    from training.experiments import comparing
+    from training.experiments import comparison
     from training.experiments import comparison_api as api
     from training.experiments.models import Run
 
     rows = [Run(pk=job.pk, job=job) for job in jobs]
-    return json.dumps(api.grid_out("train/loss", [row.pk for row in rows], comparing.curves(rows, "train/loss")))
+    return json.dumps(api.grid_out("train/loss", [row.pk for row in rows], comparison.curves(rows, "train/loss")))
 
 
 def _cpu_ms(act: Callable[[], object]) -> float:

@@ -57,7 +57,7 @@ def stub_in(root: Path) -> Path:
 def measure(many: int) -> None:
     """Start so many, wait until all answer, weigh them while they are idle, stop them."""
     from tests.factories import people
-    from training.environments import life, services
+    from training.environments import lifecycle, services
     from training.environments.models import Environment
     from training.environments.services import EnvironmentRequest
     from workers.execution import tickets
@@ -78,7 +78,7 @@ def measure(many: int) -> None:
 
     def all_answer() -> bool:
         for row in Environment.objects.awaited().select_related("job__owner", "job__cluster"):
-            if life.is_ready(life.see_ready(row)):
+            if lifecycle.is_ready(lifecycle.see_ready(row)):
                 answered[row.pk] = time.monotonic() - asked[row.pk]
         ready = Environment.objects.filter(ready_at__isnull=False)
         for pk in ready.exclude(pk__in=answered).values_list("pk", flat=True):  # the sweep was faster
@@ -90,7 +90,7 @@ def measure(many: int) -> None:
     time.sleep(5)
     weights = sorted(pss_mib(pid) for pid in supervisors(set(asked)))
     looked = time.monotonic()
-    life.look_at_all()
+    lifecycle.look_at_all()
     looked = time.monotonic() - looked
     for job in Job.objects.filter(pk__in=asked):
         actions.stop(job)

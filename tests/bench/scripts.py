@@ -18,9 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from aiplatform.cli.client import tus, waiting, working_folder
-from aiplatform.cli.client.http import Client
 from aiplatform.cli.demo.main_job import connect
+from aiplatform.client import tus, waiting, working_folder
+from aiplatform.client.http import Client
 from tests.foreign import STYLES, Style
 from tests.journeys.up import first_admin, running
 from tests.running import printed_in

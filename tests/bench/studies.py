@@ -19,9 +19,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from aiplatform.cli.client import tus
-from aiplatform.cli.client.config import Config
-from aiplatform.cli.client.http import Client
+from aiplatform.client import tus
+from aiplatform.client.config import Config
+from aiplatform.client.http import Client
 from tests.journeys.up import first_admin, running
 from tests.public_data import find
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.factories import work as rows
 from workers.images.models import Engine, Image, ImageUse
-from workers.images.services import places
+from workers.images.services import paths
 from workers.models import Job
 
 
@@ -33,7 +33,7 @@ def pages(site, alice, cluster) -> dict[str, str]:
         unpacked_bytes=85_000_000, left_out=["pip.conf", "src/ours/.git"],
     )  # fmt: skip
     ImageUse.objects.create(job=job, image=saved, engine=engine, name=str(saved), boxed=True, node=settings.NODE)
-    upper = places.box(job.pk) / "upper"
+    upper = paths.box(job.pk) / "upper"
     upper.mkdir(parents=True)
     (upper / "new.py").write_text("x" * 5000)
     (upper / ".netrc").write_text("secret")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from aiplatform.cli.client import printing
+from aiplatform.client import printing
 from tests.browser.conftest import ARGS, CHROMIUM, in_both_looks
 from tests.factories import reports as factory
 from training.experiments.models import Run

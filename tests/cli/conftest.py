@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from aiplatform.cli.client import http, waiting
-from aiplatform.cli.client.main import main
+from aiplatform.client import http, waiting
+from aiplatform.client.main import main
 from tests.cli import platform_double
 from tests.cli.platform_double import Platform
 

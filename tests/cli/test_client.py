@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.cli.client import config, output
-from aiplatform.cli.client.main import main
+from aiplatform.client import config, output
+from aiplatform.client.main import main
 
 pytestmark = pytest.mark.sockets("a platform's double")
 
 
 def test_client_needs_nothing_but_the_standard_library():
     code = (
-        "import sys, aiplatform.cli.client.main;"
+        "import sys, aiplatform.client.main;"
         "bad = {m.split('.')[0] for m in sys.modules} & {'django', 'rest_framework', 'celery', 'torch'};"
         "sys.exit(repr(bad) if bad else 0)"
     )
@@ -157,7 +157,7 @@ def test_client_interrupted_exits_with_130(aip, platform, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aiplatform.cli.client.http.Client.get", interrupted)
+    monkeypatch.setattr("aiplatform.client.http.Client.get", interrupted)
 
     assert aip("jobs", "wait", "3") == 130
     assert "goes on there" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from aiplatform.cli.client.commands.submitting import seconds
-from aiplatform.cli.client.errors import ClientError
+from aiplatform.client.commands.submitting import seconds
+from aiplatform.client.errors import ClientError
 from tests.cli.platform_double import Uploads
 
 pytestmark = pytest.mark.sockets("a platform's double")
@@ -286,7 +286,7 @@ def test_submitting_commands_all_request_machines_alike(aip, platform):
 
 
 def test_upload_command_knows_the_formats_of_the_platform():
-    from aiplatform.cli.client.commands import importing
+    from aiplatform.client.commands import importing
     from datasets.api.serializers import FORMATS
 
     assert importing.FORMATS == FORMATS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.cli.client.commands import files
+from aiplatform.client.commands import files
 from datasets.files import homes
 from tests.cli.platform_double import Uploads
 
@@ -57,7 +57,7 @@ def test_files_put_brings_files_and_folders_with_their_paths(aip, platform, plac
 
 
 def test_files_put_goes_on_where_it_was_cut(aip, platform, placed, tmp_path, monkeypatch):
-    from aiplatform.cli.client import tus
+    from aiplatform.client import tus
 
     monkeypatch.setattr(tus, "CHUNK", 4)
     monkeypatch.setattr(tus, "TRIES", 1)

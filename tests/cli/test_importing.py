@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.cli.client import packing, tus, waiting
-from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
-from aiplatform.cli.client.packing import Sent
+from aiplatform.client import packing, tus, waiting
+from aiplatform.client.errors import JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
+from aiplatform.client.packing import Sent
 from datasets.files import homes
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports
@@ -140,8 +140,8 @@ def test_packed_files_read_as_a_tar_at_any_place(tmp_path):
 
 
 def test_packed_upload_that_was_cut_goes_on_where_it_stopped(platform, home, tmp_path, monkeypatch):
-    from aiplatform.cli.client import config
-    from aiplatform.cli.client.http import Client
+    from aiplatform.client import config
+    from aiplatform.client.http import Client
 
     monkeypatch.setattr(tus, "CHUNK", 1000)
     uploads = Uploads(platform)

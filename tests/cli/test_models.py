@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from aiplatform.cli.client import tus, waiting
+from aiplatform.client import tus, waiting
 from datasets.files import homes
 from inference.conversion.models import Conversion
 from inference.registry.models import ModelTask, ModelVersion

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from aiplatform.cli.client.main import main
+from aiplatform.client.main import main
 
 pytestmark = pytest.mark.sockets("a platform's double")
 

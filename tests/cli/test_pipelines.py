@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aiplatform.cli.client.commands import pipelines
+from aiplatform.client.commands import pipelines
 from inference.pipelines import loop
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval
 from tests.factories import work

@@ -17,9 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sockets("models are pushed to a
 def test_cli_keeps_a_target_pushes_a_model_and_forgets(real_aip, alice, tmp_path, capfd, settings, monkeypatch, sent):
     settings.PUSH_ALLOWED = ["127.0.0.1"]
     factory.model_version(alice, tmp_path)
-    monkeypatch.setattr(
-        "aiplatform.cli.client.commands.pushing.time.sleep", lambda _s: pushes.run(Push.objects.get().pk)
-    )
+    monkeypatch.setattr("aiplatform.client.commands.pushing.time.sleep", lambda _s: pushes.run(Push.objects.get().pk))
     with serving(Folder) as far:
         monkeypatch.setattr("sys.stdin", io.StringIO("right\n"))
         assert real_aip(alice, "push", "targets") == 0

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aiplatform.cli.client import printing
+from aiplatform.client import printing
 from tests.factories import reports as factory
 from training.experiments.reports.models import Report
 

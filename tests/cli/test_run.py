@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from aiplatform.cli.client import waiting, working_folder
-from aiplatform.cli.client.commands import running
-from aiplatform.cli.client.errors import ClientError
+from aiplatform.client import waiting, working_folder
+from aiplatform.client.commands import running
+from aiplatform.client.errors import ClientError
 from tests.cli.platform_double import Uploads
 
 pytestmark = pytest.mark.sockets("a platform's double")

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from aiplatform.cli.client import config, tus
-from aiplatform.cli.client.download import fetch
-from aiplatform.cli.client.errors import ClientError
-from aiplatform.cli.client.http import Client
+from aiplatform.client import config, tus
+from aiplatform.client.download import fetch
+from aiplatform.client.errors import ClientError
+from aiplatform.client.http import Client
 from tests.cli.platform_double import Uploads
 
 pytestmark = pytest.mark.sockets("a platform's double")

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from aiplatform.cli.client.http import Client
+from aiplatform.client.http import Client
 from tests.cli.platform_double import Uploads
 
 pytestmark = pytest.mark.sockets("a platform's double")

@@ -7,7 +7,7 @@ import json
 import av
 import pytest
 
-from aiplatform.cli.client import tus
+from aiplatform.client import tus
 from inference.video.models import VideoAnalysis, VideoFile
 from tests.datasets.helpers import uploaded
 from tests.inference import clips, watched

@@ -10,9 +10,9 @@ import numpy as np
 from PIL import Image
 
 from datasets.formats import detect
-from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
+from datasets.formats.size_checks import fit_to_image
 from tests.datasets.pictures import picture
 
 

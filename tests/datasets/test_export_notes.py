@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datasets.formats.exports import FORMATS, Drawn, Source
-from datasets.formats.fitting import fit_to_image
+from datasets.formats.size_checks import fit_to_image
 from tests.datasets.pictures import picture
 from tests.datasets.read_folders import read_folder
 

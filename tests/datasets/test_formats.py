@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from datasets.formats import detect
-from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Parsed, box
 from datasets.formats.problems import Problems, natural
+from datasets.formats.size_checks import fit_to_image
 from tests import public_data
 from tests.cases import case_table
 from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from training.environments import life
+from training.environments import lifecycle
 from training.environments.jupyter import Answers
 from training.environments.models import Environment
 
@@ -20,7 +20,7 @@ def again(row) -> Environment:
 def judged(row, answers, at=NOW):
     """The row after it was judged, as the sweep does it."""
     row = again(row)
-    life.judge(row, row.job.attempts.get(number=row.job.attempt_number), answers, at)
+    lifecycle.judge(row, row.job.attempts.get(number=row.job.attempt_number), answers, at)
     return again(row)
 
 

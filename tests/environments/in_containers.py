@@ -15,11 +15,11 @@ from tests.factories import work
 from tests.images.conftest import root
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine, RealEngine
-from training.environments import life, services
+from training.environments import lifecycle, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
 from workers.exec import channels, programs
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.images.containers import adding, copies
 from workers.images.models import Image, NodeCopy, State
 from workers.models import Attempt, Job, Node
@@ -109,11 +109,11 @@ def started(image, machine, alice, settings):
 
 def begin(row) -> Environment:
     attempt = placing.place(row.pk, [(Node.objects.get().pk, [(Node.objects.get().devices.get(kind="cpu").pk, 1)])])
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(row.pk, attempt.number)
     for copy in NodeCopy.objects.filter(state=State.NEW):
         copies.run(copy.pk)
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
     attempt.refresh_from_db()
     assert attempt.ended_at is None, attempt.message
     until((run.path / records.SUPERVISOR).exists)
@@ -133,7 +133,9 @@ def again(row) -> Environment:
 
 def ready(row) -> Environment:
     home = RunDir.of(row.pk, row.job.attempt_number).path
-    until(lambda: (home / records.EXIT).exists() or life.is_ready(life.see_ready(again(row))), 90, "no answer")
+    until(
+        lambda: (home / records.EXIT).exists() or lifecycle.is_ready(lifecycle.see_ready(again(row))), 90, "no answer"
+    )
     assert not (home / records.EXIT).exists(), RunDir.of(row.pk, row.job.attempt_number).log.read_text()
     return again(row)
 

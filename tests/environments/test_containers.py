@@ -32,7 +32,7 @@ from tests.workers.engines import FakeEngine
 from training.environments import jupyter, services, vscode
 from training.environments.services import EnvironmentRequest
 from workers.images.models import ImageUse
-from workers.images.services import boxes, places, uses
+from workers.images.services import boxes, paths, uses
 from workers.jobs import actions
 from workers.models import Attempt, Job
 from workers.proxy.models import PublishedPort
@@ -125,7 +125,7 @@ def test_environment_in_a_container_goes_on_without_its_exec_server_and_ends_wit
 
     left = Engine(str(engine.socket))
     until(lambda: not left.labelled(f"aip.run={run}"), 60, "its container lives on")
-    assert stat.S_ISDIR((places.box(row.pk) / boxes.UPPER).stat().st_mode)
+    assert stat.S_ISDIR((paths.box(row.pk) / boxes.UPPER).stat().st_mode)
 
 
 def test_vscode_on_the_path_of_a_container_image_is_offered_and_opened(started, engine, root):

@@ -12,7 +12,8 @@ from tests.cases import case_table
 from tests.environments.helpers import HOUR, NOTHING, NOW, again, judged, looks
 from tests.factories import curves, work
 from tests.long_form import first
-from training.environments import acts, giving, jupyter, life, panel, signs
+from training.environments import actions as acts
+from training.environments import activity, idle_release, jupyter, lifecycle, panel
 from training.environments.jupyter import Answers
 from workers import held_back, kinds, pins
 from workers.exec.channels import ChannelRefused
@@ -55,7 +56,7 @@ def test_idle_environment_is_warned_then_stopped(running):
 
     row = looks(row, NOTHING, since=NOW + timedelta(minutes=86), until=NOW + timedelta(minutes=91))
     assert panel.condition_of(row) == "idle"
-    assert life.stops_at(row) == NOW + 2 * HOUR
+    assert lifecycle.stops_at(row) == NOW + 2 * HOUR
     assert Notification.objects.filter(user=row.job.owner, kind="idle").count() == 1
 
     row = looks(row, NOTHING, since=NOW + timedelta(minutes=92), until=NOW + 2 * HOUR)
@@ -110,7 +111,7 @@ def test_time_that_nobody_watched_is_held_against_nobody(running):
 
     row = judged(row, NOTHING, NOW + 9 * HOUR)  # the platform was down, or the environment paused
 
-    assert life.idle_for(row, NOW + 9 * HOUR) == timedelta(minutes=30)
+    assert lifecycle.idle_for(row, NOW + 9 * HOUR) == timedelta(minutes=30)
     assert row.job.desired == "run"
 
 
@@ -134,7 +135,7 @@ def test_another_attempt_begins_anew(running):
 
     old = row.job.attempts.get(number=1)
     row = judged(row, None, NOW + 2 * HOUR)
-    life.judge(again(row), old, NOTHING, NOW + 3 * HOUR)  # an answer that came late
+    lifecycle.judge(again(row), old, NOTHING, NOW + 3 * HOUR)  # an answer that came late
 
     assert (again(row).ready_at, again(row).warned_at, again(row).attempt) == (None, None, 2)
 
@@ -145,15 +146,15 @@ def test_another_attempt_begins_anew(running):
      None, 7, [], {}, "2026-11-23T99:00:00Z"],
 )  # fmt: skip
 def test_times_that_a_job_makes_up_are_read_or_passed_over(value):
-    found = signs.at(value, NOW)
+    found = activity.at(value, NOW)
 
     assert found is None or (found.tzinfo is not None and found <= NOW)
 
 
 @pytest.mark.parametrize("answer", [None, 7, "x", {}, {"a": 1}, [None, 7, [], {"execution_state": []}], [[]] * 2000])
 def test_answers_of_any_shape_say_nothing(answer):
-    assert signs.of_kernels(answer, NOW) is None
-    assert signs.of_terminals(answer, NOW) is None
+    assert activity.of_kernels(answer, NOW) is None
+    assert activity.of_terminals(answer, NOW) is None
 
 
 def test_no_environment_keeps_another_from_being_judged(running, monkeypatch):
@@ -165,15 +166,15 @@ def test_no_environment_keeps_another_from_being_judged(running, monkeypatch):
     }
     monkeypatch.setattr(jupyter, "whom", lambda job, attempt, token: job.pk)
     monkeypatch.setattr(jupyter, "ask", answers.get)
-    fails = life.judge
+    fails = lifecycle.judge
 
     def judge(row, *about):
         if row.pk == rows[0].pk:
             raise RuntimeError("whatever it was")
         fails(row, *about)
 
-    monkeypatch.setattr(life, "judge", judge)
-    life.look_at_all()
+    monkeypatch.setattr(lifecycle, "judge", judge)
+    lifecycle.look_at_all()
 
     assert [again(row).ready_at is not None for row in rows] == [False, True, True]
 
@@ -185,7 +186,7 @@ def test_environment_that_cannot_be_asked_is_not_judged(running, monkeypatch):
         raise ChannelRefused("unreachable")
 
     monkeypatch.setattr(jupyter, "whom", whom)
-    life.look_at_all()
+    lifecycle.look_at_all()
 
     assert again(row).looked_at == row.looked_at
     assert again(row).job.desired == "run"
@@ -217,7 +218,7 @@ def test_idle_environment_whose_cards_others_wait_for_is_warned_then_gives_them(
     assert panel.condition_of(row) == "idle"
     assert Notification.objects.filter(user=row.job.owner, kind="idle").count() == 1
     for moment, found in ((45, set()), (46, {row.pk})):
-        monkeypatch.setattr(giving, "now", lambda moment=moment: NOW + timedelta(minutes=moment))
+        monkeypatch.setattr(idle_release, "now", lambda moment=moment: NOW + timedelta(minutes=moment))
         assert kinds.idle({"environment": [row.pk], "command": [1]}) == found
 
 

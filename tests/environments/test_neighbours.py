@@ -17,9 +17,9 @@ from training.environments import services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
 from workers.exec import channels, programs
-from workers.execution import job_users, launching
+from workers.execution import job_users, launch
 from workers.models import Attempt, Device, Job
-from workers.proxy import admissions, publishing
+from workers.proxy import admissions, published_ports
 from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.ssh import passwords
@@ -94,7 +94,7 @@ def up(root, machine, stub):
         cpu = Device.objects.get(kind="cpu")
         attempt = placing.place(job.pk, [(cpu.node_id, [(cpu.pk, 1)])])
         jobs.append(job)
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
         attempt.refresh_from_db()
         assert not attempt.message, str(attempt.message)
         run = RunDir.of(job.pk, 1)
@@ -143,7 +143,7 @@ def test_k05_secrets_of_an_environment_are_said_to_nobody(up, stub, alice, as_al
     stub.write_text(stub.read_text().replace("import json\n", SAY, 1))
     job = up(alice, secrets={"HUB": SECRET}, variables={"PLAIN": "shown"})
     environment = Environment.objects.get(pk=job.pk)
-    port = publishing.publish(job, port=40_000, by=alice, name="web")
+    port = published_ports.publish(job, port=40_000, by=alice, name="web")
     ticket = admissions.issue(port, user=alice, host="127.0.0.1", secure=False, session_key="k").url
     ticket = ticket.partition("ticket=")[2].partition("&")[0]
     _row, password = passwords.make(job, by=alice)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.helpers import NOTHING, again, judged
-from training.environments import jupyter, life, panel, vscode
+from training.environments import jupyter, lifecycle, panel, vscode
 from workers.exec import channels
 from workers.proxy.models import PublishedPort
 
@@ -53,12 +53,12 @@ def test_environment_is_said_ready_once_by_whoever_of_many_asks_first(running, m
     def ask(asked):
         monkeypatch.setattr(jupyter, "ask", real)
         for other in (late.pop(), late.pop()):
-            life.see_ready(other)
+            lifecycle.see_ready(other)
         return real(asked)
 
     monkeypatch.setattr(jupyter, "ask", ask)
-    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
-    life.see_ready(row)
+    monkeypatch.setattr(lifecycle, "ThreadPoolExecutor", Here)
+    lifecycle.see_ready(row)
 
     assert row.job.events.filter(event="ready").count() == 1
     assert looked_into == [row.pk]
@@ -73,9 +73,9 @@ def test_jupyterlab_opens_in_the_folder_that_was_chosen(running, monkeypatch, lo
     row = running()
     row.folder = folder
     row.save()
-    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
+    monkeypatch.setattr(lifecycle, "ThreadPoolExecutor", Here)
 
-    life.see_ready(row)
+    lifecycle.see_ready(row)
 
     assert PublishedPort.objects.get(job=row.job, name="jupyter").path == path
     assert f"--LabApp.default_url=/{path}" in jupyter.options(row.job, home=Path("/home/a"), folder=folder)
@@ -84,9 +84,9 @@ def test_jupyterlab_opens_in_the_folder_that_was_chosen(running, monkeypatch, lo
 def test_environment_is_ready_for_others_while_it_is_looked_into(running, monkeypatch, looked_into):
     row, seen = running(), []
     monkeypatch.setattr(vscode, "find", lambda way: seen.append(panel.condition_of(again(row))) or "")
-    monkeypatch.setattr(life, "ThreadPoolExecutor", Here)
+    monkeypatch.setattr(lifecycle, "ThreadPoolExecutor", Here)
 
-    life.see_ready(again(row))
+    lifecycle.see_ready(again(row))
 
     assert seen == ["ready"]
     assert again(row).vscode == ""
@@ -97,7 +97,7 @@ def test_environment_that_a_dead_process_did_not_look_into_is_by_the_sweep(runni
     assert not vscode.is_offered(row)
 
     for _turn in range(2):
-        life.look_at_all()
+        lifecycle.look_at_all()
 
     assert looked_into == [row.pk]
     assert again(row).vscode == "code-server"

@@ -29,10 +29,10 @@ from tests.running import wait_for as until
 from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.environments import services
-from workers.execution import launching
+from workers.execution import launch
 from workers.images.containers import archive, committing, copies, exported, tidying
 from workers.images.models import Image, NodeCopy, State
-from workers.images.services import images, places, saving
+from workers.images.services import images, paths, saving
 from workers.models import Node
 from workers.runs import RunDir
 from workers.scheduling import placing
@@ -69,7 +69,7 @@ def saved(row, alice, name="mine") -> Image:
 
 
 def unpacked(image) -> bytes:
-    with places.packed(image.pk).open("rb") as file:
+    with paths.packed(image.pk).open("rb") as file:
         return zstandard.ZstdDecompressor().stream_reader(file).read()
 
 
@@ -87,8 +87,8 @@ def test_container_image_is_saved_of_an_environment_without_its_secrets(filled, 
         assert (config.get(key) or None) == (below.get(key) or None)
     held = unpacked(made)
     assert (made.size_bytes, made.sha256) == (
-        places.packed(made.pk).stat().st_size,
-        hashlib.sha256(places.packed(made.pk).read_bytes()).hexdigest(),
+        paths.packed(made.pk).stat().st_size,
+        hashlib.sha256(paths.packed(made.pk).read_bytes()).hexdigest(),
     )
     for secret in (SECRET, services.token_of(filled)):
         assert secret.encode() not in held
@@ -116,7 +116,7 @@ def test_environment_starts_from_a_saved_container_image_on_a_machine_that_never
     with pytest.raises(StillInUse):
         images.delete(image=made, by=alice)
     images.delete(image=again_saved, by=alice)
-    assert not places.packed(again_saved.pk).exists()
+    assert not paths.packed(again_saved.pk).exists()
     tidying.tidy_engine()
     assert not copies.is_here(again_saved.reference)
 
@@ -128,7 +128,7 @@ def test_command_finds_the_packages_of_a_saved_container_image(filled, engine, a
     job = commands.submit(user=alice, request=CommandRequest(command=script, image=made, cpus=1.0)).job
     node = Node.objects.get()
     attempt = placing.place(job.pk, [(node.pk, [(node.devices.get(kind="cpu").pk, 1)])])
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     record = until(lambda: records.read(run.path / records.EXIT), 60)
 
@@ -141,7 +141,7 @@ def test_command_finds_the_packages_of_a_saved_container_image(filled, engine, a
 def test_saved_container_image_that_was_changed_is_not_given_to_an_engine(filled, engine, alice):
     made = saved(filled, alice)
     Engine(str(engine.socket)).remove_image(made.reference)
-    path = places.packed(made.pk)
+    path = paths.packed(made.pk)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
 
     copy = copies.request(made.pk, made.digest)
@@ -156,7 +156,7 @@ def test_saved_container_image_that_was_changed_is_not_given_to_an_engine(filled
 def test_saving_that_was_killed_leaves_nothing_and_is_done_by_the_next(filled, engine, image, alice, monkeypatch):
     own = Engine(str(engine.socket))
     row = saving.request(job=filled.job, by=alice, name="mine")
-    packed = places.packed(row.pk)
+    packed = paths.packed(row.pk)
 
     def killed(*_given):
         os._exit(9)
@@ -226,7 +226,7 @@ def test_container_image_is_saved_again_after_the_engine_failed(filled, engine, 
         broken.setattr(Engine, "commit", lambda *_given: (_ for _ in ()).throw(Refused(500, "no space")))
         row = saved(filled, alice)
     assert (row.state, "no space" in row.why) == (State.FAILED, True)
-    assert not places.packed(row.pk).exists()
+    assert not paths.packed(row.pk).exists()
 
     images.make(row, by=alice)
     saving.run(row.pk)

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from datasets.files import homes
 from tests.factories import curves, work
 from tests.running import wait_for
-from training.environments import life, panel, services, several
+from training.environments import lifecycle, panel, services, several
 from training.environments.kind import EnvironmentKind
 from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
@@ -139,7 +139,7 @@ def test_busy_processors_of_any_machine_are_a_sign_of_life(placed):
     at = begun + timedelta(minutes=5)
     curves.report(attempt, "system/node2/cpu", [(300, 90.0, at)])
 
-    assert life._cpu_busy_at(row, attempt) == at
+    assert lifecycle._cpu_busy_at(row, attempt) == at
 
 
 def test_page_of_a_distributed_environment_names_its_machines(placed, as_alice, alice):

@@ -21,13 +21,13 @@ from aiplatform.lib.errors import DomainError
 from datasets.files import homes
 from tests.factories import work
 from tests.running import wait_for
-from training.environments import life, panel, serve_vscode, services
+from training.environments import lifecycle, panel, serve_vscode, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
 from workers.exec import channels
-from workers.execution import launching
+from workers.execution import launch
 from workers.models import Attempt, Job
-from workers.proxy import activity, opening
+from workers.proxy import activity, port_access
 from workers.proxy.models import Admission, PublishedPort
 from workers.runs import RunDir
 from workers.scheduling import placing
@@ -185,7 +185,7 @@ def running(alice, stub, settings, db):
         settings.RUN_DIR = Path(folder)
         row = services.submit(user=alice, request=EnvironmentRequest(gpus_per_node=1, cpus=1.0, folder="work"))
         attempt = placing.place(row.pk, [(node.pk, [(node.devices.get(kind="gpu").pk, 8)])])
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
         run = RunDir.of(row.pk, 1)
         wait_for((run.path / records.SUPERVISOR).exists)
         Job.objects.filter(pk=row.pk).update(state=JobState.RUNNING)
@@ -193,7 +193,7 @@ def running(alice, stub, settings, db):
 
         def ready() -> bool:
             found = Environment.objects.select_related("job__owner", "job__cluster").get(pk=row.pk)
-            return life.is_ready(life.see_ready(found))
+            return lifecycle.is_ready(lifecycle.see_ready(found))
 
         wait_for(ready, 60, "JupyterLab does not answer")
         yield Environment.objects.select_related("job__owner", "job__cluster").get(pk=row.pk)
@@ -240,10 +240,10 @@ def test_vscode_that_cannot_start_is_refused_before_a_ticket_is_made(code_server
     row = PublishedPort.objects.get(name="vscode")
 
     with pytest.raises(DomainError) as refused:
-        opening.open_port(row, user=alice, host="127.0.0.1", secure=False)
+        port_access.open_port(row, user=alice, host="127.0.0.1", secure=False)
     assert (refused.value.code, "vscode.log" in refused.value.message) == ("vscode_not_started", True)
     with pytest.raises(DomainError, match="owner"):
-        opening.open_port(row, user=bob, host="127.0.0.1", secure=False)
+        port_access.open_port(row, user=bob, host="127.0.0.1", secure=False)
     assert not Admission.objects.exists()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiplatform.closing import Closing
+from aiplatform.sockets import Closing
 
 
 async def application(scope, receive, send):

@@ -40,7 +40,7 @@ EXEMPT: dict[str, str] = {
     "inference.serving.monitoring.collection": JSON_ONLY.format(limit="MOST_BYTES"),
     "inference.pipelines.forms": JSON_ONLY.format(limit="the limit of a form"),
     "inference.pipelines.loop": OWN,
-    "inference.pipelines.steps.other": JSON_ONLY.format(limit="MOST_BYTES"),
+    "inference.pipelines.steps.commands": JSON_ONLY.format(limit="MOST_BYTES"),
     "inference.pipelines.trigger_api": JSON_ONLY.format(limit="MOST_BODY"),
     "inference.batch.predictor": IN_JOB,
     "inference.delivery.push": JSON_ONLY.format(limit="the answer's limit in wire.py"),

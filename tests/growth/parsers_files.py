@@ -9,7 +9,7 @@ from typing import Any
 
 from inference.evaluation import script_metrics
 from inference.kit.models import model_json, oip
-from inference.registry.formats import known, onnx, safetensors
+from inference.registry.formats import foreign_metadata, onnx, safetensors
 from tests.growth.parsers_text import JSON
 from tests.growth.registry import Parser, encoded, numbered, register, repeated
 from tests.inference import tiny
@@ -95,7 +95,7 @@ register(
         of_file("model.onnx", onnx.inspect),
         ONNX,
         20 << 30,
-        ("inference.registry.formats.onnx", "inference.registry.formats.wire"),
+        ("inference.registry.formats.onnx", "inference.registry.formats.protobuf"),
         model(field(1, field(4, b"Add"))),
     )
 )
@@ -118,10 +118,10 @@ register(
 register(
     Parser(
         "literals in models",
-        known._literal,
+        foreign_metadata._literal,
         LITERALS,
         onnx.MOST_METADATA_BYTES,
-        ("inference.registry.formats.known",),
+        ("inference.registry.formats.foreign_metadata",),
         "[1]",
     )
 )

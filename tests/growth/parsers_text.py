@@ -147,7 +147,7 @@ register(
         expressions.parse,
         RULES,
         expressions.LONGEST,
-        ("inference.pipelines.expressions", "inference.pipelines.rule_parts", "inference.pipelines.doubts"),
+        ("inference.pipelines.expressions", "inference.pipelines.rule_parts", "inference.pipelines.warnings"),
         "a > 1",
     )
 )
@@ -177,7 +177,11 @@ register(
         markdown.render,
         MARKDOWN,
         markdown.MAX_MARKS,
-        ("aiplatform.lib.markdown", "training.experiments.reports.documents", "training.experiments.reports.showing"),
+        (
+            "aiplatform.lib.markdown",
+            "training.experiments.reports.documents",
+            "training.experiments.reports.presentation",
+        ),
         "a",
     )
 )

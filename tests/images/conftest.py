@@ -17,10 +17,10 @@ from tests.images.wheels import wheel
 from tests.running import printed, wait_for
 from tests.workers.launched import node, placed
 from workers import kinds
-from workers.execution import job_users, launching, tickets
+from workers.execution import job_users, launch, tickets
 from workers.images.models import Engine, Image, State
-from workers.images.services import engines, places, uses
-from workers.images.services.launching import layers_work, with_image
+from workers.images.services import engines, paths, uses
+from workers.images.services.launch import layers_work, with_image
 from workers.kinds import Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
@@ -93,8 +93,8 @@ def built(tmp_path_factory) -> Path:
 def engine(root, wheels, built, db):
     """An engine that is ready, with ring 1.0 in it; pip and all else it sees in the platform's own packages."""
     row = engines._engine("ring==1.0", with_platform=True)
-    folder = places.engine(row.digest)
-    places.open_folder(folder.parent)
+    folder = paths.engine(row.digest)
+    paths.open_folder(folder.parent)
     shutil.copytree(built, folder, symlinks=True)
     for script in (folder / "bin").iterdir():
         if not script.is_symlink():  # its first line names the Python of its own folder
@@ -130,7 +130,7 @@ def boxed(placed, kind):
         job, attempt = placed(["unused"])
         uses.attach(job, image, boxed=own)
         kind.prepare = lambda job, attempt, run: with_image(
-            Launch(argv=["/bin/sh", "-ec", script], read_only=[places.engine("x").parent.parent / "wheels"]), job
+            Launch(argv=["/bin/sh", "-ec", script], read_only=[paths.engine("x").parent.parent / "wheels"]), job
         )
         return job, attempt
 
@@ -165,7 +165,7 @@ def again(kind):
 
 
 def _said(attempt: Attempt) -> str:
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
     assert not attempt.message, str(attempt.message)
     path = RunDir.of(attempt.job_id, attempt.number)

@@ -12,11 +12,11 @@ from aiplatform import env
 from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers, wheel
 from tests.running import wait_for
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.images import tasks
 from workers.images.models import ImageUse
-from workers.images.services import boxes, places, saving
-from workers.images.services.launching import with_image
+from workers.images.services import boxes, paths, saving
+from workers.images.services.launch import with_image
 from workers.kinds import Launch, NotYet
 from workers.models import Job
 from workers.runs import RunDir
@@ -43,15 +43,15 @@ python -c 'import importlib.util, sys; print(sys.prefix == sys.argv[1], bool(imp
 @pytest.mark.parametrize("tier", LAYERED)
 def test_box_takes_what_pip_installs_upgrades_and_removes(run, image, wheels, engine, alice, in_tier, tier):
     in_tier(tier)
-    before = sorted(path.name for path in places.engine(engine.digest).glob("lib/python3*/site-packages/*"))
+    before = sorted(path.name for path in paths.engine(engine.digest).glob("lib/python3*/site-packages/*"))
 
     said, job = run(image, f"WHEELS={wheels}\n{CHANGES}")
 
     uid = env.JOB_UIDS + alice.pk if tier == sandbox.OWN_UID else os.geteuid()
     assert said.split() == ["bell", "1.0", str(uid), "True", "True"]
-    upper = places.box(job.pk) / boxes.UPPER
+    upper = paths.box(job.pk) / boxes.UPPER
     assert next(upper.glob("lib/python3*/site-packages/bell")).stat().st_uid == uid
-    assert sorted(path.name for path in places.engine(engine.digest).glob("lib/python3*/site-packages/*")) == before
+    assert sorted(path.name for path in paths.engine(engine.digest).glob("lib/python3*/site-packages/*")) == before
     assert ImageUse.objects.get(job=job).node == "node1"
 
 
@@ -60,7 +60,7 @@ def test_box_stays_when_its_supervisor_and_all_below_it_are_killed(boxed, again,
     in_tier(tier)
     install = f"{PIP} install --no-index --find-links {wheels} bell; touch $AIP_OUTPUT_DIR/in; sleep 600"
     job, attempt = boxed(image, install)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1).path
     wait_for((run / "outputs/in").exists)
     keeper = records.read(run / records.SUPERVISOR)
@@ -77,7 +77,7 @@ def test_box_of_another_machine_is_refused_with_what_to_do(boxed, image, in_tier
     job, attempt = boxed(image, "true")
     ImageUse.objects.filter(job=job).update(node="node9")
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
 
     assert str(attempt.message).startswith("Its packages lie on the machine node9, and it was placed on node1. Restore")
@@ -88,11 +88,11 @@ def test_box_that_is_gone_is_not_made_anew_in_silence(boxed, image, in_tier):
     job, attempt = boxed(image, "true")
     ImageUse.objects.filter(job=job).update(node="node1")
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
 
     assert str(attempt.message).startswith("Its packages are no longer on the machine node1; a backup does not keep")
-    assert not places.box(job.pk).exists()
+    assert not paths.box(job.pk).exists()
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_box_without_layers_belongs_to_the_user_of_its_job(run, image, of_root, 
 
     uid = env.JOB_UIDS + alice.pk
     assert said.split() == [str(uid)]
-    assert next(places.box(job.pk).glob("venv/lib/python3*/site-packages/mine.py")).stat().st_uid == uid
+    assert next(paths.box(job.pk).glob("venv/lib/python3*/site-packages/mine.py")).stat().st_uid == uid
 
 
 def test_box_whose_user_cannot_come_in_is_refused_before_it_starts(boxed, kind, image, of_root, root):
@@ -125,7 +125,7 @@ def test_box_whose_user_cannot_come_in_is_refused_before_it_starts(boxed, kind, 
     _job, attempt = boxed(image, "true")
     kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["true"], read_only=[closed / "data"]), job)
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
 
     assert str(attempt.message).startswith(f"Its user cannot enter the folder {closed} on this machine")
@@ -162,7 +162,7 @@ def test_image_without_a_box_is_for_reading(run, image, in_tier):
 
     assert said.splitlines()[0] == "ring 1.0"
     assert "Read-only file system" in said
-    assert not places.box(job.pk).exists()
+    assert not paths.box(job.pk).exists()
 
 
 @pytest.mark.parametrize("tier", sorted({TIERS[0], BEST}))
@@ -174,7 +174,7 @@ def test_forgotten_box_does_not_come_back_though_its_folder_was_not_deleted_yet(
     Job.objects.filter(pk=job.pk).update(state="stopped")
     job.refresh_from_db()
     boxes.forget(job, by=alice)
-    assert places.box(job.pk).is_dir()
+    assert paths.box(job.pk).is_dir()
 
     said = again(job, "python -c 'import bell' 2>&1 || true")
 
@@ -189,7 +189,7 @@ def test_forgotten_box_that_is_being_deleted_is_waited_for(boxed, image, in_tier
     _said, job = run(image, "true")
     ImageUse.objects.filter(job=job).update(node="")
 
-    with boxes.alone(places.box(job.pk)):
+    with boxes.alone(paths.box(job.pk)):
         assert not boxes.clear(job.pk)
         with pytest.raises(NotYet):
             with_image(Launch(argv=["true"]), job)
@@ -200,7 +200,7 @@ def test_forgotten_box_that_is_being_deleted_is_waited_for(boxed, image, in_tier
 def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, alice, in_tier):
     in_tier(BEST)
     _said, job = run(image, f"{PIP} install --no-index --find-links {wheels} bell")
-    assert (places.box(job.pk)).is_dir()
+    assert (paths.box(job.pk)).is_dir()
     with pytest.raises(boxes.NoBox, match="Stop it first"):
         boxes.forget(job, by=alice)
     Job.objects.filter(pk=job.pk).update(state="stopped")
@@ -209,7 +209,7 @@ def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, al
     boxes.forget(job, by=alice)
     boxes.clean(job.pk)
 
-    assert not places.box(job.pk).exists()
+    assert not paths.box(job.pk).exists()
     assert "No module" in again(job, "python -c 'import bell' 2>&1 || true")
 
 
@@ -222,17 +222,17 @@ def test_box_without_a_row_is_swept(run, image, in_tier, monkeypatch):
 
     tasks.tidy()
 
-    assert not places.box(job.pk).exists()
+    assert not paths.box(job.pk).exists()
 
 
 def test_young_box_without_a_row_may_be_in_the_making(alice, cluster, root):
-    places.open_folder(places.box(7))
+    paths.open_folder(paths.box(7))
 
     assert boxes.strays() == []
 
 
 def test_box_that_somebody_reads_is_deleted_later(root):
-    box = places.open_folder(places.box(7))
+    box = paths.open_folder(paths.box(7))
 
     with boxes.alone(box):
         boxes.clean(7)
@@ -243,15 +243,15 @@ def test_box_that_somebody_reads_is_deleted_later(root):
 
 
 def test_box_without_layers_is_made_whole_and_runs_no_program_of_the_engine(engine, alice, cluster, root):
-    python = places.engine(engine.digest) / "bin/python"
+    python = paths.engine(engine.digest) / "bin/python"
     python.unlink()
     python.write_text(f"#!/bin/sh\ntouch {root}/ran\n")
     python.chmod(0o755)
     job = work.job(alice, cluster)
 
-    venv = boxes.make_thin(job, places.engine(engine.digest), 0) / boxes.VENV
+    venv = boxes.make_thin(job, paths.engine(engine.digest), 0) / boxes.VENV
     next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).unlink()  # as if it were killed half-way
-    boxes.make_thin(job, places.engine(engine.digest), 0)
+    boxes.make_thin(job, paths.engine(engine.digest), 0)
 
     assert not (root / "ran").exists()
     assert next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).exists()

@@ -13,12 +13,12 @@ from aiplatform.lib.wording import message
 from tests.factories import work
 from tests.running import wait_for
 from workers import held_back, kinds, wait_reasons
-from workers.execution import launching, publishing
+from workers.execution import launch, results
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.images.kind import NothingToBuild
 from workers.images.models import Engine, Image, ImageUse, State
-from workers.images.services import catalog, engines, images, places, uses
-from workers.images.services import launching as in_image
+from workers.images.services import catalog, engines, images, paths, uses
+from workers.images.services import launch as in_image
 from workers.kinds import Launch, NotYet
 from workers.models import Attempt, Dependency, Device, Job
 from workers.runs import RunDir
@@ -46,7 +46,7 @@ def ended(job: Job, code: int) -> None:
     state = "failed" if code else "succeeded"
     job.attempts.update(state=state, ended_at=now())
     Job.objects.filter(pk=job.pk).update(state=state)
-    publishing.publish(job.pk)
+    results.publish(job.pk)
 
 
 @pytest.mark.proof
@@ -55,11 +55,11 @@ def test_engine_is_built_by_a_job_and_belongs_to_the_platform(alice, machine, wh
     image = engines.build(user=alice, name="mine", requirements="ring==1.0\n", with_platform=True)
     assert (image.status, image.engine.job.kind) == (State.BUILDING, "image_build")
 
-    launching.start(place(image.engine.job).pk)
+    launch.start(place(image.engine.job).pk)
     ended(image.engine.job, 0)
     image.engine.refresh_from_db()
 
-    folder = places.engine(image.engine.digest)
+    folder = paths.engine(image.engine.digest)
     ring = next(folder.glob("lib/python3*/site-packages/ring/__init__.py"))
     assert image.engine.state == State.READY, str(image.engine.message)
     assert image.engine.facts["python"].startswith("3.")
@@ -77,14 +77,14 @@ def test_engine_that_cannot_be_built_says_why_and_leaves_nothing(alice, machine,
     image = engines.build(user=alice, name="mine", requirements="no-such-package==9")
     job = image.engine.job
 
-    launching.start(place(job).pk)
+    launch.start(place(job).pk)
     ended(job, 1)
     image.engine.refresh_from_db()
 
     assert image.engine.state == State.FAILED
     assert str(image.engine.message) == f"Job {job.pk}, which built it, did not succeed. Its log says why."
     assert "no-such-package" in RunDir.of(job.pk, 1).log.read_text()
-    assert not places.engine(image.engine.digest).exists()
+    assert not paths.engine(image.engine.digest).exists()
     assert engines.ensure(image, by=alice).pk != job.pk
 
 
@@ -190,7 +190,7 @@ def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, 
     job.dependencies.all().delete()  # it was placed after the build, whose folder was lost since
     attempt = place(job)
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     monitor = AttemptMonitor(attempt)
     monitor.seen -= 3600
 
@@ -200,7 +200,7 @@ def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, 
 
 
 def test_engine_nobody_names_is_swept_with_its_folder(engine, image):
-    folder = places.engine(engine.digest)
+    folder = paths.engine(engine.digest)
     engines.forget_unused()
     assert folder.is_dir()
 
@@ -218,7 +218,7 @@ def test_engine_below_a_box_stays_when_the_image_is_deleted(engine, image, alice
     images.delete(image=image, by=image.owner)
     engines.forget_unused()
 
-    assert places.engine(engine.digest).is_dir()
+    assert paths.engine(engine.digest).is_dir()
     with pytest.raises(uses.ImageGone, match="The image mine was deleted"):
         uses.check_restore(job)
 

@@ -7,14 +7,15 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from accounts.models import UserGroup
-from aiplatform.cli.client.commands import nodes
+from aiplatform.client.commands import nodes
 from aiplatform.lib.wording import message
 from aiplatform.templatetags.ui import bytes_
 from tests.conftest import signed_in
 from tests.factories import work
 from workers import held_back
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import catalog, engines, places, uses
+from workers.images.services import catalog, engines, uses
+from workers.images.services import paths as places
 from workers.models import Job, Node
 
 pytestmark = pytest.mark.django_db

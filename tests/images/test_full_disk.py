@@ -10,7 +10,7 @@ from aiplatform.lib import files
 from tests.images.wheels import PIP, TIERS
 from tests.small_disk import fill, small_disk
 from workers.images.models import Image, State
-from workers.images.services import images, layers, places, saving
+from workers.images.services import images, layers, paths, saving
 from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.skipif(TIERS[-1] < 2, reason="no bubblewrap")]
@@ -33,7 +33,7 @@ def test_image_that_finds_no_room_says_so_and_is_saved_again_when_there_is(stopp
     if not known:
         monkeypatch.setattr(files, "free_bytes", lambda _folder: 1 << 40)
     wanted = saving.request(job=stopped, by=alice, name="kept")
-    with small_disk(places.packed(0).parent) as disk:
+    with small_disk(paths.packed(0).parent) as disk:
         ballast = fill(disk)
         saving.run(wanted.pk)
         wanted.refresh_from_db()
@@ -54,9 +54,9 @@ def test_layer_that_finds_no_room_is_not_half_unpacked(stopped, alice):
     wanted = saving.request(job=stopped, by=alice, name="kept")
     saving.run(wanted.pk)
     saved = Image.objects.get(pk=wanted.pk)
-    places.remove(places.layer(saved.sha256))
+    paths.remove(paths.layer(saved.sha256))
 
-    with small_disk(places.layer("x").parent, "1m") as disk:
+    with small_disk(paths.layer("x").parent, "1m") as disk:
         with pytest.raises(layers.BrokenLayer, match="disk is full"):
             layers.here(saved)
         assert list(disk.iterdir()) == []
@@ -69,7 +69,7 @@ def test_box_on_a_full_disk_fails_the_install_and_keeps_what_was_there(run, agai
     in_tier(TIERS[-1])
     install = f"{PIP} install --no-index --find-links {wheels}"
     """What pip makes of an upgrade that it could not finish is pip's; the box is whole."""
-    with small_disk(places.local() / "jobs", "4m"):
+    with small_disk(paths.local() / "jobs", "4m"):
         said, job = run(
             image,
             f"{install} bell; cp /dev/zero $VIRTUAL_ENV/big 2>/dev/null || echo full; "

@@ -10,7 +10,7 @@ import pytest
 from aiplatform.lib import trees
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, boxes, places
+from workers.images.services import archive, boxes, paths
 
 
 def test_names_of_any_bytes_can_be_stored_and_sent(tmp_path):
@@ -34,23 +34,23 @@ def test_folders_deeper_than_any_path_are_removed(tmp_path):
         here = below
     os.close(here)
 
-    places.remove(box)
-    places.remove(box)  # gone is gone
+    paths.remove(box)
+    paths.remove(box)  # gone is gone
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_removal_that_was_killed_is_finished(tmp_path, monkeypatch):
-    (tmp_path / f".12.99{places.DELETED}" / "inner").mkdir(parents=True)
+    (tmp_path / f".12.99{paths.DELETED}" / "inner").mkdir(parents=True)
     (tmp_path / "13").mkdir()
     (tmp_path / "14" / "a" / "b" / "c").mkdir(parents=True)
     with monkeypatch.context() as patched:
         patched.setattr(trees.os, "rmdir", _killed)
         with pytest.raises(SystemExit):
-            places.remove(tmp_path / "14")
+            paths.remove(tmp_path / "14")
     assert len(list(tmp_path.iterdir())) == 3
 
-    places.finish_removals(tmp_path)
+    paths.finish_removals(tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["13"]
 

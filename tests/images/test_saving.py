@@ -15,9 +15,9 @@ from aiplatform.lib.claims import new_holder
 from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers
 from tests.running import wait_for
-from workers.execution import launching
+from workers.execution import launch
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, images, layers, places, saving
+from workers.images.services import archive, images, layers, paths, saving
 from workers.models import Job
 from workers.runs import RunDir
 from workers.supervisor import hold, processes, records
@@ -67,9 +67,9 @@ def test_processes_stand_still_while_they_are_saved_and_go_on(boxed, image, in_t
     in_tier(BEST)
     script = "cd $VIRTUAL_ENV; i=0; while :; do i=$((i+1)); echo $i > a; echo $i > b; done"
     job, attempt = boxed(image, script)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     Job.objects.filter(pk=job.pk).update(state="running")
-    upper = places.box(job.pk) / "upper"
+    upper = paths.box(job.pk) / "upper"
     wait_for((upper / "b").exists)
     seen = []
 
@@ -96,7 +96,7 @@ def test_processes_stand_still_while_they_are_saved_and_go_on(boxed, image, in_t
 def test_processes_go_on_when_the_saver_is_killed(boxed, image, in_tier):
     in_tier(BEST)
     job, attempt = boxed(image, "while :; do date +%s%N > $AIP_OUTPUT_DIR/beat; done")
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     wait_for((run.outputs / "beat").exists)
     code = "import sys, time; from workers.supervisor import hold; hold.ask(sys.argv[1], 'w'); time.sleep(600)"
@@ -117,7 +117,7 @@ def test_processes_go_on_when_the_saver_is_killed(boxed, image, in_tier):
 def test_held_job_still_hears_a_stop(boxed, image, in_tier):
     in_tier(BEST)
     job, attempt = boxed(image, "touch $AIP_OUTPUT_DIR/in; sleep 600")
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     wait_for((run.outputs / "in").exists)
     hold.ask(run.path, "w")
@@ -136,7 +136,7 @@ def test_saver_that_was_killed_is_followed_and_leaves_no_garbage(
     _said, job = run(image, "touch $VIRTUAL_ENV/mine")
     Job.objects.filter(pk=job.pk).update(state="stopped")
     wanted = saving.request(job=job, by=job.owner, name="kept")
-    packed = places.packed(wanted.pk)
+    packed = paths.packed(wanted.pk)
     packed.parent.mkdir(parents=True)
     (packed.parent / f".{packed.name}.abc").write_text("half")
     dead = new_holder().rsplit(":", 2)[0] + ":1:x"  # a process that began at another time
@@ -165,7 +165,7 @@ def test_saver_gives_up_after_three_tries(run, image, in_tier):
     assert (wanted.status, str(wanted.message)) == (
         State.FAILED, "It was interrupted 3 times while it was saved. Save it again.",
     )  # fmt: skip
-    assert not places.packed(wanted.pk).exists()
+    assert not paths.packed(wanted.pk).exists()
 
 
 @needs_layers
@@ -173,12 +173,12 @@ def test_tampered_layer_ends_the_job_with_the_reason(run, boxed, image, in_tier)
     in_tier(BEST)
     _said, job = run(image, "touch $VIRTUAL_ENV/mine")
     saved = save(job, "kept")
-    places.remove(places.layer(saved.sha256))
-    places.packed(saved.pk).write_bytes(b"something else")
+    paths.remove(paths.layer(saved.sha256))
+    paths.packed(saved.pk).write_bytes(b"something else")
     work.Device.objects.update(used=0)
     _other, attempt = boxed(saved, "true")
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
 
     assert str(attempt.message) == (
@@ -191,7 +191,7 @@ def test_layers_without_an_image_are_swept(run, image, in_tier, monkeypatch):
     in_tier(BEST)
     _said, job = run(image, "touch $VIRTUAL_ENV/mine")
     saved = save(job, "kept")
-    folder = places.layer(saved.sha256)
+    folder = paths.layer(saved.sha256)
     monkeypatch.setattr(images, "OLD_S", 0.0)
     images.clean_layers()
     assert folder.is_dir()
@@ -200,7 +200,7 @@ def test_layers_without_an_image_are_swept(run, image, in_tier, monkeypatch):
     images.clean_layers()
 
     assert not folder.exists()
-    assert not places.packed(saved.pk).exists()
+    assert not paths.packed(saved.pk).exists()
 
 
 def test_job_without_a_box_cannot_be_saved_and_says_why(alice, cluster, image, root):

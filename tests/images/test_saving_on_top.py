@@ -12,7 +12,7 @@ from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import images, places, saving
+from workers.images.services import images, paths, saving
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def job(alices, bob, cluster, root, settings):
 def boxed(image, owner, cluster, node):
     row = work.job(owner, cluster, state="stopped")
     ImageUse.objects.create(job=row, image=image, name=str(image), boxed=True, node=node)
-    (places.box(row.pk) / "upper").mkdir(parents=True)
+    (paths.box(row.pk) / "upper").mkdir(parents=True)
     return row
 
 

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from aiplatform.lib.claims import Claims, new_holder
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, boxes, images, places, saving, unpacking
+from workers.images.services import archive, boxes, images, paths, saving, unpacking
 from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import hold, records
@@ -26,7 +26,7 @@ def boxed(alice, cluster, image, engine, settings):
     settings.NODE = "node1"
     job = work.job(alice, cluster, state="stopped", name="lab")
     ImageUse.objects.create(job=job, image=image, engine=engine, name="mine", boxed=True, node="node1")
-    upper = places.box(job.pk) / "upper"
+    upper = paths.box(job.pk) / "upper"
     upper.mkdir(parents=True)
     (upper / "new.py").write_text("x" * 5000)
     return job
@@ -83,7 +83,7 @@ def test_layer_that_moved_while_it_was_packed_is_not_kept(wanted, running):
         State.FAILED, "Its processes went on while they were saved, so nothing was kept. Stop the job, then save it "
         "again.",
     )  # fmt: skip
-    assert list(places.packed(wanted.pk).parent.iterdir()) == []
+    assert list(paths.packed(wanted.pk).parent.iterdir()) == []
 
 
 def test_layer_that_moved_once_is_packed_again(wanted, running):
@@ -203,7 +203,7 @@ def test_failed_image_is_saved_again_by_page_and_api(wanted, alice, bob, as_alic
 
 def test_files_of_savers_that_died_and_of_deleted_images_are_swept(wanted, image):
     ready = Image.objects.create(kind="saved", name="ready", engine=image.engine, parent=image, state=State.READY)
-    folder = places.packed(0).parent
+    folder = paths.packed(0).parent
     folder.mkdir(parents=True)
     kept = [
         f"{ready.pk}.tar.zst",
@@ -238,7 +238,7 @@ def test_packages_that_are_forgotten_meanwhile_end_the_wait(wanted, boxed):
 
 
 def test_box_is_locked_while_it_is_saved(wanted, boxed):
-    with boxes.alone(places.box(boxed.pk)) as free:
+    with boxes.alone(paths.box(boxed.pk)) as free:
         assert free
         saving.run(wanted.pk)
 

@@ -17,7 +17,7 @@ from accounts.services import shares
 from aiplatform.lib.errors import DomainError, StillInUse
 from datasets import usage
 from inference.conversion import conversions, results
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.kind import ConversionKind
 from inference.conversion.models import Conversion
 from inference.kit.model_io.engine import Engine
@@ -372,7 +372,7 @@ def test_what_a_program_left_is_taken_with_care(alice, model, data):
     for content in ("[]", "{", "[" * 100_000, json.dumps({"rows": 3}), json.dumps({"rows": [odd, 4]})):
         (outputs / "conversion.json").write_text(content)
         found = results.load(conversion)
-        assert all(row["target"] in known.TARGETS or row["target"] == "source" for row in found["rows"])
+        assert all(row["target"] in variant_catalog.TARGETS or row["target"] == "source" for row in found["rows"])
     (outputs / "conversion.json").write_text(
         json.dumps({"rows": [{"target": "fp16", "state": "accepted"}], "complete": True, "fastest": "fp16"})
     )

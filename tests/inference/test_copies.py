@@ -2,9 +2,9 @@
 
 import asyncio
 
-from workers.proxy import copying
-from workers.proxy.copying import Copier, Watched
+from workers.proxy import request_copies
 from workers.proxy.forwarding import Copy, Upstream
+from workers.proxy.request_copies import Copier, Watched
 
 
 class Slow:
@@ -48,10 +48,10 @@ def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
         server.go_on.set()
         await copier.end()
         await asyncio.sleep(0)
-        assert (taken, server.most, server.done) == (copying.AT_ONCE,) * 3
+        assert (taken, server.most, server.done) == (request_copies.AT_ONCE,) * 3
         assert copier.take()
         copier.give_back()
 
     asyncio.run(main())
 
-    assert compared == [(b"picture", b"given", b"other")] * copying.AT_ONCE
+    assert compared == [(b"picture", b"given", b"other")] * request_copies.AT_ONCE

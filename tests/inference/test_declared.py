@@ -12,7 +12,7 @@ from inference.kit.model_io import decode
 from inference.kit.model_io.spec import InputSpec
 from inference.kit.models import model_json
 from inference.kit.models.standalone import Model
-from inference.registry.formats import known
+from inference.registry.formats import foreign_metadata
 from inference.registry.formats.declared import PIXELS, Declared, labels_of
 from inference.registry.models import ModelVersion
 from tests.factories import models as factory
@@ -182,11 +182,11 @@ def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
 def test_large_config_of_hugging_face_is_not_read(tmp_path):
     config = {"architectures": ["DetrForObjectDetection"]}
     (tmp_path / "config.json").write_text(json.dumps(config | {"x": " " * (5 << 20)}))
-    assert known.huggingface(tmp_path) == known.Known()
+    assert foreign_metadata.huggingface(tmp_path) == foreign_metadata.Known()
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False, "x": " " * (65 << 10)}))
-    assert known.huggingface(tmp_path).mean == ()
-    assert known.huggingface(tmp_path).layout == "detr"
+    assert foreign_metadata.huggingface(tmp_path).mean == ()
+    assert foreign_metadata.huggingface(tmp_path).layout == "detr"
 
 
 @pytest.mark.parametrize("task", ["classification", "tagging"])

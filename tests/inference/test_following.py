@@ -8,8 +8,8 @@ from PIL import Image
 
 from inference.kit.model_io import decode
 from inference.video.watcher import detect, pictures
-from inference.video.watcher.places import Foot, Line, Zone
 from inference.video.watcher.tracker import Tracker
+from inference.video.watcher.zones import Foot, Line, Zone
 from tests.inference import clips, following
 
 

@@ -15,7 +15,7 @@ from inference.evaluation.kind import EvaluationKind
 from inference.evaluation.models import Evaluation, EvaluationSet
 from inference.pipelines.kinds import KINDS, StepFailed
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import comparing
+from inference.pipelines.steps import comparison
 from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
@@ -209,7 +209,7 @@ def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_sec
 
 
 def test_champion_is_judged_by_the_script_that_judged_the_candidate(alice, bob, begun):
-    mine, theirs = comparing._judge_of(begun, alice), comparing._judge_of(begun, bob)
+    mine, theirs = comparison._judge_of(begun, alice), comparison._judge_of(begun, bob)
 
     assert (mine["code"], mine["start_file"], mine["params"]) == (begun.script.code, "evaluate.py", {"k": 3})
     assert ("s3cret-value" in mine["arguments"], "s3cret" in str(theirs)) == (True, False)

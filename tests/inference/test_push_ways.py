@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from aiplatform.lib.errors import DomainError
-from inference.delivery.push import oci, sigv4, targets, wire
+from inference.delivery.push import http_client, oci, sigv4, targets
 from inference.delivery.push.protocol import Parcel, Place, PushFailed
 from inference.delivery.push.protocols import WAYS
 from tests.cases import case_table
@@ -251,17 +251,17 @@ def test_address_is_judged_at_each_connection_and_reached_as_it_was_judged(monke
         port = far.server_address[1]
         monkeypatch.setattr("aiplatform.lib.outbound.socket.getaddrinfo", resolved)
         place = Place(f"http://shelf.example:{port}/m", {}, "right", allowed=["127.0.0.0/8"])
-        assert wire.ask(place, "HEAD", place.address, wire.token_header("right")).status == 404
+        assert http_client.ask(place, "HEAD", place.address, http_client.token_header("right")).status == 404
         for _moved in range(2):
             with pytest.raises(PushFailed) as caught:
-                wire.ask(Place(place.address, {}, "right"), "HEAD", place.address)
+                http_client.ask(Place(place.address, {}, "right"), "HEAD", place.address)
             assert caught.value.worded.code == "push.inner"
         assert len(far.asked) == 1
 
 
 def test_secret_goes_out_of_the_house_only_encrypted():
     with pytest.raises(PushFailed) as caught:
-        wire.reach("http://93.184.215.14/x", Place("http://93.184.215.14/x", {}, "right"))
+        http_client.reach("http://93.184.215.14/x", Place("http://93.184.215.14/x", {}, "right"))
 
     assert caught.value.worded.code == "push.insecure"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inference.video.watcher.still import BLACK, FROZEN, OVER, Stillness, is_black
+from inference.video.watcher.frozen_video import BLACK, FROZEN, OVER, Stillness, is_black
 
 RATE, AFTER_S = 5, 60.0
 SCENE = np.random.default_rng(0).integers(40, 200, (48, 64, 3), np.uint8)

@@ -14,7 +14,7 @@ from inference.registry import retention
 from inference.video import analyses, files, results
 from inference.video.kind import VideoKind
 from inference.video.models import VideoEvent, VideoFile
-from inference.video.watcher import missing
+from inference.video.watcher import pyav
 from tests.factories import models as factory
 from tests.inference import clips, judged, watched
 from tests.inference.running import bring
@@ -177,7 +177,7 @@ def test_upload_is_refused_by_name_and_size(alice, tmp_path):
 
 def test_without_decoder_the_way_to_install_it_is_told(alice, model, tmp_path, monkeypatch):
     source = watched.video(alice, tmp_path, seconds=1)
-    monkeypatch.setattr(missing, "is_missing", lambda: True)
+    monkeypatch.setattr(pyav, "is_missing", lambda: True)
 
     with pytest.raises(analyses.NoDecoder, match="pip install av"):
         watched.submitted(alice, model, source)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
 from aiplatform.cli.demo.main_job import MainJob, connect
+from aiplatform.client.errors import ClientError
 from tests.journeys.up import PASSWORD, Browser, Up, call, first_admin, running, until
 
 pytestmark = pytest.mark.journey

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from aiplatform.cli.client.config import Config
-from aiplatform.cli.client.http import Client
+from aiplatform.client.config import Config
+from aiplatform.client.http import Client
 from tests.journeys.up import PASSWORD, Browser, Up, call, first_admin, running, until
 
 pytestmark = pytest.mark.journey

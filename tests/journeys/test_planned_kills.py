@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from aiplatform.cli.client import tus
-from aiplatform.cli.client.config import Config
-from aiplatform.cli.client.http import Client
+from aiplatform.client import tus
+from aiplatform.client.config import Config
+from aiplatform.client.http import Client
 from tests.journeys import dying
 from tests.journeys.up import ROOT, Up, call, first_admin, running, until
 
@@ -33,7 +33,7 @@ PARAMS = {"width": 16, "height": 16, "iterations": 5}
 #: The command of the terminal, sending in small pieces as it would a large file.
 SENDS = """
 import sys
-from aiplatform.cli.client import main, tus
+from aiplatform.client import main, tus
 tus.CHUNK, tus.TRIES = 8192, 9  # a web server comes back late where the machine is busy
 sys.exit(main.main(sys.argv[1:]))
 """

@@ -217,7 +217,7 @@ def by_password(up: Up, tools: Tools, token: str, job: int) -> None:
     """`aip ssh` on a machine without the key."""
     env = {"PATH": os.environ["PATH"], "HOME": str(tools.home / "other"), "PYTHONPATH": str(ROOT)}
     env |= {"AIP_URL": up.url, "AIP_TOKEN": token}
-    argv = [sys.executable, "-m", "aiplatform.cli.client", "ssh", str(job), "--", "echo entered; exit 6"]
+    argv = [sys.executable, "-m", "aiplatform.client", "ssh", str(job), "--", "echo entered; exit 6"]
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (6, b"entered\n"), done.stderr
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from accounts.models import User
 from accounts.services import named_secrets
-from inference.pipelines import arranging, loop, runs, writing
+from inference.pipelines import loop, runs, trigger_settings, writing
 from inference.pipelines.models import StepApproval
 from training.studies import creating as studies
 
@@ -31,7 +31,7 @@ def _pipelines(owner: User) -> Ids:
     made = writing.create(user=owner, name="weekly", spec={"steps": steps})
     run = runs.begin(user=owner, version=writing.newest_or_refused(made))
     loop.advance_run(run.pk)
-    hook, _secret = arranging.create(made, user=owner, kind="webhook")
+    hook, _secret = trigger_settings.create(made, user=owner, kind="webhook")
     return [
         (r"pipelines/approvals/|pipeline-approvals/", {"pk": StepApproval.objects.get(step_run__run=run).pk}),
         (r"pipelines/triggers/|pipeline-triggers/|pipeline-hooks/", {"pk": hook.pk}),

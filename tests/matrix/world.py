@@ -54,7 +54,7 @@ from workers.models import (
     VirtualCluster,
 )
 from workers.monitoring import alarms
-from workers.proxy import publishing as ports
+from workers.proxy import published_ports as ports
 from workers.ssh.models import SshSession
 
 PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")

@@ -11,7 +11,7 @@ from accounts.models import User
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepRun
 from tests.factories import work
-from workers.execution import publishing
+from workers.execution import results
 from workers.jobs import transitions
 from workers.models import Attempt, Job
 from workers.states import Event, Reason
@@ -78,7 +78,7 @@ def end(job: Job | None, event: Event = Event.EXITED_OK, *, figures: dict[str, f
     if figures is not None:
         (folder / "metrics.json").write_text(json.dumps(figures))
     transitions.move(job.pk, event, attempt=attempt.number, reason=Reason.DONE)
-    publishing.publish(job.pk)
+    results.publish(job.pk)
 
 
 def complete(run: PipelineRun, *names: str, **how: Any) -> None:

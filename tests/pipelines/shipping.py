@@ -11,7 +11,7 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepRun, reference
-from inference.pipelines.steps import lasting
+from inference.pipelines.steps import long_running
 from inference.registry.models import ModelVersion
 from tests.pipelines.made import pipeline, step
 
@@ -43,7 +43,7 @@ def shipped(
 def look(run: PipelineRun, *, aside: bool = False) -> StepRun:
     """Let the time come at which its step is looked at, and what takes time be done before."""
     if aside:
-        lasting.do_aside(step(run, "it").pk)
+        long_running.do_aside(step(run, "it").pk)
     StepRun.objects.filter(run=run, step="it", state="started").update(look_at=now() - timedelta(seconds=1))
     loop.advance_due()
     run.refresh_from_db()

@@ -10,9 +10,9 @@ from annotation.services import exports, review, work
 from datasets.models import Dataset, Import
 from datasets.services import imports
 from inference.evaluation.models import Evaluation
-from inference.pipelines import checks, expressions, firing, graph, loop, runs
+from inference.pipelines import checks, expressions, graph, loop, runs, trigger_firings
 from inference.pipelines.models import PipelineRun, StepRun
-from inference.pipelines.steps import lasting
+from inference.pipelines.steps import long_running
 from inference.registry import aliases
 from tests.factories import annotation as annotated
 from tests.factories import datasets as data
@@ -63,9 +63,9 @@ def test_data_is_chosen_split_and_merged_and_the_next_run_takes_the_same(alice):
     made = pipeline(alice, steps)
     run = again(made, alice)
     imports.run(step(run, "some").kept["import"])
-    assert firing.ancestry_of(Dataset.objects.get(name="cells_some").newest) == (made.pk,)  # nobody looked yet
+    assert trigger_firings.ancestry_of(Dataset.objects.get(name="cells_some").newest) == (made.pk,)  # nobody looked yet
     looked(run)
-    assert firing.ancestry_of(Dataset.objects.get(name="cells").newest) == ()
+    assert trigger_firings.ancestry_of(Dataset.objects.get(name="cells").newest) == ()
     imported(run, "dealt")
     imported(run, "all")
 
@@ -260,7 +260,7 @@ def compare(alice):
         StepRun.objects.filter(run=run, step="one").update(state="ok", outputs=found)
         PipelineRun.objects.update(is_due=True)
         loop.advance_run(run.pk)
-        lasting.do_aside(step(run, "two").pk)
+        long_running.do_aside(step(run, "two").pk)
         loop.advance_run(run.pk)
         row = step(run, "two")
         return row.outputs["figures"]["values"] if row.outputs else {}, row

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from inference.pipelines import graph, loop, showing
+from inference.pipelines import graph, loop, run_presentation
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval
 from tests.pipelines.made import again, begun, command, complete, pipeline, states
 from workers.clock import now
@@ -177,6 +177,6 @@ def test_run_says_how_long_it_still_takes(page, alice):
         first.step_runs.filter(step=name).update(started_at=ended - timedelta(seconds=seconds), ended_at=ended)
 
     second = again(made, alice)
-    steps = showing.steps_of(second, alice)
-    assert showing.eta_s(second, graph.parse(second.spec), steps) == pytest.approx(130, abs=5)
+    steps = run_presentation.steps_of(second, alice)
+    assert run_presentation.eta_s(second, graph.parse(second.spec), steps) == pytest.approx(130, abs=5)
     assert "left, without what people take" in page.get(reverse("pipelines:run", args=[second.pk])).content.decode()

@@ -6,7 +6,7 @@ import pytest
 from accounts.services.notify import notify
 from aiplatform.lib import signatures, wording
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import arranging, firing, loop, runs, trigger_api
+from inference.pipelines import loop, runs, trigger_api, trigger_firings, trigger_settings
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger
 from tests.factories import datasets
 from tests.pipelines.made import command, complete, pipeline
@@ -21,7 +21,7 @@ def at(monkeypatch):
 
     def set_to(moment: datetime) -> None:
         monkeypatch.setattr(clock, "now", lambda: moment)
-        for module in (firing, arranging, loop):
+        for module in (trigger_firings, trigger_settings, loop):
             monkeypatch.setattr(module, "now", lambda: moment)
 
     return set_to
@@ -30,15 +30,17 @@ def at(monkeypatch):
 def test_schedule_fires_once_for_each_time_and_makes_up_for_the_latest(alice, at):
     at(datetime(2026, 3, 1, 12, tzinfo=UTC))
     made = pipeline(alice, {"one": command()})
-    trigger, _secret = arranging.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="Europe/Berlin")
-    times = arranging.next_times(trigger)
+    trigger, _secret = trigger_settings.create(
+        made, user=alice, kind="cron", schedule="0 3 * * 0", zone="Europe/Berlin"
+    )
+    times = trigger_settings.next_times(trigger)
     assert times[0] == datetime(2026, 3, 8, 2, tzinfo=UTC)
     assert times[3] == datetime(2026, 3, 29, 1, tzinfo=UTC)  # clocks went forward that night
 
     at(times[0] - timedelta(seconds=1))
-    assert firing.fire_due() == 0
+    assert trigger_firings.fire_due() == 0
     at(times[0] + timedelta(seconds=20))
-    assert (firing.fire_due(), firing.fire_due()) == (1, 0)
+    assert (trigger_firings.fire_due(), trigger_firings.fire_due()) == (1, 0)
     run = PipelineRun.objects.get()
     assert run.trigger["by"] == "cron"
 
@@ -46,12 +48,12 @@ def test_schedule_fires_once_for_each_time_and_makes_up_for_the_latest(alice, at
     loop.advance_run(run.pk)
     complete(run, "one")
     run = runs.begin(user=alice, version=run.version)
-    assert firing.fire_due() == 0  # one that was begun by hand goes on
+    assert trigger_firings.fire_due() == 0  # one that was begun by hand goes on
     assert str(Firing.objects.first().message) == "An earlier run of this pipeline went on."
     loop.advance_run(run.pk)
     complete(run, "one")
     at(times[4] + timedelta(hours=1))  # nobody was there for three weeks
-    assert (firing.fire_due(), firing.fire_due()) == (1, 0)
+    assert (trigger_firings.fire_due(), trigger_firings.fire_due()) == (1, 0)
     assert Firing.objects.count() == 3
 
 
@@ -59,11 +61,11 @@ def test_new_version_begins_a_run_but_not_by_the_pipelines_own_work(alice):
     made = pipeline(alice, {"one": command()})
     cells = datasets.dataset(alice)
     datasets.version(cells)
-    trigger, _secret = arranging.create(made, user=alice, kind="dataset", dataset=cells)
-    assert firing.fire_due() == 0
+    trigger, _secret = trigger_settings.create(made, user=alice, kind="dataset", dataset=cells)
+    assert trigger_firings.fire_due() == 0
 
     fresh = datasets.version(cells)
-    assert (firing.fire_due(), firing.fire_due()) == (1, 0)
+    assert (trigger_firings.fire_due(), trigger_firings.fire_due()) == (1, 0)
     run = PipelineRun.objects.get()
     assert run.trigger["dataset_version"] == fresh.pk
     loop.advance_run(run.pk)
@@ -71,29 +73,31 @@ def test_new_version_begins_a_run_but_not_by_the_pipelines_own_work(alice):
 
     own = datasets.version(cells)
     run.step_runs.update(outputs={"data": {"type": "dataset", "id": own.pk, "label": str(own)}})
-    assert firing.fire_due() == 0
+    assert trigger_firings.fire_due() == 0
     trigger.refresh_from_db()
     assert trigger.message.code == "pipeline.own_work"
 
 
 def test_drift_of_a_service_begins_a_run(alice, service):
     made = pipeline(alice, {"one": command()})
-    arranging.create(made, user=alice, kind="drift", service=service)
+    trigger_settings.create(made, user=alice, kind="drift", service=service)
     notify(alice, "drift", title=wording.verbatim("x"), key=f"drift-{service.pk}-7-2026-W10")
     notify(alice, "drift", title=wording.verbatim("x"), key=f"drift-{service.pk}1-7-2026-W10")
 
-    assert (firing.fire_due(), firing.fire_due()) == (1, 0)
+    assert (trigger_firings.fire_due(), trigger_firings.fire_due()) == (1, 0)
 
 
 def test_triggers_that_could_never_fire_are_refused(alice, bob, service):
     made = pipeline(alice, {"one": command()}, lr=1)
     with pytest.raises(Invalid) as refused:
-        arranging.create(made, user=alice, kind="cron", schedule="61 * * * *", zone="Mars/Base", parameters={"x": 1})
+        trigger_settings.create(
+            made, user=alice, kind="cron", schedule="61 * * * *", zone="Mars/Base", parameters={"x": 1}
+        )
     assert [one.blamed for one in refused.value.every] == ["schedule", "zone", "parameters"]
     with pytest.raises(NotAllowed):
-        arranging.create(made, user=alice, kind="alarm")
+        trigger_settings.create(made, user=alice, kind="alarm")
     with pytest.raises(Invalid):
-        arranging.create(made, user=bob, kind="drift", service=service)
+        trigger_settings.create(made, user=bob, kind="drift", service=service)
 
 
 def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, alice, monkeypatch):
@@ -125,11 +129,11 @@ def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, ali
         ]
         assert answers[0].status_code == answers[1].status_code == 403
         assert answers[0].json()["detail"] == answers[1].json()["detail"]
-    other = arranging.create(made, user=alice, kind="webhook")[1]
+    other = trigger_settings.create(made, user=alice, kind="webhook")[1]
     assert deliver(other) == 403  # the secret of another trigger
-    assert deliver(body=sent + b" " * arranging.MOST_BODY) == 400
+    assert deliver(body=sent + b" " * trigger_settings.MOST_BODY) == 400
     assert client.get(told["url"]).status_code == 405
-    monkeypatch.setattr(arranging, "MOST_A_MINUTE", 0)
+    monkeypatch.setattr(trigger_settings, "MOST_A_MINUTE", 0)
     assert (deliver("wrong"), deliver()) == (403, 429)  # who knows no secret is not counted there
     monkeypatch.setattr(trigger_api, "MOST_KNOCKS_A_MINUTE", 0)
     assert deliver("wrong") == 429

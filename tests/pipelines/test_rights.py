@@ -8,7 +8,7 @@ from django.urls import reverse
 from accounts import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import applying, arranging, firing, loop, runs, writing
+from inference.pipelines import loop, run_updates, runs, trigger_firings, trigger_settings, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepRun
 from tests.factories import datasets, people
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
@@ -24,7 +24,7 @@ def fire():
 
     def fired(trigger):
         key = f"k{trigger.firings.count()}"
-        run = firing.fire(trigger, firing.News(key, clock.now()))
+        run = trigger_firings.fire(trigger, trigger_firings.News(key, clock.now()))
         trigger.refresh_from_db()
         return run or str(trigger.message)
 
@@ -38,12 +38,12 @@ def save(made, user, text):
 def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client):
     made = pipeline(bob, {"one": command("first")})
     sharing.put(made, alice, sharing.MANAGE)
-    trigger, _secret = arranging.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
+    trigger, _secret = trigger_settings.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
     save(made, bob, "steal")
     assert fire(trigger).version.number == 1
     assert "runs as you" in str(alice.notifications.get().title)
 
-    arranging.switch(trigger, on=False, by=bob)
+    trigger_settings.switch(trigger, on=False, by=bob)
     client.force_login(bob)
     url = f"/api/v1/pipeline-triggers/{trigger.pk}/"
     for given in ({"is_on": True}, {"version": 2}):
@@ -61,7 +61,7 @@ def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client)
     PipelineRun.objects.update(state="ok")
     assert fire(trigger) == "The owner of this run may not do this any more."
     assert alice.notifications.filter(kind="failed", title__code="pipeline.trigger_refused").count() == 1
-    assert arranging.Handed().give(alice, bob) == 1
+    assert trigger_settings.Handed().give(alice, bob) == 1
     trigger.refresh_from_db()
     assert (trigger.owner, trigger.is_on, trigger.agreed) == (bob, False, 0)
 
@@ -86,7 +86,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
     sharing.put(whole, alice, sharing.MANAGE)
     assert states(again(whole, alice))["sub/one"] == "started"  # she began it, as he saved it
     PipelineRun.objects.update(state="ok")
-    trigger, _secret = arranging.create(whole, user=alice, kind="webhook")
+    trigger, _secret = trigger_settings.create(whole, user=alice, kind="webhook")
     assert "no pipeline “prep”" in fire(trigger)
 
 
@@ -131,7 +131,7 @@ def test_run_of_a_public_pipeline_shows_strangers_no_private_names(alice, bob, c
     assert str(cells) in shown(bob)
     assert str(cells) in shown(alice)  # whoever owns the pipeline answers for what it does
     client.force_login(carol)
-    arranging.create(made, user=alice, kind="webhook")
+    trigger_settings.create(made, user=alice, kind="webhook")
     assert client.get("/api/v1/pipeline-triggers/").json()["results"] == []
 
 
@@ -184,8 +184,8 @@ def test_step_ends_whatever_happens_to_its_owner_its_job_or_its_stop(alice, monk
 
 
 def test_list_that_would_make_too_many_rows_fails_its_step(alice, monkeypatch):
-    monkeypatch.setattr(applying, "MOST_ROWS", 12)
-    monkeypatch.setattr(applying, "MOST_WRITTEN", 3)
+    monkeypatch.setattr(run_updates, "MOST_ROWS", 12)
+    monkeypatch.setattr(run_updates, "MOST_WRITTEN", 3)
     listed = {"list": {"kind": "items", "with": {"values": list(range(8))}}}
     run = begun(alice, {**listed, "one": command(each="list.items"), "two": command(each="list.items")}, limit=8)
 

@@ -5,7 +5,7 @@ from django.db import OperationalError
 
 from aiplatform import env
 from aiplatform.lib.errors import Invalid, NotAllowed
-from inference.pipelines import applying, approvals, checks, graph, loop, pruning, runs, showing, writing
+from inference.pipelines import approvals, checks, graph, loop, pruning, run_presentation, run_updates, runs, writing
 from inference.pipelines.models import PipelineRun, StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
 from workers.clock import now
@@ -81,7 +81,7 @@ def test_retry_does_a_step_and_all_after_it_again(alice):
         created_at=now() - timedelta(hours=9), ended_at=now() - timedelta(hours=8)
     )
     runs.retry(run, "two", by=alice)
-    assert showing.took_s(run) == pytest.approx(3600, abs=60)  # nothing of it ran for eight hours
+    assert run_presentation.took_s(run) == pytest.approx(3600, abs=60)  # nothing of it ran for eight hours
     with pytest.raises(runs.NotNow):
         runs.retry(run, "two", by=alice)
     loop.advance_run(run.pk)
@@ -120,9 +120,9 @@ def test_cancel_stops_what_is_under_way_and_begins_nothing(alice):
     job.refresh_from_db()
     assert job.state == "stopped"  # it waited, so it ended at once
 
-    from workers.execution import publishing
+    from workers.execution import results
 
-    publishing.publish(job.pk)
+    results.publish(job.pk)
     loop.advance_run(run.pk)
     run.refresh_from_db()
     assert run.state == "cancelled"
@@ -202,7 +202,7 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
             row = StepRun.objects.filter(run=run, step="one", state="started", item__gte=0).order_by("item")[item]
             end(row.job)
         with monkeypatch.context() as patch:
-            patch.setattr(applying.Due, "_begin", killed)
+            patch.setattr(run_updates.Due, "_begin", killed)
             with pytest.raises(Killed):
                 loop.advance_run(run.pk)
         loop.advance_run(run.pk)
@@ -213,15 +213,15 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
 
 
 def test_a_step_is_begun_once_where_the_database_refuses_its_row_first(alice, monkeypatch):
-    refusals = iter([OperationalError("database is locked"), applying.Moved()])
+    refusals = iter([OperationalError("database is locked"), run_updates.Moved()])
 
     def refusing(step, state, **columns):
         if state == "started" and (refusal := next(refusals, None)):
             raise refusal
         move(step, state, **columns)
 
-    move = applying.move
-    monkeypatch.setattr(applying, "move", refusing)
+    move = run_updates.move
+    monkeypatch.setattr(run_updates, "move", refusing)
     run = begun(alice, {"one": command()})
     assert (states(run), Job.objects.count()) == ({"one": "started"}, 1)
 

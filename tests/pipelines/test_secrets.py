@@ -7,10 +7,10 @@ import pytest
 from accounts.models import Delivery
 from accounts.services import named_secrets, outbox
 from aiplatform.lib import outbound, sealed, signatures
-from inference.pipelines import arranging, checks, graph, secret_usage, text
+from inference.pipelines import checks, graph, secret_usage, text, trigger_settings
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger, PipelineVersion, StepRun
 from inference.pipelines.python_text import to_python
-from inference.pipelines.steps import telling
+from inference.pipelines.steps import metric_texts
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
 from training.commands.models import Command
 from workers import clock
@@ -92,13 +92,13 @@ def test_whoever_runs_a_pipeline_is_told_of_secrets_it_takes_and_figures_hold_no
 
 
 def test_a_webhook_whose_secret_cannot_be_read_gets_a_new_one(alice):
-    trigger, _secret = arranging.create(pipeline(alice, {"one": command()}), user=alice, kind="webhook")
+    trigger, _secret = trigger_settings.create(pipeline(alice, {"one": command()}), user=alice, kind="webhook")
     PipelineTrigger.objects.update(secret="sealed under another key")
     trigger.refresh_from_db()
     with pytest.raises(signatures.BadSignature):
-        arranging.delivered(trigger, signature=signatures.header("any", b"", clock.now()), body=b"", facts={})
+        trigger_settings.delivered(trigger, signature=signatures.header("any", b"", clock.now()), body=b"", facts={})
 
-    trigger, new = arranging.rotate(trigger, by=alice)
+    trigger, new = trigger_settings.rotate(trigger, by=alice)
 
     assert sealed.unseal(trigger.secret) == {"secret": new}
     assert trigger.older_until is None
@@ -130,18 +130,18 @@ def test_a_webhook_is_signed_and_proven_by_secrets_that_are_named(alice, monkeyp
 
 def test_k06_a_webhook_gets_a_new_secret_and_the_old_one_holds_for_a_day(alice, bob, client, monkeypatch):
     made = pipeline(alice, {"one": command()})
-    trigger, old = arranging.create(made, user=alice, kind="webhook")
+    trigger, old = trigger_settings.create(made, user=alice, kind="webhook")
     client.force_login(alice)
     told = client.post(f"/api/v1/pipeline-triggers/{trigger.pk}/rotate/", {}, content_type="application/json")
     new = told.json()["secret"]
     body, begin = b"{}", clock.now()
 
     def delivered(secret, number, later):
-        monkeypatch.setattr(arranging, "now", lambda: begin + later)
+        monkeypatch.setattr(trigger_settings, "now", lambda: begin + later)
         signed = signatures.header(secret, body, begin + later, number)
         row = PipelineTrigger.objects.get()
         try:
-            return arranging.delivered(row, signature=signed, body=body, facts={}) is not None
+            return trigger_settings.delivered(row, signature=signed, body=body, facts={}) is not None
         except signatures.BadSignature:
             return False
         finally:
@@ -152,12 +152,12 @@ def test_k06_a_webhook_gets_a_new_secret_and_the_old_one_holds_for_a_day(alice, 
     assert delivered(new, "b", timedelta(hours=23))
     assert not delivered(old, "c", timedelta(hours=25))
     assert delivered(new, "d", timedelta(hours=25))
-    monkeypatch.setattr(arranging, "now", clock.now)
+    monkeypatch.setattr(trigger_settings, "now", clock.now)
     page = client.post(f"/pipelines/triggers/{trigger.pk}/rotate/")
     third = page.context["secret"]
     assert third in page.content.decode()
     assert delivered(new, "e", timedelta(0))
-    arranging.rotate(trigger, by=alice, at_once=True)
+    trigger_settings.rotate(trigger, by=alice, at_once=True)
     assert not delivered(third, "f", timedelta(0))
     client.force_login(bob)
     assert client.post(f"/pipelines/triggers/{trigger.pk}/rotate/").status_code == 404
@@ -186,5 +186,5 @@ def test_texts_say_figures_and_keep_words_that_nobody_measured(alice):
     )
     assert Delivery.objects.get(kind="pipeline").title.facts["text"] == "0.5"
     inside = [{"type": "figures", "step": "sub/judge", "values": {"n": 1234567.0, "tiny": 0.00000012345}}]
-    assert telling.filled("{judge.n} {sub.tiny}", inside) == ("1230000 1.23e-07", [])
-    assert telling.filled("{judge.n}", []) == ("{judge.n}", [])
+    assert metric_texts.filled("{judge.n} {sub.tiny}", inside) == ("1230000 1.23e-07", [])
+    assert metric_texts.filled("{judge.n}", []) == ("{judge.n}", [])

@@ -14,7 +14,7 @@ from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from inference.delivery.push.models import Push, PushTarget
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import lasting
+from inference.pipelines.steps import long_running
 from inference.pipelines.steps import serving as serve
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints as serving
@@ -155,7 +155,7 @@ def asked(requests: int, failed: int) -> None:
 def later(run, minutes: int) -> StepRun:
     """Let it be watched for so long."""
     row = step(run, "it")
-    lasting.keep(row, since=(now() - timedelta(minutes=minutes)).isoformat())
+    long_running.keep(row, since=(now() - timedelta(minutes=minutes)).isoformat())
     return look(run)
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from inference.pipelines import arranging, checks, firing, graph, loop, templates, writing
+from inference.pipelines import checks, graph, loop, templates, trigger_firings, trigger_settings, writing
 from inference.pipelines.kinds import KINDS, Begun, Done, StepFailed
 from inference.pipelines.models import PipelineRun
 from tests.pipelines.made import states
@@ -55,7 +55,7 @@ class Script:
 @pytest.fixture
 def at(monkeypatch):
     def set_to(moment):
-        for module in (firing, arranging, loop, clock):
+        for module in (trigger_firings, trigger_settings, loop, clock):
             monkeypatch.setattr(module, "now", lambda: moment)
 
     return set_to
@@ -73,10 +73,10 @@ def test_six_sundays(alice, at):
     with KINDS.temporarily(*script.kinds()):
         made = writing.create(user=alice, name="weekly", spec=templates.spec_of("every_sunday"))
         asked = {"project": "Blood", "figure": "AP50"}
-        trigger, _secret = arranging.create(
+        trigger, _secret = trigger_settings.create(
             made, user=alice, kind="cron", schedule="30 2 * * 0", zone="Europe/Berlin", parameters=asked
         )
-        planned = arranging.next_times(trigger)
+        planned = trigger_settings.next_times(trigger)
         assert [moment.isoformat() for moment in planned[:3]] == [
             "2026-03-15T01:30:00+00:00", "2026-03-22T01:30:00+00:00", "2026-03-29T01:00:00+00:00",
         ]  # fmt: skip
@@ -84,7 +84,7 @@ def test_six_sundays(alice, at):
         for sunday in (0, 1, 2, 5, 6):  # two are missed
             moment = planned[0] + timedelta(weeks=sunday, minutes=10)
             at(moment)
-            begun = firing.fire_due()
+            begun = trigger_firings.fire_due()
             run = PipelineRun.objects.order_by("-pk")[0]
             loop.advance_run(run.pk)
             run.refresh_from_db()

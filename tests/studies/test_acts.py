@@ -8,7 +8,7 @@ import pytest
 
 from tests.studies.helpers import complete, end, live, numbers, report, run, study
 from training.runs.models import TrainingJob
-from training.studies import acts, advancing
+from training.studies import actions, advancing
 from training.studies.models import Study
 from workers.models import Job
 from workers.states import Event, Reason
@@ -20,11 +20,11 @@ def test_paused_study_begins_nothing_until_it_is_resumed(alice):
     made = study(alice, max_trials=3, at_once=1)
     advancing.advance(made.pk)
 
-    acts.pause(made, by=alice)
+    actions.pause(made, by=alice)
     complete(live(made)[0], 1.0)
     advancing.advance(made.pk)
     paused = numbers(made)
-    acts.resume(made, by=alice)
+    actions.resume(made, by=alice)
     advancing.advance(made.pk)
 
     assert (paused, numbers(made)) == ([0], [0, 1])
@@ -36,7 +36,7 @@ def test_stopped_study_ends_its_trials(alice):
     advancing.advance(made.pk)
     running = run(live(made)[0])
 
-    acts.stop(made, by=alice)
+    actions.stop(made, by=alice)
     advancing.advance(made.pk)
 
     states = sorted(Job.objects.values_list("state", "desired"))
@@ -86,7 +86,7 @@ def test_study_whose_training_is_refused_says_why_and_can_be_resumed(alice):
     made.refresh_from_db()
     refused = (made.state, made.message.code, made.trials.count(), Job.objects.count())
     alice.roles.add(role)
-    acts.resume(made, by=alice)
+    actions.resume(made, by=alice)
     advancing.advance(made.pk)
 
     assert refused == ("failed", "study.refused", 0, 0)

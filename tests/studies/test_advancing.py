@@ -7,7 +7,8 @@ import pytest
 from tests.long_form import first
 from tests.studies.helpers import Killed, complete, end, live, numbers, report, run, study
 from training.runs.models import TrainingJob
-from training.studies import acts, advancing, decider
+from training.studies import actions as acts
+from training.studies import advancing, decider
 from training.studies.models import Study, Trial
 from workers.jobs import actions
 from workers.models import Job

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from training.runs import additional
-from training.runs.additional import BadSwitch, parse
+from training.runs import extra_options
+from training.runs.extra_options import BadSwitch, parse
 
 
 def test_additional_parse_understands_the_whole_line():
@@ -14,7 +14,7 @@ def test_additional_parse_understands_the_whole_line():
     found = parse(line, card_ids=[0, 1, 2, 3])
 
     assert found == {"gpu": [0, 1, 2], "hint": "two words", "close_delay_s": 5, "keep_ms": 500, "show_step": True}
-    assert additional.written(found) == line
+    assert extra_options.written(found) == line
 
 
 def test_additional_parse_ignores_case_and_takes_an_empty_line_for_nothing():

@@ -12,7 +12,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
-from aiplatform.cli.client import config, http
+from aiplatform.client import config, http
 from tests.factories import training as factory
 from tests.training.preparing import prepared
 from training.presets.catalog import PRESETS

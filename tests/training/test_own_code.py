@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from datasets.models import DatasetVersion
-from inference.registry import publishing
+from inference.registry import training_results
 from tests.factories import training as factory
 from training.presets.catalog import PRESETS
 from training.runs import data_use, jobs, snippets
@@ -187,7 +187,7 @@ def test_training_without_data_ends_and_is_registered_without_a_dataset(alice, m
 
     training.refresh_from_db()
     assert (training.metrics, training.published_attempt) == ({"loss": 0.5}, 1)
-    assert publishing.keep_model(training) is None
+    assert training_results.keep_model(training) is None
 
 
 def test_training_without_data_is_restored_and_one_whose_data_is_gone_is_not(alice, machine, code, cells):

@@ -211,7 +211,7 @@ def test_snippets_request_repeats_the_same_training(api, trained):
 def test_snippets_command_is_understood_by_the_client(trained):
     import shlex
 
-    from aiplatform.cli.client.main import parser
+    from aiplatform.client.main import parser
 
     args = parser().parse_args(shlex.split(snippets.as_cli(trained))[1:])
 

@@ -17,8 +17,8 @@ from tests.factories import training as factory
 from training.presets.catalog import PRESETS
 from training.programs import data_checks
 from training.runs import jobs
-from training.runs.additional import BadSwitch
 from training.runs.drafts import TrainingRequest
+from training.runs.extra_options import BadSwitch
 from training.runs.models import TrainingJob
 from workers.jobs import resource_request
 from workers.models import Job, Membership, VirtualCluster

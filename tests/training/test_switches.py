@@ -18,7 +18,7 @@ from tests.presets.jobs import Job as Run
 from training.admin import DefaultsForm
 from training.presets.catalog import PRESETS
 from training.programs import program
-from training.runs import additional
+from training.runs import extra_options
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingDefaults
 
@@ -120,7 +120,7 @@ def test_administrator_cannot_set_what_no_training_could_take(db, line, right):
 def test_every_preset_takes_every_switch(alice, machine, cells):
     line = "-keep:1 -NoStep -hint:x -CloseDelay:1"
 
-    assert additional.written(factory.training(alice, data=cells, extra=line).extra) == (
+    assert extra_options.written(factory.training(alice, data=cells, extra=line).extra) == (
         "-hint:x -CloseDelay:1 -keep:1 -NoStep"
     )
     assert TrainingRequest().extra == ""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories import work
 from tests.running import printed, wait_for
-from workers.execution import launching
+from workers.execution import launch as launching
 from workers.jobs import submission
 from workers.kinds import Launch
 from workers.runs import RunDir

@@ -18,7 +18,7 @@ from tests.running import wait_for as until
 from tests.workers.launched import node, placed, reachable
 from workers.exec import channels, socket_paths
 from workers.exec.channels import ChannelRefused, Way
-from workers.execution import launching
+from workers.execution import launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import JobState
@@ -84,7 +84,7 @@ def test_way_to_what_cannot_be_reached(reachable, kind):
 
 def test_other_kinds_have_no_server(placed):
     job, attempt = placed(["sleep", "600"])
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     ticket = records.read(run.path / records.LAUNCH)
     records.write_request(run.path, "kill")

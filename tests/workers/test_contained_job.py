@@ -13,7 +13,7 @@ from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine
 from tests.workers.launched import ended, node, placed
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.execution.agent import attempt_monitor, containers, registration
 from workers.models import Attempt
 from workers.runs import RunDir
@@ -43,7 +43,7 @@ def test_contained_job_runs_in_the_operators_image_and_its_page_says_so(placed, 
     monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)  # the small engine has no image of its own
     job, attempt = placed([sys.executable, "-c", "print('inside')"])
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record = ended(job)
     attempt.refresh_from_db()
     client.force_login(alice)
@@ -87,7 +87,7 @@ def test_contained_job_that_is_lost_waits_until_its_container_is_gone(placed, co
     monkeypatch.setattr(attempt_monitor, "sweep", lambda _run: [])  # the processes of a container may be another user's
     monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
     job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     kept = records.read(RunDir.of(job.pk, 1).path / records.SUPERVISOR)
     supervisor_pid, first = kept["pid"], kept["child"]["pid"]
     contained.kill()

@@ -12,7 +12,7 @@ from aiplatform.lib.errors import Invalid
 from tests.factories import work
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
-from workers.execution import earlier_outputs, launching
+from workers.execution import earlier_outputs, launch
 from workers.jobs import following
 from workers.jobs.following import Following
 from workers.jobs.forms import following as forms
@@ -46,7 +46,7 @@ def test_job_reads_the_outputs_of_the_job_that_it_follows(placed, alice, cluster
     job, attempt = placed([sys.executable, "-c", READS])
     following.put(job, Following(outputs_of=[first.pk]))
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record = ended(job)
 
     run = RunDir.of(job.pk, 1)
@@ -60,7 +60,7 @@ def test_job_does_not_start_where_the_outputs_are_gone(placed, alice, cluster):
     following.put(job, Following(outputs_of=[first.pk]))
     shutil.rmtree(RunDir.of(first.pk, 1).path)
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
 
     job.refresh_from_db()
     assert job.state == "failed"
@@ -102,7 +102,7 @@ def test_variables_name_each_folder(placed, alice, cluster):
     job, attempt = placed([sys.executable, "-c", "import os; print(os.environ['AIP_INPUTS'])"])
     following.put(job, Following(outputs_of=[one.pk for one in jobs]))
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     ended(job)
 
     rows = json.loads(printed(RunDir.of(job.pk, 1).log))

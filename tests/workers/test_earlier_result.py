@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import Notification
 from tests.factories import work
-from workers.execution import publishing
+from workers.execution import results
 from workers.jobs import actions, announcing, transitions
 from workers.kinds import Capabilities
 from workers.states import Event, Reason
@@ -39,7 +39,7 @@ def test_result_stays_where_the_next_attempt_fails(completed, as_alice):
     job = failed(begun(completed))
 
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
-    publishing.publish(job.pk)
+    results.publish(job.pk)
 
     assert job.state == "finished_early"
     assert str(job.message) == "The earlier result stays; attempt 2 did not end well. The program failed"

@@ -25,7 +25,8 @@ from tests.workers.supervised import BEST, PYTHON
 from workers.exec import closed_addresses, egress, greeting, socket_paths
 from workers.exec.closed_addresses import ClosedAddresses
 from workers.exec.egress import Egress
-from workers.execution import launching, tickets
+from workers.execution import launch as launching
+from workers.execution import tickets
 from workers.kinds import Launch
 from workers.management.commands import exec_relay
 from workers.supervisor import exec_socket, sandbox

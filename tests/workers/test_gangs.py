@@ -13,7 +13,7 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
-from workers.execution import gang_environment, launching, supervisors, tickets
+from workers.execution import gang_environment, launch, supervisors, tickets
 from workers.execution.agent import gangs, remote_ranks
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
@@ -334,19 +334,19 @@ def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypat
         (home(gang, rank) / records.SUPERVISOR).unlink()
 
     settings.NODE = "node2"
-    launching.start(attempt.pk, 1)
+    launch.start(attempt.pk, 1)
     assert not (home(gang, 1) / records.LAUNCH).exists()
     settings.NODE = "node1"
-    launching.start(attempt.pk, 0)
+    launch.start(attempt.pk, 0)
     settings.NODE = "node2"
-    launching.start(attempt.pk, 1)
+    launch.start(attempt.pk, 1)
 
     told = [records.read(home(gang, rank) / records.LAUNCH) for rank in (0, 1)]
     assert prepared == [1]
     assert [one["argv"] for one in told] == [["train"], ["train"]]
     assert [one["env"]["AIP_NODE_RANK"] for one in told] == ["0", "1"]
     assert [one["env"]["PET_RDZV_CONF"] for one in told] == ["is_host=true", "is_host=false"]
-    assert (RunDir.of(gang.pk, 1).path / launching.COMMAND).stat().st_mode & 0o077 == 0
+    assert (RunDir.of(gang.pk, 1).path / launch.COMMAND).stat().st_mode & 0o077 == 0
 
 
 def test_gang_environment_hands_over_the_cards_of_fast_networks(tmp_path):
@@ -360,7 +360,7 @@ def test_gang_environment_hands_over_the_cards_of_fast_networks(tmp_path):
 def test_gang_alone_opens_the_cards_of_fast_networks(gang, monkeypatch):
     monkeypatch.setattr(gang_environment, "rdma_files", lambda: ["/dev/infiniband/uverbs0"])
     attempt = Attempt.objects.select_related("job").get(job=gang)
-    held = launching.by_rank(attempt)[0]
+    held = launch.by_rank(attempt)[0]
     together = tickets.make(attempt, 0, held, Launch(argv=["true"])).devices
     attempt.job.nodes = 1
 

@@ -11,7 +11,7 @@ from aiplatform import env
 from aiplatform.lib import sealed
 from tests.factories import work
 from workers import kinds, tasks
-from workers.execution import handing_over, launching, supervisors
+from workers.execution import handing_over, launch, supervisors
 from workers.kinds import Launch
 from workers.models import Job
 from workers.runs import RunDir
@@ -60,7 +60,7 @@ def test_secrets_reach_the_machine_that_cannot_open_them(away, machines, sent, d
     handed = RunDir.of(away.job_id, 1).path / handing_over.HANDED
     assert ("workers.hand_over", {"attempt_id": away.pk}) in sent
     machines("far")
-    launching.start(away.pk)
+    launch.start(away.pk)
     assert ticket(away) is None  # it waits
     machines("server")
     sent.clear()
@@ -70,7 +70,7 @@ def test_secrets_reach_the_machine_that_cannot_open_them(away, machines, sent, d
     assert stat.S_IMODE(handed.stat().st_mode) == 0o600
 
     machines("far")
-    launching.start(away.pk)
+    launch.start(away.pk)
 
     assert ticket(away)["env"]["HUB"] == "open-sesame"
     assert not handed.exists()
@@ -80,7 +80,7 @@ def test_secrets_whose_message_was_lost_are_handed_over_by_the_sweep_once(away, 
     assert handing_over.unserved() == [away.pk]
     tasks.hand_over_sweep()
     machines("far")
-    launching.start(away.pk)
+    launch.start(away.pk)
     machines("server")
 
     tasks.hand_over_sweep()
@@ -103,7 +103,7 @@ def test_secrets_are_gone_with_an_attempt_that_never_began(end, away, machines, 
     if end == "unprepared":
         kind.prepare = lambda job, attempt, run: 1 / 0
 
-    launching.give_up(away) if end == "given_up" else launching.start(away.pk)
+    launch.give_up(away) if end == "given_up" else launch.start(away.pk)
 
     assert Job.objects.get(pk=away.job_id).state in ("stopped", "failed")
     assert not handed_to(away).exists()
@@ -148,7 +148,7 @@ def test_secrets_that_the_server_cannot_open_either_fail_the_job(away, machines,
     tasks.hand_over(away.pk)
     machines("far")
 
-    launching.start(away.pk)
+    launch.start(away.pk)
 
     assert Job.objects.get(pk=away.job_id).state == "failed"
 

@@ -18,7 +18,7 @@ from tests.conftest import signed_in
 from tests.factories import work
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
-from workers.execution import job_users, launching, protection, resuming, tickets
+from workers.execution import job_users, launch, protection, resuming, tickets
 from workers.machines import guards
 from workers.runs import RunDir
 from workers.supervisor import sandbox, tiers
@@ -63,7 +63,7 @@ def test_job_users_run_jobs_in_every_tier_and_close_their_folders(placed, alice,
     monkeypatch.setattr(tiers, "python_folders", lambda: [])  # ours may lie in root's home
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3") if tier < 2 else None
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record, run = ended(job), RunDir.of(job.pk, 1)
     uid = env.JOB_UIDS + alice.pk
 
@@ -156,7 +156,7 @@ def test_job_users_open_cards_that_are_kept_for_a_group(placed, root, monkeypatc
     program = f"import os; os.open({str(card)!r}, os.O_RDWR); print(os.getgroups())"
     job, attempt = placed(["/usr/bin/python3", "-c", program])
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record, run = ended(job), RunDir.of(job.pk, 1)
     card.unlink()
     common.unlink()
@@ -172,7 +172,7 @@ def test_job_users_who_may_not_read_the_data_are_told_before_the_program_runs(pl
     private.mkdir(mode=0o750)
     job, attempt = placed(["true"], read_only=[private])
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("failed", "launch_failed")

@@ -8,7 +8,7 @@ from accounts.models import Role, User
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from tests.factories import work
 from workers.clusters import clusters
-from workers.execution import launching, publishing
+from workers.execution import launch, results
 from workers.jobs import actions, submission, transitions
 from workers.models import Device, Job, VirtualCluster
 from workers.planner.snapshot import Quota
@@ -49,8 +49,8 @@ def test_transitions_move_writes_a_whole_life_into_one_event_log(queued, node, k
         transitions.move(queued.pk, event, attempt=1)
     during = used(node)
     transitions.move(queued.pk, Event.EXITED_OK, attempt=1, exit_code=0)
-    publishing.publish(queued.pk)
-    publishing.publish(queued.pk)
+    results.publish(queued.pk)
+    results.publish(queued.pk)
     queued.refresh_from_db()
 
     attempt = queued.attempts.get()
@@ -60,7 +60,7 @@ def test_transitions_move_writes_a_whole_life_into_one_event_log(queued, node, k
         "queued", "placed", "launched", "started", "paused", "resumed", "exited_ok",
     ]  # fmt: skip
     assert kind.ended_attempts == [(queued.pk, 1)]
-    assert publishing.unpublished() == []
+    assert results.unpublished() == []
 
 
 def test_transitions_move_refuses_a_report_of_an_older_attempt(queued, node):
@@ -100,7 +100,7 @@ def test_placing_asks_the_database_little_and_nudges_the_worker_of_the_first_dev
 ):
     sent = []
     monkeypatch.setattr(
-        launching, "enqueue_each", lambda task, number, **about: sent.append((task, number, about["queue"]))
+        launch, "enqueue_each", lambda task, number, **about: sent.append((task, number, about["queue"]))
     )
     places = [(node.pk, cards(node, 0, 1)[::-1])]
 

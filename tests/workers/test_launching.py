@@ -10,7 +10,7 @@ from aiplatform import env
 from tests.cases import case_table
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.execution.agent import verdicts
 from workers.jobs import actions, transitions
 from workers.kinds import Capabilities, Launch
@@ -30,7 +30,7 @@ def test_f05_launching_runs_a_program_with_the_contract_and_nothing_of_ours(plac
     monkeypatch.setenv("AIP_SECRET_KEY", "canary")
     job, attempt = placed([sys.executable, "-c", SAY], env={"AIP_HINT": "x"}, ports=1)
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record = ended(job)
     job.refresh_from_db()
 
@@ -49,7 +49,7 @@ def test_launching_twice_starts_once(placed):
     job, attempt = placed([sys.executable, "-c", "print('once')"])
 
     for _ in range(3):
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
     ended(job)
 
     assert printed(RunDir.of(job.pk, 1).log) == "once\n"
@@ -58,11 +58,11 @@ def test_launching_twice_starts_once(placed):
 def test_launching_says_nothing_of_a_start_that_the_agent_reported_first(placed, caplog):
     job, attempt = placed([sys.executable, "-c", "print('once')"])
     as_read_before = Attempt.objects.select_related("job").get(pk=attempt.pk)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     ended(job)
 
     with caplog.at_level("INFO"):
-        launching.report_started(as_read_before, 0, tickets.rank_dir(RunDir.of(job.pk, 1), 0))
+        launch.report_started(as_read_before, 0, tickets.rank_dir(RunDir.of(job.pk, 1), 0))
 
     assert caplog.records == []
 
@@ -74,7 +74,7 @@ def test_launching_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, n
         raise transitions.IllegalMove("The dataset is gone.")
 
     kind.prepare = refuse
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     job.refresh_from_db()
 
     assert (job.state, job.reason, str(job.message)) == ("failed", "launch_failed", "The dataset is gone.")
@@ -85,7 +85,7 @@ def test_launching_never_begins_a_job_stopped_before_its_start(placed, alice):
     job, attempt = placed([sys.executable, "-c", "print('no')"])
     actions.stop(job, by=alice)
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("stopped", "owner")
@@ -96,7 +96,7 @@ def test_launching_leaves_another_nodes_work_alone(placed, settings):
     job, attempt = placed(["true"])
     settings.NODE = "node2"
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     job.refresh_from_db()
 
     assert job.state == "assigned"
@@ -145,12 +145,12 @@ def test_verdicts_judge_says_that_a_job_was_pruned_where_it_was_asked_to_finish_
 
 
 def test_launching_a_kind_that_hangs_ends_in_words_and_frees_the_cards(placed, kind, node, monkeypatch):
-    monkeypatch.setattr(launching, "PREPARE_LIMIT_S", 0.2)
+    monkeypatch.setattr(launch, "PREPARE_LIMIT_S", 0.2)
     job, attempt = placed(["true"])
     kind.prepare = lambda job, attempt, run: time.sleep(60)  # pause: far beyond what is waited for it
 
     begun = time.monotonic()
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     job.refresh_from_db()
 
     assert time.monotonic() - begun < 30
@@ -167,10 +167,10 @@ def test_launching_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, m
     home = RunDir.of(job.pk, 1).path
     home.mkdir(parents=True)
     watched = AttemptMonitor(attempt)
-    with launching._one_at_a_time(home):
-        launching.start(attempt.pk)  # returns at once
+    with launch._one_at_a_time(home):
+        launch.start(attempt.pk)  # returns at once
         assert watched.look(attempt)
-        watched.seen -= launching.PREPARE_LIMIT_S + SLACK_S + 1
+        watched.seen -= launch.PREPARE_LIMIT_S + SLACK_S + 1
         watched.look(attempt)
 
     job.refresh_from_db()
@@ -182,11 +182,11 @@ def test_launching_starts_nothing_late_that_was_given_up(placed, kind):
     job, attempt = placed(["true"])
 
     def slow(job, attempt, run):
-        launching.give_up(attempt)
+        launch.give_up(attempt)
         return Launch(argv=["true"])
 
     kind.prepare = slow
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
 
     assert not RunDir.of(job.pk, 1).log.exists()
 
@@ -197,7 +197,7 @@ def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypa
     from workers.execution.agent.loop import MOST_LAUNCHES, Agent
 
     never, begun = threading.Event(), []
-    monkeypatch.setattr(launching, "start", lambda pk, rank: (begun.append(pk), never.wait(60)))
+    monkeypatch.setattr(launch, "start", lambda pk, rank: (begun.append(pk), never.wait(60)))
     agent = Agent("node1")
     try:
         for pk in range(MOST_LAUNCHES + 5):
@@ -223,7 +223,7 @@ def test_launching_runs_a_job_under_the_uid_of_its_person_where_configured(place
     )
     job, attempt = placed([sys.executable, "-c", program])
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     record = ended(job)
     run = RunDir.of(job.pk, 1)
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiplatform.cli.client import log_lines as client_lines
-from aiplatform.cli.client import waiting
+from aiplatform.client import log_lines as client_lines
+from aiplatform.client import waiting
 from aiplatform.env import BASE_DIR
 from tests.factories import work
 from tests.workers.launched import ended, node, placed
-from workers.execution import closing_lines, launching
+from workers.execution import closing_lines, launch
 from workers.runs import RunDir
 from workers.supervisor import log_lines
 from workers.supervisor.logfile import LogFile
@@ -230,7 +230,7 @@ def test_log_opening_counts_secrets_and_stars_them_out(placed):
         ["/bin/echo", "say 'mypass-word'"], env={"KEY": "say 'mypass-word'"}, secrets=["say 'mypass-word'"]
     )
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     ended(job)
     log = RunDir.of(job.pk, 1).log.read_text()
     lines = [found for line in log.splitlines() if (found := log_lines.read(line))]

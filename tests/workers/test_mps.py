@@ -20,7 +20,7 @@ from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.mps_control import FakeControl
 from tests.running import wait_for
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.execution.agent import cards
 from workers.execution.agent.mps import MpsWatch
 from workers.execution.mps import daemon as daemons
@@ -85,7 +85,7 @@ def share(alice, cluster, node):
 
 
 def ticket_of(attempt, argv=("true",)):
-    return tickets.make(attempt, 0, launching.by_rank(attempt)[0], Launch(argv=list(argv)))
+    return tickets.make(attempt, 0, launch.by_rank(attempt)[0], Launch(argv=list(argv)))
 
 
 def allocation(attempt):

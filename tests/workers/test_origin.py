@@ -11,7 +11,7 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from tests.workers.origin_served import HOSTILE, serving, session_of
-from workers.proxy import activity, publishing
+from workers.proxy import activity, published_ports
 from workers.proxy.models import PublishedPort
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
@@ -24,7 +24,7 @@ def job(alice, cluster):
 
 @pytest.fixture
 def web(job, alice):
-    return publishing.publish(job, port=40_000, by=alice, name="web")
+    return published_ports.publish(job, port=40_000, by=alice, name="web")
 
 
 @pytest.fixture

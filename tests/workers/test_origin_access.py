@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.workers.origin_served import serving, session_of, sign_out, signed_in, ticket
 from workers.models import Job
-from workers.proxy import admissions, publishing, watching
+from workers.proxy import admissions, published_ports, watching
 from workers.proxy.models import Admission, PublishedPort
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
@@ -27,13 +27,13 @@ def job(alice, cluster):
 
 @pytest.fixture
 def web(job, alice):
-    return publishing.publish(job, port=40_000, by=alice, name="web")
+    return published_ports.publish(job, port=40_000, by=alice, name="web")
 
 
 @pytest.fixture
 def other(alice, cluster):
     """A port of the same name of another of her jobs."""
-    return publishing.publish(work.job(alice, cluster, state="running"), port=40_000, by=alice, name="web")
+    return published_ports.publish(work.job(alice, cluster, state="running"), port=40_000, by=alice, name="web")
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ async def test_socket_without_an_origin_needs_a_token(web, key, alice):
 
 
 def _withdraw(row, **given):
-    publishing.withdraw(row, by=row.job.owner)
+    published_ports.withdraw(row, by=row.job.owner)
 
 
 def _disable(row, user, **given):
@@ -243,7 +243,7 @@ async def test_programs_own_authorization_reaches_the_program(web, key):
 
 
 async def test_secret_of_a_provided_port_is_said_to_its_server_alone(job, key):
-    row = await sync_to_async(publishing.provide)(job, name="lab", socket="/tmp/lab.sock", path="lab", secret="s3")
+    row = await sync_to_async(published_ports.provide)(job, name="lab", socket="/tmp/lab.sock", path="lab", secret="s3")
     async with serving() as served:
         cookie = await served.enter(row, key)
 

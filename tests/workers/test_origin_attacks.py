@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import work
 from tests.workers.origin_served import serving, session_of
-from workers.proxy import origin, publishing
+from workers.proxy import origin, published_ports
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
 BEHIND = b"0\r\n\r\nGET /jobs/1/web/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -36,7 +36,7 @@ def job(alice, cluster):
 
 @pytest.fixture
 def web(job, alice):
-    return publishing.publish(job, port=40_000, by=alice, name="web")
+    return published_ports.publish(job, port=40_000, by=alice, name="web")
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import node, placed
 from tests.workers.origin_served import serving, session_of
-from workers.execution import launching
+from workers.execution import launch
 from workers.models import Attempt, Job
-from workers.proxy import publishing
+from workers.proxy import published_ports
 from workers.proxy.connecting import through_exec_server
 from workers.runs import RunDir
 from workers.states import JobState
@@ -54,7 +54,7 @@ def job(placed, kind, settings):
     with tempfile.TemporaryDirectory(prefix="aip-r-") as folder:
         settings.RUN_DIR = Path(folder)
         job, attempt = placed(["python3", "-c", SERVER], own_network=True)
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
         run = RunDir.of(job.pk, 1)
         until(lambda: (run.path / records.SUPERVISOR).exists() and "listening" in printed(run.log))
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
@@ -68,9 +68,9 @@ def job(placed, kind, settings):
 async def test_origin_reaches_ports_and_sockets_of_a_job_without_a_network(job, alice):
     attempt = await sync_to_async(job.attempts.get)()
     key = await sync_to_async(session_of)(alice)
-    web = await sync_to_async(publishing.publish)(job, port=40_000, by=alice, name="web")
-    empty = await sync_to_async(publishing.publish)(job, port=40_001, by=alice, name="empty")
-    lab = await sync_to_async(publishing.provide)(job, name="lab", socket="/tmp/lab.sock")
+    web = await sync_to_async(published_ports.publish)(job, port=40_000, by=alice, name="web")
+    empty = await sync_to_async(published_ports.publish)(job, port=40_001, by=alice, name="empty")
+    lab = await sync_to_async(published_ports.provide)(job, name="lab", socket="/tmp/lab.sock")
     async with serving(through_exec_server) as served:
         answers = {}
         for row in (web, lab, empty):

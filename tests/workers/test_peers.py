@@ -22,7 +22,7 @@ from tests.workers.exec_client import Asked
 from workers.exec import peers, relay, socket_paths
 from workers.exec.channels import ChannelRefused
 from workers.exec.peers import NoPeer
-from workers.execution import job_users, launching, sandbox_access, tickets
+from workers.execution import job_users, launch, sandbox_access, tickets
 from workers.jobs import submission
 from workers.kinds import Launch
 from workers.models import Attempt, Job
@@ -89,7 +89,7 @@ def gang(alice, cluster, kind, machines, settings):
         attempt = placing.place(job.pk, cores)
         for rank, node in enumerate(machines):
             settings.NODE = node.name
-            launching.start(attempt.pk, rank)
+            launch.start(attempt.pk, rank)
         settings.NODE = "node1"
         run = RunDir.of(job.pk, 1)
         begun.extend(tickets.rank_dir(run, rank) for rank in (0, 1))
@@ -363,7 +363,7 @@ def test_job_on_one_machine_has_no_way_to_others(alice, cluster, kind, machines,
     core = machines[0].devices.get(kind="cpu")
     attempt = placing.place(job.pk, [(machines[0].pk, [(core.pk, 1)])])
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
 
     ticket = json.loads((RunDir.of(job.pk, 1).path / records.LAUNCH).read_text())
     assert not socket_paths.peers().exists()

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry
 from accounts.services import shares, tokens
 from tests.factories import work
-from workers.proxy import admissions, opening, publishing
+from workers.proxy import admissions, port_access, published_ports
 from workers.proxy.models import Admission, PublishedPort
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def job(alice, cluster):
 
 @pytest.fixture
 def web(job, alice):
-    return publishing.publish(job, port=40_000, by=alice, name="web")
+    return published_ports.publish(job, port=40_000, by=alice, name="web")
 
 
 def test_port_is_published_on_its_jobs_page(as_alice, job):
@@ -72,11 +72,11 @@ def test_ports_of_an_ended_job_are_not_published(as_alice, alice, cluster):
 
 
 def test_job_has_at_most_twenty_ports(alice, job):
-    for number in range(publishing.MOST):
-        publishing.publish(job, port=40_000 + number, by=alice)
+    for number in range(published_ports.MOST):
+        published_ports.publish(job, port=40_000 + number, by=alice)
 
-    with pytest.raises(publishing.TooManyPorts):
-        publishing.publish(job, port=41_000, by=alice)
+    with pytest.raises(published_ports.TooManyPorts):
+        published_ports.publish(job, port=41_000, by=alice)
 
 
 def test_open_button_leads_to_the_other_origin_with_a_ticket(as_alice, web):
@@ -129,12 +129,12 @@ def test_withdrawn_port_is_gone_with_its_shares(as_alice, as_bob, alice, bob, we
     as_alice.post(f"/jobs/{web.job_id}/ports/web/withdraw/")
 
     assert not PublishedPort.objects.exists()
-    again = publishing.publish(web.job, port=40_000, by=alice, name="web")
+    again = published_ports.publish(web.job, port=40_000, by=alice, name="web")
     assert not PublishedPort.objects.openable_by(bob).filter(pk=again.pk).exists()
 
 
 def test_port_of_the_platform_is_not_withdrawn(as_alice, job):
-    publishing.provide(job, name="lab", socket="/tmp/lab.sock", path="lab", keeps_path=True, secret="s")
+    published_ports.provide(job, name="lab", socket="/tmp/lab.sock", path="lab", keeps_path=True, secret="s")
 
     page = as_alice.post(f"/jobs/{job.pk}/ports/lab/withdraw/", follow=True).content.decode()
 
@@ -199,7 +199,7 @@ def test_admissions_that_are_over_are_deleted(as_alice, web):
 def test_opening_waits_for_a_web_server_that_was_just_started(settings):
     with socket.create_server(("127.0.0.1", 0)) as found:
         settings.PORTS_PORT = found.getsockname()[1]
-    assert not opening.await_origin(0.3)
+    assert not port_access.await_origin(0.3)
 
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -207,5 +207,5 @@ def test_opening_waits_for_a_web_server_that_was_just_started(settings):
         begun = time.monotonic()
         threading.Timer(0.5, server.listen).start()
 
-        assert opening.await_origin(10)
+        assert port_access.await_origin(10)
         assert time.monotonic() - begun >= 0.4

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from accounts.models import Notification
 from aiplatform import env
 from tests.factories import work
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.execution.agent import ranks
 from workers.execution.agent.sharing import Breaches, CardMonitor, Use
 from workers.kinds import Capabilities, Launch
@@ -83,7 +83,7 @@ def test_card_monitor_reports_a_breach_to_the_owner_and_then_the_job(shared, dja
 
 
 def test_card_share_is_given_to_the_program_and_whole_cards_are_not(shared, settings):
-    held = launching.by_rank(shared)[0]
+    held = launch.by_rank(shared)[0]
 
     assert tickets.share_environment(held, None) == {"AIP_GPU_MEMORY_FRACTION": "0.2500", "AIP_GPU_MEMORY_MIB": "4096"}
     held[0].share = 8
@@ -92,7 +92,7 @@ def test_card_share_is_given_to_the_program_and_whole_cards_are_not(shared, sett
 
 def test_card_share_by_mps_gives_limits_that_hold_for_any_program(shared, tmp_path, monkeypatch):
     monkeypatch.setattr(env, "CUDA_MPS_PIPE", str(tmp_path))
-    held = launching.by_rank(shared)[0]
+    held = launch.by_rank(shared)[0]
     assert tickets.mps_folder(held) is None  # a simulated card has no daemon
     held[0].device.simulated = False
 
@@ -107,7 +107,7 @@ def test_card_share_by_mps_gives_limits_that_hold_for_any_program(shared, tmp_pa
 
 
 def test_tickets_minor_of_is_the_device_file_the_driver_names(shared, tmp_path):
-    card = launching.by_rank(shared)[0][0].device
+    card = launch.by_rank(shared)[0][0].device
     (tmp_path / "0000:3b:00.0").mkdir()
     (tmp_path / "0000:3b:00.0" / "information").write_text(
         f"Model: \t X\nGPU UUID: \t {card.uuid}\nDevice Minor: \t 5\n"

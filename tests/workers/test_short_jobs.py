@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.factories import work
 from tests.running import wait_for
-from workers.execution import launching, publishing, supervisors
+from workers.execution import launch, results, supervisors
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, submission, transitions
 from workers.jobs.transitions import Move
@@ -65,10 +65,10 @@ def steps(jobs, agent, scheduler):
 
     count("placing", scheduler.tick)
     attempts = [attempt.pk for attempt in Attempt.objects.filter(job__in=jobs)]
-    count("starting", lambda: launching.start_each(attempts))
+    count("starting", lambda: launch.start_each(attempts))
     end_all(jobs)
     count("ending", agent.tick)
-    count("keeping", lambda: publishing.publish_each([job.pk for job in jobs]))
+    count("keeping", lambda: results.publish_each([job.pk for job in jobs]))
     return counts
 
 
@@ -90,8 +90,8 @@ def test_batch_writes_the_same_event_log_as_single_moves(put, agent):
     jobs = put(2)
     Scheduler().tick()
     attempts = [Attempt.objects.get(job=job).pk for job in jobs]
-    launching.start_each(attempts[:1])
-    launching.start(attempts[1])
+    launch.start_each(attempts[:1])
+    launch.start(attempts[1])
     end_all(jobs)
     agent.tick()
 
@@ -114,7 +114,7 @@ def test_batch_goes_on_where_one_of_its_jobs_cannot_be_prepared_and_another_was_
 
     kind.prepare = prepare
     actions.stop(Job.objects.get(pk=stopped.pk), by=alice)
-    launching.start_each(list(Attempt.objects.values_list("pk", flat=True)))
+    launch.start_each(list(Attempt.objects.values_list("pk", flat=True)))
     end_all([good])
     agent.tick()
 
@@ -127,7 +127,7 @@ def test_program_that_fails_in_a_batch_fails_with_its_code(put, agent, kind):
     job = put(1)[0]
     kind.prepare = lambda job, attempt, run: Launch(argv=["sh", "-c", "exit 3"])
     Scheduler().tick()
-    launching.start_each(list(Attempt.objects.values_list("pk", flat=True)))
+    launch.start_each(list(Attempt.objects.values_list("pk", flat=True)))
     end_all([job])
     agent.tick()
 
@@ -139,7 +139,7 @@ def test_job_that_somebody_stopped_as_it_ended_is_not_settled_as_a_plain_one(put
     """The request comes between the look and the lock."""
     job = put(1)[0]
     Scheduler().tick()
-    launching.start_each(list(Attempt.objects.values_list("pk", flat=True)))
+    launch.start_each(list(Attempt.objects.values_list("pk", flat=True)))
     end_all([job])
     settle = agent._settle
     monkeypatch.setattr(agent, "_settle", lambda: (actions.stop(Job.objects.get(pk=job.pk), by=alice), settle()))
@@ -153,15 +153,15 @@ def test_job_that_somebody_stopped_as_it_ended_is_not_settled_as_a_plain_one(put
 def test_batch_goes_on_where_an_error_that_no_start_expects_meets_one_of_its_jobs(put, agent, monkeypatch):
     bad, good = put(2)
     Scheduler().tick()
-    prepare_rank = launching._prepare_rank
+    prepare_rank = launch._prepare_rank
 
     def broken(attempt, *more):
         if attempt.job_id == bad.pk:
             raise RuntimeError("a fault of ours")
         return prepare_rank(attempt, *more)
 
-    monkeypatch.setattr(launching, "_prepare_rank", broken)
-    launching.start_each(list(Attempt.objects.values_list("pk", flat=True)))
+    monkeypatch.setattr(launch, "_prepare_rank", broken)
+    launch.start_each(list(Attempt.objects.values_list("pk", flat=True)))
     end_all([good])
     agent.tick()
 
@@ -172,14 +172,14 @@ def test_request_for_a_supervisor_that_nobody_waits_for_keeps_no_file_open(put, 
     put(1)
     Scheduler().tick()
     attempts = list(Attempt.objects.values_list("pk", flat=True))
-    launching.start_each([])  # opens what stays open
+    launch.start_each([])  # opens what stays open
     supervisors._forks._open()
     before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(launching, "_report_all_started", lambda _started: None)
-    monkeypatch.setattr(launching._PreparedRank, "wait", interrupted)
+    monkeypatch.setattr(launch, "_report_all_started", lambda _started: None)
+    monkeypatch.setattr(launch._PreparedRank, "wait", interrupted)
 
     with pytest.raises(KeyboardInterrupt):
-        launching.start_each(attempts)
+        launch.start_each(attempts)
 
     end_all([Job.objects.get()])
     assert len(os.listdir("/proc/self/fd")) == before

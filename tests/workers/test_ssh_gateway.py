@@ -16,7 +16,7 @@ from tests.workers import ssh_clients as clients
 from tests.workers.launched import node, placed
 from tests.workers.ssh_clients import KEY, connect, gateway, in_thread
 from workers.exec import channels
-from workers.execution import launching
+from workers.execution import launch
 from workers.models import Job
 from workers.runs import RunDir
 from workers.supervisor import records
@@ -50,7 +50,7 @@ def running(home, alice, kind, placed):
     clients.add_key(alice)
     kind.exec_server = True
     job, attempt = placed(["python3", "-c", SERVES])
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     wait_for(lambda: (run.outputs / "port").exists() and (run.outputs / "port").read_text())
     Job.objects.filter(pk=job.pk).update(state="running")

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from accounts.models import AuditEntry
 from accounts.services import ssh_keys
 from aiplatform import env
-from aiplatform.cli.client.main import main
+from aiplatform.client.main import main
 from tests.cli import platform_double
 from tests.conftest import signed_in
 from tests.factories import work

@@ -16,7 +16,8 @@ from datasets.models import DatasetVersion
 from training.commands.models import Command
 from training.programs import layout, program, run_inputs, script, variables, workdir
 from training.programs.start import CannotRun
-from workers.images.services import launching, uses
+from workers.images.services import launch as launching
+from workers.images.services import uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job

@@ -20,7 +20,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import keep as keep_answer
 from aiplatform.lib.idempotency import once, once_in_parts
 from aiplatform.lib.secret_names import hidden
-from training.environments import acts, life, opening, panel, services, vscode
+from training.environments import actions, jupyter_access, lifecycle, panel, services, vscode
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
 from training.programs.serializers import InputsIn, with_code
@@ -48,7 +48,7 @@ class EnvironmentIn(StrictMixin, InputsIn, RootIn, ResourcesIn):
 
 
 class MoreIn(StrictMixin, serializers.Serializer[Any]):
-    hours = serializers.FloatField(default=acts.HOURS, help_text="How much longer it may run.")
+    hours = serializers.FloatField(default=actions.HOURS, help_text="How much longer it may run.")
 
 
 class MoreOut(serializers.Serializer[Any]):
@@ -93,7 +93,7 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
     def get_opens(self, environment: Environment) -> list[str]:
         if panel.condition_of(environment) not in ("ready", "idle", "silent"):
             return []
-        return [opening.NAME, *([vscode.NAME] if vscode.is_offered(environment) else [])]
+        return [jupyter_access.NAME, *([vscode.NAME] if vscode.is_offered(environment) else [])]
 
     def get_image(self, environment: Environment) -> str:
         return str(self._facts(environment)["image"])
@@ -149,7 +149,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def get_object(self) -> Any:
         environment = super().get_object()
-        return life.see_ready(environment) if self.action == "retrieve" else environment
+        return lifecycle.see_ready(environment) if self.action == "retrieve" else environment
 
     @extend_schema(request=EnvironmentIn, responses={201: EnvironmentOut})
     @once_in_parts
@@ -176,7 +176,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def keep(self, request: ApiRequest, pk: str) -> Response:
         """Say that it is still needed: its idle time begins anew."""
         environment = self.get_object()
-        acts.keep(environment, by=request.user)
+        actions.keep(environment, by=request.user)
         return Response(EnvironmentOut(environment, context=self.get_serializer_context()).data)
 
     @extend_schema(request=MoreIn, responses={200: MoreOut})
@@ -185,11 +185,11 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def extend(self, request: ApiRequest, pk: str) -> Response:
         """Let it run longer, up to what its cluster allows; beyond that those in charge are asked."""
         given = sent(MoreIn(data=request.data))
-        return Response({"granted": acts.extend(self.get_object(), hours=given["hours"], by=request.user)})
+        return Response({"granted": actions.extend(self.get_object(), hours=given["hours"], by=request.user)})
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete one that has ended, with the packages installed in it. The home and the record of its job stay."""
-        acts.delete(self.get_object(), by=request.user)
+        actions.delete(self.get_object(), by=request.user)
         return Response(status=204)
 
 

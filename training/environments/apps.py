@@ -16,7 +16,7 @@ class EnvironmentsConfig(AppConfig):
         from training.programs import request_schemas
         from workers import kinds
         from workers.jobs.job_page import PANELS, Panel
-        from workers.proxy.opening import STARTERS, Starter
+        from workers.proxy.port_access import STARTERS, Starter
 
         kinds.register(EnvironmentKind())
         request_schemas.register(SCHEMA)

@@ -17,7 +17,8 @@ from aiplatform.lib.errors import Invalid
 from training.programs.start import CannotRun
 from workers.execution import tickets
 from workers.images.models import Image
-from workers.images.services import boxes, catalog, launching, uses
+from workers.images.services import boxes, catalog, uses
+from workers.images.services import launch as launching
 from workers.kinds import Launch
 from workers.models import Job
 from workers.supervisor import sandbox

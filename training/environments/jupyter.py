@@ -12,7 +12,7 @@ from socket import SHUT_RDWR, socket
 from threading import Timer
 from typing import Any
 
-from training.environments import opening
+from training.environments import jupyter_access
 from workers import scratch
 from workers.exec import channels
 from workers.exec.channels import ChannelRefused, Way
@@ -50,9 +50,9 @@ def options(job: Job, *, home: Path, folder: str) -> list[str]:
     return [
         "--no-browser",
         "--allow-root",
-        f"--ServerApp.base_url={opening.base_path(job)}",
+        f"--ServerApp.base_url={jupyter_access.base_path(job)}",
         f"--ServerApp.root_dir={home}",
-        f"--LabApp.default_url=/{opening.first_page(folder)}",
+        f"--LabApp.default_url=/{jupyter_access.first_page(folder)}",
         "--ServerApp.allow_remote_access=True",
         "--ServerApp.quit_button=False",
         "--ServerApp.sock_mode=0600",
@@ -87,7 +87,7 @@ def whom(job: Job, attempt: Attempt, token: str) -> Asked:
     Raises:
         ChannelRefused: nobody can be asked now.
     """
-    return Asked(channels.way_to(job), socket_path(attempt), opening.base_path(job), token)
+    return Asked(channels.way_to(job), socket_path(attempt), jupyter_access.base_path(job), token)
 
 
 def ask(asked: Asked) -> Answers | None:

@@ -17,7 +17,7 @@ from aiplatform import env
 from aiplatform.lib import wording
 from datasets.files import homes, usage
 from datasets.models import DatasetVersion
-from training.environments import engine, giving, jupyter, services, several, vscode
+from training.environments import engine, idle_release, jupyter, services, several, vscode
 from training.environments.models import Environment
 from training.programs import run_inputs, variables, workdir
 from training.programs.start import CannotRun
@@ -44,7 +44,7 @@ class EnvironmentKind(JobKind):
     list_page = "environments:list"
     step = False
     counts_as = ENVIRONMENT
-    idle_guard = False  # training.environments.life judges it: cards of somebody who thinks are not unused
+    idle_guard = False  # training.environments.lifecycle judges it: cards of somebody who thinks are not unused
     exec_server = True
     root_inside = True
     approvable = True
@@ -102,7 +102,7 @@ class EnvironmentKind(JobKind):
         return row or {}
 
     def idle(self, jobs: Collection[int]) -> set[int]:
-        return giving.due(jobs)
+        return idle_release.due(jobs)
 
     def capabilities(self, job: Job) -> Capabilities:
         environment = getattr(job, "environment", None) if job.is_final else None  # None: its own row is gone

@@ -30,7 +30,7 @@ class Sign(models.TextChoices):
 class Environment(models.Model):
     """JupyterLab as a job, under the job's own number. How it runs is `job`.
 
-    The columns below `attempt` have one writer, `training.environments.life`; they belong to that attempt of the job.
+    The columns below `attempt` belong to that attempt of the job and are written only by `environments.lifecycle`.
     """
 
     job = models.OneToOneField(Job, models.CASCADE, primary_key=True, related_name="environment")

@@ -11,8 +11,8 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from datasets.files import usage
-from training.environments import engine, giving, life, opening, services, several, vscode
-from training.environments.acts import HOURS
+from training.environments import engine, idle_release, jupyter_access, lifecycle, services, several, vscode
+from training.environments.actions import HOURS
 from training.environments.models import Environment
 from workers import run_time
 from workers.clock import now
@@ -58,8 +58,11 @@ def facts(environment: Environment, user: User) -> dict[str, Any]:
         "environment": environment,
         "condition": condition,
         "words": CONDITIONS.get(condition, ""),
-        "open_url": opening.url(job),
-        "may_open": bool(opening.url(job)) and own and user.can(Action.JOBS_CONTROL) and condition in ("ready", "idle"),
+        "open_url": jupyter_access.url(job),
+        "may_open": bool(jupyter_access.url(job))
+        and own
+        and user.can(Action.JOBS_CONTROL)
+        and condition in ("ready", "idle"),
         "vscode_url": reverse("ports:open", args=[job.pk, vscode.NAME]) if vscode.is_offered(environment) else "",
         "own": own,
         "may_control": may_control,
@@ -69,9 +72,9 @@ def facts(environment: Environment, user: User) -> dict[str, Any]:
         "left": run_time.left(job, attempt, moment) if attempt else None,
         "has_limit": run_time.runtime(job) is not None,
         "hours": HOURS,
-        "idle_s": giving.idle_for(environment, moment).total_seconds(),
+        "idle_s": idle_release.idle_for(environment, moment).total_seconds(),
         "idle_limit": limit,
-        "stops_at": life.stops_at(environment) if condition in ("ready", "idle", "silent") else None,
+        "stops_at": lifecycle.stops_at(environment) if condition in ("ready", "idle", "silent") else None,
         "image": image,
     }
 
@@ -80,9 +83,9 @@ def condition_of(environment: Environment) -> str:
     """A code of `CONDITIONS`; "" while it does not run, when the state of its job says all."""
     if environment.job.state != JobState.RUNNING:
         return ""
-    if not life.is_ready(environment):
+    if not lifecycle.is_ready(environment):
         return "starting"
     if environment.warned_at is not None or environment.gives_at is not None:
         return "idle"
     looked, answered = environment.looked_at, environment.answered_at
-    return "silent" if looked and answered and looked - answered > life.SILENT else "ready"
+    return "silent" if looked and answered and looked - answered > lifecycle.SILENT else "ready"

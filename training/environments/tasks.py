@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from training.environments import life
+from training.environments import lifecycle
 
 
 @shared_task(name="environments.look", ignore_result=True)
 def look() -> None:
     """See which environments answer, warn those that are idle and stop those that stay so. Safe to run twice."""
-    life.look_at_all()
+    lifecycle.look_at_all()

@@ -16,7 +16,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
-from training.environments import acts, life, panel, services
+from training.environments import actions, lifecycle, panel, services
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
@@ -88,7 +88,7 @@ def fit(request: SignedInRequest) -> HttpResponse:
 def state(request: SignedInRequest, pk: int) -> HttpResponse:
     """The panel alone, asked for again while JupyterLab starts."""
     seen = Environment.objects.visible_to(request.user).select_related("job__owner", "job__cluster")
-    return _panel(request, life.see_ready(get_object_or_404(seen, pk=pk)))
+    return _panel(request, lifecycle.see_ready(get_object_or_404(seen, pk=pk)))
 
 
 @needs(Action.JOBS_CONTROL)
@@ -96,7 +96,9 @@ def state(request: SignedInRequest, pk: int) -> HttpResponse:
 def keep(request: SignedInRequest, pk: int) -> HttpResponse:
     """I still need it."""
     environment = _own(request, pk)
-    return _done(request, environment, lambda: acts.keep(environment, by=request.user), _("Noted: it is still needed."))
+    return _done(
+        request, environment, lambda: actions.keep(environment, by=request.user), _("Noted: it is still needed.")
+    )
 
 
 @needs(Action.JOBS_CONTROL)
@@ -104,7 +106,7 @@ def keep(request: SignedInRequest, pk: int) -> HttpResponse:
 def extend(request: SignedInRequest, pk: int) -> HttpResponse:
     """Two hours more, or a request for them."""
     environment = _own(request, pk)
-    return _done(request, environment, lambda: acts.extend(environment, hours=acts.HOURS, by=request.user), "")
+    return _done(request, environment, lambda: actions.extend(environment, hours=actions.HOURS, by=request.user), "")
 
 
 @needs(Action.JOBS_CONTROL)
@@ -113,7 +115,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove one that has ended."""
     environment = _own(request, pk)
     try:
-        acts.delete(environment, by=request.user)
+        actions.delete(environment, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.message)
         return redirect("workers:job", pk)

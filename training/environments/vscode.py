@@ -16,7 +16,7 @@ from training.environments.models import Environment
 from workers.exec import channels, programs
 from workers.exec.channels import ChannelRefused, Way
 from workers.models import Attempt, Job
-from workers.proxy import addresses, publishing
+from workers.proxy import addresses, published_ports
 from workers.proxy.models import PublishedPort
 from workers.runs import RunDir
 
@@ -109,4 +109,4 @@ def is_offered(environment: Environment) -> bool:
 def _publish(job: Job, attempt: Attempt, program: str) -> PublishedPort:
     """Publish its socket. code-server does without its path; the other one is told where it stands."""
     socket = str(Path(jupyter.socket_path(attempt)).with_name(SOCKET))
-    return publishing.provide(job, name=NAME, socket=socket, keeps_path=program != "code-server")
+    return published_ports.provide(job, name=NAME, socket=socket, keeps_path=program != "code-server")

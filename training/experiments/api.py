@@ -18,7 +18,7 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
-from training.experiments import annotating, comparing, table
+from training.experiments import annotating, comparison, table
 from training.experiments.annotating import Change
 from training.experiments.comparison_api import FigureOut
 from training.experiments.models import Run, View, Visibility
@@ -80,7 +80,7 @@ class RunWithFiguresOut(RunOut):
 
     @extend_schema(responses=FigureOut)
     def get_figures(self, run: Run) -> dict[str, Any]:
-        return {key: dataclasses.asdict(own) for key, own in comparing.figures([run])[0].items()}
+        return {key: dataclasses.asdict(own) for key, own in comparison.figures([run])[0].items()}
 
 
 class ChangeIn(StrictMixin, serializers.Serializer[Any]):

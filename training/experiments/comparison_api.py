@@ -19,7 +19,7 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
-from training.experiments import comparing
+from training.experiments import comparison
 from training.experiments.grid import Grid, Numbers
 from training.experiments.models import Run
 
@@ -31,7 +31,7 @@ RUNS = [
 
 GRID = [
     OpenApiParameter("key", str, many=True, required=True, description="Names of curves, at most 12."),
-    OpenApiParameter("axis", str, enum=comparing.AXES, description="Seconds since a run's first point by time."),
+    OpenApiParameter("axis", str, enum=comparison.AXES, description="Seconds since a run's first point by time."),
     OpenApiParameter("width", int, description="Stretches of the axis, 2 to 4,000; 1,000 unless given."),
     OpenApiParameter("from", float),
     OpenApiParameter("to", float),
@@ -96,7 +96,7 @@ class ComparisonViewSet(PlatformViewSet):
     def list(self, request: ApiRequest) -> Response:
         """Their figures, and their facts and parameters, those that differ first."""
         runs = _runs(request)
-        figures = comparing.figures(runs)
+        figures = comparison.figures(runs)
         compared = [
             {
                 "id": run.pk, "name": str(run), "state": run.shown_state,
@@ -105,8 +105,8 @@ class ComparisonViewSet(PlatformViewSet):
             }
             for run, own in zip(runs, figures, strict=True)
         ]  # fmt: skip
-        rows = [{"name": row.name, "differs": row.differs, "values": row.values} for row in comparing.rows(runs)]
-        return Response({"keys": comparing.keys(figures), "runs": compared, "rows": rows})
+        rows = [{"name": row.name, "differs": row.differs, "values": row.values} for row in comparison.rows(runs)]
+        return Response({"keys": comparison.keys(figures), "runs": compared, "rows": rows})
 
     @extend_schema(parameters=[*RUNS, *GRID], responses=GridOut(many=True))
     @action(detail=False)
@@ -115,25 +115,25 @@ class ComparisonViewSet(PlatformViewSet):
         runs = _runs(request)
         wanted, how = curves_wanted(request)
         numbers = [run.pk for run in runs]
-        return Response([grid_out(key, numbers, comparing.curves(runs, key, **how)) for key in wanted])
+        return Response([grid_out(key, numbers, comparison.curves(runs, key, **how)) for key in wanted])
 
 
 def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
     query = request.query_params
-    return comparing.chosen(user, queries.wholes(query, "run"), trainings=queries.wholes(query, "training"))
+    return comparison.chosen(user, queries.wholes(query, "run"), trainings=queries.wholes(query, "training"))
 
 
 def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
     """The names that `key` gives, and how their curves are to be put on one grid."""
     wanted = request.query_params.getlist("key")
-    if not 0 < len(wanted) <= comparing.MOST_KEYS:
-        said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparing.MOST_KEYS}
+    if not 0 < len(wanted) <= comparison.MOST_KEYS:
+        said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
         raise Invalid(said, field="key")
     given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
     return wanted, {
-        "axis": queries.one_of(given, "axis", *comparing.AXES) or "step",
-        "width": queries.whole(given, "width", comparing.WIDTH),
+        "axis": queries.one_of(given, "axis", *comparison.AXES) or "step",
+        "width": queries.whole(given, "width", comparison.WIDTH),
         "span": _span(given),
     }
 

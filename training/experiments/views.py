@@ -14,7 +14,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
-from training.experiments import code, comparing, table
+from training.experiments import code, comparison, table
 from training.experiments.models import Run, View, Visibility
 from workers.models import Job
 from workers.states import LIVE, JobState
@@ -75,8 +75,8 @@ def run(request: SignedInRequest, pk: int) -> HttpResponse:
     """One run: what it was given, what it reached, what people say of it, and its parts."""
     shown: Run = get_object_or_404(Run.objects.visible_to(request.user).for_comparison(), pk=pk)
     parts = list(shown.children.for_comparison().order_by("pk")[:200])
-    (figures,) = comparing.figures([shown])
-    keys = [key for key in comparing.keys([figures]) if not key.startswith("system/")]
+    (figures,) = comparison.figures([shown])
+    keys = [key for key in comparison.keys([figures]) if not key.startswith("system/")]
     own_job = shown.job_id is not None and Job.objects.visible_to(request.user).filter(pk=shown.job_id).exists()
     context = {
         "run": shown,
@@ -101,13 +101,13 @@ def compare(request: SignedInRequest) -> HttpResponse:
         for name in ("run", "training")
     )
     try:
-        runs = comparing.chosen(request.user, numbers, trainings=trainings)
+        runs = comparison.chosen(request.user, numbers, trainings=trainings)
     except DomainError as refused:
         status = refused.status if numbers or trainings else 200  # nothing is chosen yet
         return render(request, "training/compare.html", {"refused": refused.message}, status=status)
-    figures = comparing.figures(runs)
-    keys = comparing.keys(figures)
-    rows = comparing.rows(runs)
+    figures = comparison.figures(runs)
+    keys = comparison.keys(figures)
+    rows = comparison.rows(runs)
     mine = set(Job.objects.visible_to(request.user).filter(run__in=runs).values_list("run", flat=True))
     coded = [run for run in runs if run.pk in mine and code.has_code(run)]
     context = {

@@ -36,7 +36,7 @@ from training.runs.serializers import (
 )
 from workers.output import files as output_files
 from workers.output import logs, metrics
-from workers.output.api import asked
+from workers.output.api import attempt_scope as asked
 from workers.output.api.files import OutputOut
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState

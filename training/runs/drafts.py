@@ -22,7 +22,8 @@ from training.presets.preset import Preset
 from training.programs import data_checks
 from training.programs.data_checks import WrongTask
 from training.programs.models import CodeSnapshot
-from training.runs import additional, custom_code, explicit, parameters, pretrained_weights
+from training.runs import custom_code, extra_options, parameters, pretrained_weights
+from training.runs import explicit_mode as explicit
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
 from workers.device_kinds import CPU, GPU
 from workers.images.models import Image
@@ -174,12 +175,12 @@ def check(user: User, request: TrainingRequest) -> Draft:
     )
     with found:
         if preset and switches.get("show_batch") and not preset.looks:
-            raise additional.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
+            raise extra_options.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
         if preset:
             training.params = pretrained_weights.settled(user, preset, _preset_params(preset, request.params, switches))
         elif request.is_own_code:
             if switches.get("show_batch"):
-                raise additional.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
+                raise extra_options.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
             custom_code.fill(training, user, request)
     with found:
         gpus = _cards(request, switches, preset)
@@ -252,7 +253,7 @@ def check_name(name: str) -> None:
 
 def parse_switches(line: str) -> dict[str, Any]:
     """The additional parameters, see `additional.parse`; cards are looked for where some are named."""
-    return additional.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
+    return extra_options.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
 
 
 def standing_extra() -> str:
@@ -272,11 +273,11 @@ def _standing(preset: Preset | None) -> dict[str, Any]:
 
 def check_standing(line: str) -> None:
     """Refuse a line of additional parameters that cannot stand for every training."""
-    switches = additional.parse(line)
+    switches = extra_options.parse(line)
     if "gpu" in switches:
-        raise additional.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
+        raise extra_options.BadSwitch(_("Every training requests its own cards. Leave -gpu out."))
     if switches.get("show_batch"):
-        raise additional.BadSwitch(_("-ShowBatch would turn every training into a preview. Leave it out."))
+        raise extra_options.BadSwitch(_("-ShowBatch would turn every training into a preview. Leave it out."))
 
 
 def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:
@@ -349,8 +350,8 @@ def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[s
         if switch not in switches:
             continue
         if name not in names:  # better refused than taken and not heeded
-            word = additional.written({switch: switches[switch]})
-            raise additional.BadSwitch(
+            word = extra_options.written({switch: switches[switch]})
+            raise extra_options.BadSwitch(
                 _("%(preset)s does not know %(switch)s.") % {"preset": preset.name, "switch": word}
             )
         merged[name] = switches[switch]

@@ -22,7 +22,8 @@ from training.programs.code_fields import CodeFields
 from training.programs.input_fields import InputFields
 from training.programs.launchers import HELP, Launcher
 from training.programs.pairs import read_pairs
-from training.runs import explicit, parameter_sets
+from training.runs import explicit_mode as explicit
+from training.runs import parameter_sets
 from training.runs.models import ParameterSet, ParameterSetVersion
 from training.runs.param_fields import ParamFields
 from workers.images.fields import ImageChoice

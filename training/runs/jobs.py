@@ -14,11 +14,11 @@ from datasets.models import DatasetVersion
 from training.presets.catalog import PRESETS
 from training.programs import run_inputs
 from training.runs import (
-    additional,
     checkpoints,
     custom_code,
     data_use,
     drafts,
+    extra_options,
     folds,
     parameter_sets,
     parameters,
@@ -125,7 +125,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "image": uses.image_of(job),
         "arguments": training.arguments,
         "writes_checkpoints": training.writes_checkpoints,
-        "extra": additional.written({name: value for name, value in training.extra.items() if name != "show_batch"}),
+        "extra": extra_options.written({name: value for name, value in training.extra.items() if name != "show_batch"}),
         "output_path": training.output_path,
         "version": training.version,
         "eval_version": training.eval_version,

@@ -25,7 +25,8 @@ from training.programs.start import CannotRun, meeting_place
 from training.runs import data_use, pretrained_weights, previews, publishers, results, snippets, trials
 from training.runs.models import TrainingJob
 from workers import scratch
-from workers.images.services import launching, uses
+from workers.images.services import launch as launching
+from workers.images.services import uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, JobKind, Launch, Way
 from workers.models import Attempt, Job

@@ -149,7 +149,7 @@ class ParamFields:
     called: Mapping[str, str]
     _given: set[str]  # presets whose fields begin with other values than the usual ones
     shares_usual_fields = False  # whether the form leaves fields with the usual values as they are
-    is_explicit = False  # large-scale mode: nothing is filled in, see `training.runs.explicit`
+    is_explicit = False  # large-scale mode: nothing is filled in, see `training.runs.explicit_mode`
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
         self._given = {name for name, values in given.items() if values}

@@ -21,7 +21,7 @@ from accounts.models import User
 from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid
 from training.presets.catalog import PRESETS
-from training.runs import additional, checkpoints, custom_networks, drafts, jobs
+from training.runs import checkpoints, custom_networks, drafts, extra_options, jobs
 from training.runs.drafts import MAX_NAME, TrainingRequest
 from training.runs.models import TrainingJob
 from training.runs.querysets import LOOKS
@@ -48,7 +48,7 @@ def image_of(job: Job) -> Path:
 def preview(*, user: User, request: TrainingRequest) -> TrainingJob:
     """Queue a look at what the requested training would see; refuses what `jobs.submit` refuses."""
     name = f"{request.name[: MAX_NAME - 8]}_preview" if request.name else ""
-    switches = f"{request.extra or drafts.standing_extra()} {additional.SHOW_BATCH}".strip()
+    switches = f"{request.extra or drafts.standing_extra()} {extra_options.SHOW_BATCH}".strip()
     return jobs.submit(user=user, request=replace(request, name=name, extra=switches))
 
 

@@ -21,7 +21,7 @@ from training.presets.preset import Preset
 from training.programs import request_secrets
 from training.programs.input_fields import written_variables
 from training.programs.pairs import written_pairs
-from training.runs import additional, drafts, jobs, parameter_sets, parameters, planned, pretrained_weights
+from training.runs import drafts, extra_options, jobs, parameter_sets, parameters, planned, pretrained_weights
 from training.runs.forms import OWN, SubmitForm
 from training.runs.models import ParameterSet, TrainingJob
 from training.runs.param_fields import MODELS_LIST
@@ -65,7 +65,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "groups": form.groups(),
         "previewed": " ".join(preset.name for preset in PRESETS.values() if preset.looks),
         "pattern": pattern,
-        "switches": additional.known(),
+        "switches": extra_options.known(),
         "standing_extra": drafts.standing_extra(),
         "chosen": form["preset"].value(),
         "own": OWN,

@@ -21,8 +21,8 @@ from aiplatform.lib.zips import send_zip
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
 from training.runs import (
-    additional,
     checkpoints,
+    extra_options,
     jobs,
     parameter_sets,
     planned,
@@ -159,7 +159,7 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         **panels_of(request, training, job_tabs.OVERVIEW),
         events=job_page.events(training.job, job_page.NEWEST_EVENTS),
         few=True,
-        extra=additional.written(training.extra),
+        extra=extra_options.written(training.extra),
         further=list(training.inputs.all()),
         facts=_program_facts(training),
         set_use=_set_use(request, training),

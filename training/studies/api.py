@@ -21,7 +21,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once, once_in_parts
 from training.runs.serializers import TrainingDetailOut
-from training.studies import acts, budget, creating, decider, limits, showing
+from training.studies import actions, budget, creating, decider, limits, presentation
 from training.studies.creating import StudyRequest
 from training.studies.limits import Limits
 from training.studies.models import Study
@@ -164,7 +164,7 @@ class StudyDetailOut(StudyOut):
         read_only_fields = fields
 
     def get_counts(self, study: Study) -> dict[str, int]:
-        return showing.counts(list(study.trials.with_jobs()))
+        return presentation.counts(list(study.trials.with_jobs()))
 
     def get_hours(self, study: Study) -> float:
         return round(budget.hours(study), 4)
@@ -176,7 +176,7 @@ class StudyDetailOut(StudyOut):
         return {"number": trial.number, "training": trial.training_id, "params": trial.params, "values": trial.values}
 
     def get_params(self, study: Study) -> dict[str, Any]:
-        return showing.fixed(study)
+        return presentation.fixed(study)
 
     def get_warm_trials(self, study: Study) -> int:
         return len(study.warm)
@@ -264,31 +264,31 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if "time_limit_s" in given:
             seconds = given.pop("time_limit_s")
             given["time_limit"] = timedelta(seconds=seconds) if seconds else None
-        allowed = Limits(**{**vars(acts.limits_of(study)), **given}) if given else None
-        return self.answer(acts.change(study, limits=allowed, **about))
+        allowed = Limits(**{**vars(actions.limits_of(study)), **given}) if given else None
+        return self.answer(actions.change(study, limits=allowed, **about))
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete it once it is over; its trainings stay."""
-        acts.delete(self.get_object())
+        actions.delete(self.get_object())
         return Response(status=204)
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def pause(self, request: ApiRequest, pk: str) -> Response:
         """Begin no new trials."""
-        return self.answer(acts.pause(self.get_object(), by=request.user))
+        return self.answer(actions.pause(self.get_object(), by=request.user))
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def resume(self, request: ApiRequest, pk: str) -> Response:
         """Go on after a pause, or after it ended and a limit was raised."""
-        return self.answer(acts.resume(self.get_object(), by=request.user))
+        return self.answer(actions.resume(self.get_object(), by=request.user))
 
     @extend_schema(request=None, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
     def stop(self, request: ApiRequest, pk: str) -> Response:
         """End it with all of its trials."""
-        return self.answer(acts.stop(self.get_object(), by=request.user), 202)
+        return self.answer(actions.stop(self.get_object(), by=request.user), 202)
 
     @extend_schema(request=ParamsIn, responses=StudyDetailOut)
     @action(detail=True, methods=["post"])
@@ -296,7 +296,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def enqueue(self, request: ApiRequest, pk: str) -> Response:
         """Try these parameters next; the sampler adds what is missing."""
         study = self.get_object()
-        return self.answer(acts.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
+        return self.answer(actions.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
 
     @extend_schema(request=BestIn, responses={201: TrainingDetailOut})
     @action(detail=True, methods=["post"])
@@ -305,7 +305,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Train with the best parameters once more, as an ordinary training."""
         study = self.get_object()
         given = sent(BestIn(data=request.data))
-        training = acts.train_best(study, by=request.user, number=given["trial"], params=given["params"])
+        training = actions.train_best(study, by=request.user, number=given["trial"], params=given["params"])
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(responses=TrialOut(many=True))
@@ -313,7 +313,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def trials(self, request: ApiRequest, pk: str) -> Response:
         """All its trials in the order of their numbers."""
         study = self.get_object()
-        rows = showing.trial_rows(study, list(study.trials.with_jobs().order_by("number")))
+        rows = presentation.trial_rows(study, list(study.trials.with_jobs().order_by("number")))
         return Response(TrialOut(rows, many=True).data)
 
     @extend_schema(responses=TrialCurveOut(many=True))
@@ -321,7 +321,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def curves(self, request: ApiRequest, pk: str) -> Response:
         """The curve of the first objective of each trial, as (step, value)."""
         study = self.get_object()
-        rows = showing.curves_of(study, list(study.trials.with_jobs().order_by("number")))
+        rows = presentation.curves_of(study, list(study.trials.with_jobs().order_by("number")))
         return Response(TrialCurveOut(rows, many=True).data)
 
     @extend_schema(
@@ -342,5 +342,5 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             said = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
             raise Invalid(said, field="objective")
         evaluator = queries.one_of(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
-        found = showing.importance(study, objective=keys.index(key), evaluator=evaluator)
+        found = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)
         return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": found}).data)

@@ -18,7 +18,7 @@ from aiplatform.lib.titles import TITLE
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param
 from training.runs import parameters
-from training.studies import acts, objectives, requests, space
+from training.studies import actions, objectives, requests, space
 from training.studies.limits import Limits, check_limits
 from training.studies.models import Study, Trial
 from training.studies.objectives import Objective, Pruner
@@ -116,7 +116,7 @@ def create(*, user: User, request: StudyRequest) -> Study:
                 pruner=vars(pruner) if pruner else {}, warm=warm, enqueued=enqueued,
                 seed=secrets.randbelow(2**31) if request.seed is None else request.seed, **vars(request.limits),
             )  # fmt: skip
-            acts.nudge(study)
+            actions.nudge(study)
     except IntegrityError:
         raise _taken(name) from None
     return study
@@ -207,8 +207,8 @@ def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> No
 
 
 def _checked_by_hand(ranges: Sequence[Range], given: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    if len(given) > acts.MOST_ENQUEUED:
-        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": acts.MOST_ENQUEUED}, field="enqueue")
+    if len(given) > actions.MOST_ENQUEUED:
+        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": actions.MOST_ENQUEUED}, field="enqueue")
     return [space.read_values(ranges, one, field="enqueue") for one in given]
 
 

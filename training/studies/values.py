@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aiplatform.lib import files
-from training.experiments import comparing
+from training.experiments import comparison
 from training.runs.models import TrainingJob
 from training.studies.objectives import BEST, MINIMIZE, Objective
 from workers.models import Curve
@@ -23,7 +23,7 @@ TAIL = 64 * 1024
 
 def points(training: TrainingJob, key: str) -> list[tuple[int, float]]:
     """(step, value) of a curve over all attempts; of steps that were gone twice the newer ones."""
-    place, value = comparing.of_job(training.job, key)
+    place, value = comparison.of_job(training.job, key)
     return list(zip(place.tolist(), value.tolist(), strict=True))
 
 

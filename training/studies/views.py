@@ -17,12 +17,12 @@ from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import name_typed, needs, refusals_said
 from training.programs.pairs import read_pairs
-from training.studies import acts, budget, objectives, showing
+from training.studies import actions, budget, objectives, presentation
 from training.studies.models import Study, Trial
 from training.studies.orders import ORDERING
 from training.studies.sorting import heads, ordered
 
-ACTS = {"pause": acts.pause, "resume": acts.resume, "stop": acts.stop}
+ACTS = {"pause": actions.pause, "resume": actions.resume, "stop": actions.stop}
 
 
 @require_safe
@@ -50,7 +50,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     study: Study = get_object_or_404(Study.objects.visible_to(request.user).for_list(), pk=pk)
     trials = list(study.trials.with_jobs().order_by("number"))
     goals = objectives.of_rows(study.objectives)
-    best, rows = budget.best_of(study, trials), showing.trial_rows(study, trials)
+    best, rows = budget.best_of(study, trials), presentation.trial_rows(study, trials)
     for row in rows:
         row["cells"] = [row["params"].get(one["name"]) for one in study.space]
     ordering = request.GET.get("ordering", "")
@@ -58,13 +58,13 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "study": study,
         "goals": goals,
-        "ranges": showing.ranges(study),
-        "fixed": showing.fixed(study),
-        "preset_title": showing.preset_title(study),
+        "ranges": presentation.ranges(study),
+        "fixed": presentation.fixed(study),
+        "preset_title": presentation.preset_title(study),
         "rows": ordered(rows, ordering),
         "heads": heads(study, ordering),
         "best": best,
-        "counts": showing.counts(trials),
+        "counts": presentation.counts(trials),
         "made": len(trials),
         "most": budget.most(study),
         "hours": budget.hours(study),
@@ -98,7 +98,7 @@ def enqueue(request: SignedInRequest, pk: int) -> HttpResponse:
     """Try parameters next: one `name = value` a line."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        acts.put_next(study, _pairs(request))
+        actions.put_next(study, _pairs(request))
         messages.info(request, _("They are tried next."))
     return redirect("studies:detail", pk)
 
@@ -109,7 +109,7 @@ def best(request: SignedInRequest, pk: int) -> HttpResponse:
     """Train with the best parameters once more; `params` are lines `name = value` in place of the study's own."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        training = acts.train_best(study, by=request.user, params=_pairs(request))
+        training = actions.train_best(study, by=request.user, params=_pairs(request))
         return redirect("training:job-detail", training.pk)
     return redirect("studies:detail", pk)
 
@@ -120,7 +120,7 @@ def limits(request: SignedInRequest, pk: int) -> HttpResponse:
     """Change how many trials there may be, in all and at once."""
     study = _changeable(request, pk)
     with refusals_said(request):
-        acts.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
+        actions.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
     return redirect("studies:detail", pk)
 
 
@@ -132,7 +132,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     if not name_typed(request, study.name):
         return redirect("studies:detail", pk)
     with refusals_said(request):
-        acts.delete(study)
+        actions.delete(study)
         messages.info(request, _("Study %(name)s is deleted.") % {"name": study.name})
         return redirect("studies:list")
     return redirect("studies:detail", pk)

@@ -9,14 +9,14 @@ class ImagesConfig(AppConfig):
     def ready(self) -> None:
         from django.urls import reverse
 
-        from accounts import acts, ownership, sharing
+        from accounts import audit_sentences, ownership, sharing
         from accounts.permissions import Action
         from accounts.services import audit
         from aiplatform.lib import search, sweeps
         from workers import kinds, pins, placement
-        from workers.execution import launching
+        from workers.execution import launch
         from workers.images import messages, panel, searching
-        from workers.images.containers.launching import arrive
+        from workers.images.containers.launch import arrive
         from workers.images.kind import EngineKind
         from workers.images.models import Image, RegistryLogin
         from workers.images.services import below, boxes, uses
@@ -27,10 +27,10 @@ class ImagesConfig(AppConfig):
         pins.register(pins.Source("images", boxes.machines, boxes.kept))
         job_page.PANELS.register(job_page.Panel("image", "images/_panel.html", panel.shown, order=60))
         placement.SOURCES.register(uses.tiers_of_waiting)
-        launching.ARRIVALS.register(arrive)
+        launch.ARRIVALS.register(arrive)
         sweeps.register("images.sweep")
         audit.register_verbs(messages.VERBS)
-        acts.register(acts.Page(Image, "images:detail"))
+        audit_sentences.register(audit_sentences.Page(Image, "images:detail"))
         label = pgettext_lazy("container", "Images")
         sharing.register(
             sharing.Shareable(

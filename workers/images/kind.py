@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from workers.images import builder
 from workers.images.models import Engine, Image, State
-from workers.images.services import engines, packages, places
+from workers.images.services import engines, packages, paths
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -49,9 +49,9 @@ class EngineKind(JobKind):
         self.check_restore(job)
         engine = Engine.objects.get(pk=job.spec["engine"])
         Engine.objects.filter(pk=engine.pk).exclude(state=State.READY).update(state=State.BUILDING, job=job)
-        target = places.engine(engine.digest)
-        places.remove(target)
-        places.open_folder(target.parent)
+        target = paths.engine(engine.digest)
+        paths.remove(target)
+        paths.open_folder(target.parent)
         target.mkdir(exist_ok=True)
         target.chmod(0o755)
         own, plan = run.path / "builder.py", run.path / "plan.json"

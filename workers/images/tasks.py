@@ -10,7 +10,7 @@ from aiplatform.lib.enqueue import enqueue
 from workers import queues
 from workers.images.containers import adding, collecting, copies, tidying
 from workers.images.models import ImageUse
-from workers.images.services import boxes, engines, images, places, saving
+from workers.images.services import boxes, engines, images, paths, saving
 from workers.models import Node
 
 log = logging.getLogger(__name__)
@@ -67,8 +67,8 @@ def tidy() -> None:
             boxes.clean(job_id)
         except OSError:
             log.exception("box=%s could not be deleted", job_id)
-    for parent in (places.box(0).parent, places.engine("0").parent):
-        places.finish_removals(parent)
+    for parent in (paths.box(0).parent, paths.engine("0").parent):
+        paths.finish_removals(parent)
     images.clean_layers()
     tidying.tidy_engine()
 

@@ -24,7 +24,7 @@ from accounts.permissions import Action
 from accounts.services import audit, tokens
 from aiplatform.lib.errors import DomainError, NotAllowed
 from workers.models import Job
-from workers.proxy import addresses, publishing
+from workers.proxy import addresses, published_ports
 from workers.proxy.models import Admission, PublishedPort
 from workers.proxy.refusals import Refused
 from workers.states import JobState
@@ -73,7 +73,7 @@ def check(row: PublishedPort, user: User) -> None:
         NotRunning, NeedsName, PortsOff: see the sentences.
     """
     if not addresses.offered():
-        raise publishing.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
+        raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
     if not _may_open(row, user):
         raise NotAllowed(_("This port is its owner's. Ask the owner to share it with you."))
     if row.job.state != JobState.RUNNING:
@@ -204,7 +204,7 @@ def _grant(row: PublishedPort, user: User) -> Grant:
         port=row.port,
         socket=row.socket,
         strips=not row.keeps_path and not addresses.named(),
-        secret=publishing.secret_of(row),
+        secret=published_ports.secret_of(row),
         cookie_names=tuple(row.cookie_names),
     )
 

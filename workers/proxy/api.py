@@ -21,7 +21,7 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from workers.models import Job
-from workers.proxy import addresses, opening, publishing
+from workers.proxy import addresses, port_access, published_ports
 from workers.proxy.models import PublishedPort
 from workers.states import JobState
 
@@ -47,7 +47,7 @@ class PortOut(OutMixin, serializers.ModelSerializer[PublishedPort]):
 
 
 class PortIn(StrictMixin, serializers.Serializer[Any]):
-    port = serializers.IntegerField(min_value=publishing.PORTS[0], max_value=publishing.PORTS[-1])
+    port = serializers.IntegerField(min_value=published_ports.PORTS[0], max_value=published_ports.PORTS[-1])
     name = serializers.CharField(max_length=30, required=False, allow_blank=True, default="")
 
 
@@ -86,7 +86,7 @@ class JobPortViewSet(NumberedViewSet):
     @once
     def publish(self, request: ApiRequest, pk: str) -> Response:
         """Let browsers reach a port; at first those of the job's owner alone. Share it as the kind `port`."""
-        row = publishing.publish(self.get_object(), by=request.user, **sent(PortIn(data=request.data)))
+        row = published_ports.publish(self.get_object(), by=request.user, **sent(PortIn(data=request.data)))
         return Response(PortOut(row, context=self.get_serializer_context()).data, 201)
 
     @extend_schema(responses={204: None})
@@ -94,7 +94,7 @@ class JobPortViewSet(NumberedViewSet):
     def withdraw(self, request: ApiRequest, pk: str, name: str) -> Response:
         """Close a port; who is in is out within seconds."""
         row = get_object_or_404(PublishedPort.objects.editable_by(request.user), job=pk, name=name)
-        publishing.withdraw(row, by=request.user)
+        published_ports.withdraw(row, by=request.user)
         return Response(status=204)
 
     @extend_schema(request=None, responses=OpenedOut)
@@ -105,7 +105,7 @@ class JobPortViewSet(NumberedViewSet):
             raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
         row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        opened = opening.open_port(
+        opened = port_access.open_port(
             row,
             user=request.user,
             host=request.get_host(),

@@ -18,7 +18,6 @@ from asgiref.sync import sync_to_async
 from django.utils.translation import gettext_lazy as _
 
 from accounts.asgi import in_callers_language
-from workers.proxy.copying import Copier, Reading, Watched
 from workers.proxy.forwarding import (
     BrokenOff,
     CallerGone,
@@ -30,6 +29,7 @@ from workers.proxy.forwarding import (
     Send,
     Upstream,
 )
+from workers.proxy.request_copies import Copier, Reading, Watched
 
 REMEMBERED_S = 1.0  # how long an answer about who and where holds
 REMEMBERED = 2000

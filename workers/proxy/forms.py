@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from workers.proxy import publishing
+from workers.proxy import published_ports
 from workers.proxy.models import NAME
 
 
@@ -14,8 +14,8 @@ class PublishForm(forms.Form):
 
     port = forms.IntegerField(
         label=_("Port"),
-        min_value=publishing.PORTS[0],
-        max_value=publishing.PORTS[-1],
+        min_value=published_ports.PORTS[0],
+        max_value=published_ports.PORTS[-1],
     )
     name = forms.CharField(
         label=_("Name"),

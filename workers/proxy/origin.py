@@ -18,7 +18,16 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from accounts import lockout
-from workers.proxy import activity, addresses, admissions, headers, passing_http, passing_socket, publishing, refusals
+from workers.proxy import (
+    activity,
+    addresses,
+    admissions,
+    headers,
+    passing_http,
+    passing_socket,
+    published_ports,
+    refusals,
+)
 from workers.proxy.addresses import Target
 from workers.proxy.admissions import Grant
 from workers.proxy.connecting import Open, Sessions, through_exec_server
@@ -167,8 +176,8 @@ class Origin:
 
     async def _learn(self, question: tuple[int, str, str], grant: Grant, names: Collection[str]) -> None:
         """Remember which cookies the server of a port sets."""
-        if len(grant.cookie_names) < publishing.MOST_COOKIES:
-            await _rows(publishing.remember_cookies)(grant.port_id, names)
+        if len(grant.cookie_names) < published_ports.MOST_COOKIES:
+            await _rows(published_ports.remember_cookies)(grant.port_id, names)
             self.watch.forget(question)
 
     async def _close(self, app: web.Application) -> None:

@@ -10,7 +10,7 @@ from accounts.permissions import Action
 from workers import kinds
 from workers.jobs import job_tabs
 from workers.models import Job
-from workers.proxy import addresses, publishing
+from workers.proxy import addresses, published_ports
 from workers.proxy.models import PublishedPort
 
 
@@ -30,8 +30,8 @@ def shown(job: Job, user: User) -> dict[str, Any] | None:
         "rows": rows,
         "may_change": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
         "own": job.owner_id == user.pk,
-        "full": len(rows) >= publishing.MOST,
+        "full": len(rows) >= published_ports.MOST,
         "named": addresses.named(),
-        "first": publishing.PORTS[0],
-        "last": publishing.PORTS[-1],
+        "first": published_ports.PORTS[0],
+        "last": published_ports.PORTS[-1],
     }

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs, refusals_said
 from workers.jobs import job_tabs
 from workers.models import Job
-from workers.proxy import addresses, opening, publishing
+from workers.proxy import addresses, port_access, published_ports
 from workers.proxy.forms import PublishForm
 from workers.proxy.models import PublishedPort
 from workers.states import JobState
@@ -39,7 +39,7 @@ def publish(request: SignedInRequest, pk: int) -> HttpResponse:
     form = PublishForm(request.POST)
     if form.is_valid():
         with refusals_said(request):
-            row = publishing.publish(job, by=request.user, **form.cleaned_data)
+            row = published_ports.publish(job, by=request.user, **form.cleaned_data)
             messages.info(request, _("Published as %(name)s. Open it as soon as your program listens.") % {"name": row})
     for errors in form.errors.values():
         messages.error(request, " ".join(map(str, errors)))
@@ -52,7 +52,7 @@ def withdraw(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     """Close a port of an own job."""
     row = get_object_or_404(PublishedPort.objects.editable_by(request.user), job=pk, name=name)
     with refusals_said(request):
-        publishing.withdraw(row, by=request.user)
+        published_ports.withdraw(row, by=request.user)
         messages.info(request, _("Withdrawn. Who had it open is out within seconds."))
     return redirect(job_tabs.path(pk, job_tabs.PORTS))
 
@@ -67,14 +67,14 @@ def open_port(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     if hasattr(request, "behind"):
         raise NotAllowed(_("You act for somebody else. Into their ports only they go."))
     row = get_object_or_404(PublishedPort.objects.visible_to(request.user).select_related("job"), job=pk, name=name)
-    opened = opening.open_port(
+    opened = port_access.open_port(
         row,
         user=request.user,
         host=request.get_host(),
         secure=request.is_secure(),
         session_key=request.session.session_key or "",
     )
-    opening.await_origin()
+    port_access.await_origin()
     answer = render(request, "ports/opening.html", {"row": row, "url": opened.url})
     answer["Refresh"] = f"0; url={opened.url}"
     answer["Referrer-Policy"] = "no-referrer"

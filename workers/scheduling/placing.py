@@ -11,7 +11,7 @@ from django.db.models import F
 from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
 from workers import held_back, queues
-from workers.execution import handing_over, launching, tickets
+from workers.execution import handing_over, launch, tickets
 from workers.jobs import transitions
 from workers.jobs.transitions import Move
 from workers.models import Allocation, Attempt, Device, Job
@@ -118,7 +118,7 @@ def _write(jobs: Mapping[int, Job], placed: Mapping[int, Places], rows: Mapping[
         leads = {rank: _lead(devices, rows) for rank, (_node, devices) in enumerate(places)}
         if handing_over.is_needed(job, leads[0].node.name):
             enqueue("workers.hand_over", queue=queues.cpu(settings.NODE), attempt_id=attempt.pk)
-        launching.send(attempt, leads)
+        launch.send(attempt, leads)
 
 
 def _devices(assignments: Iterable[tuple[int, Places]]) -> dict[int, Device]:

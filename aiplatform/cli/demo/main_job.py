@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiplatform.cli.client import download, tus, waiting
-from aiplatform.cli.client.config import Config
-from aiplatform.cli.client.errors import ClientError
-from aiplatform.cli.client.http import Client
 from aiplatform.cli.demo import verdict
 from aiplatform.cli.demo.digits import Drawing
+from aiplatform.client import download, tus, waiting
+from aiplatform.client.config import Config
+from aiplatform.client.errors import ClientError
+from aiplatform.client.http import Client
 
 
 @dataclass

@@ -15,9 +15,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.models import Role, User
 from accounts.permissions import USER
 from accounts.services import tokens
-from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits, verdict
 from aiplatform.cli.demo.main_job import MainJob, connect
+from aiplatform.client.errors import ClientError
 from workers.clusters import members
 from workers.models import VirtualCluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from inference.batch.predictor.part import Part
+from inference.batch.predictor.shard import Part
 from inference.kit.model_io.memory import keep_freed
 from inference.kit.models import model_json
 from inference.kit.prediction.predictor import Suspended

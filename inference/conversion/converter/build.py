@@ -34,13 +34,13 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.onnx_model import OnnxModel
 
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 
 OPSET = 13  # the first whose quantized weights have a scale for each channel
 METHODS = {
-    known.MINMAX: CalibrationMethod.MinMax,
-    known.ENTROPY: CalibrationMethod.Entropy,
-    known.PERCENTILE: CalibrationMethod.Percentile,
+    variant_catalog.MINMAX: CalibrationMethod.MinMax,
+    variant_catalog.ENTROPY: CalibrationMethod.Entropy,
+    variant_catalog.PERCENTILE: CalibrationMethod.Percentile,
 }
 Feeds = dict[str, NDArray[np.generic]]
 
@@ -84,7 +84,7 @@ class Bench:
     source: Path
     work: Path
     samples: Callable[[], Iterator[Feeds]]
-    method: str = known.MINMAX
+    method: str = variant_catalog.MINMAX
     on_sample: Callable[[int, int], None] = lambda _done, _total: None
 
     @property

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from inference.conversion.converter import engines, known, sensitivity, speedups
+from inference.conversion.converter import engines, sensitivity, speedups, variant_catalog
 from inference.conversion.converter.build import Bench, Feeds, NotBuilt, build
-from inference.conversion.converter.kept import Kept
+from inference.conversion.converter.completed_variants import Kept
 from inference.conversion.converter.progress import Progress
 from inference.conversion.converter.verify import Judged, Part, agreement, differences, judged
 from inference.kit.model_io import decode, openvino, tensorrt
@@ -79,7 +79,7 @@ class Conversion:
         self.metric = TASKS[self.spec.task].pages.headline[0]
         self.work = run.outputs / "work"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.progress = Progress(run, (known.SOURCE, *self.asked.targets))
+        self.progress = Progress(run, (variant_catalog.SOURCE, *self.asked.targets))
         self.bench = Bench(run.model / "model.onnx", self.work, self._calibration, self.asked.method)
         self.bench.on_sample = self.progress.calibrating
         self.source: Judged | None = None
@@ -93,17 +93,17 @@ class Conversion:
         """
         self.kept.bring_back()
         for name in self.asked.targets:
-            if known.TARGETS[name].needs_card and not engines.fits(self.kept.folder(name)):
+            if variant_catalog.TARGETS[name].needs_card and not engines.fits(self.kept.folder(name)):
                 self.kept.forget(name)  # an earlier attempt had another card
         for name in self.asked.targets:
             if self.kept.row(name) is not None:
                 self._describe(name, self.kept.folder(name))
-        names = (known.SOURCE, *self.asked.targets)
+        names = (variant_catalog.SOURCE, *self.asked.targets)
         for place, name in enumerate(names):
             if self.kept.row(name) is None:
                 began = time.monotonic()
                 part = self._part(name, self.progress.rest_s(place))
-                row = self._source(part) if name == known.SOURCE else self._target(name, part)
+                row = self._source(part) if name == variant_catalog.SOURCE else self._target(name, part)
                 row |= {"seconds": round(time.monotonic() - began, 1)}
                 self.kept.finish(name, row)
                 self._say(row)
@@ -126,34 +126,34 @@ class Conversion:
             raise ground_truth.Unfit(
                 f"These images cannot tell {self.metric}, so no loss could be said. Choose another split."
             )
-        return self._row(known.SOURCE, self.source, self.run.model / "model.onnx")
+        return self._row(variant_catalog.SOURCE, self.source, self.run.model / "model.onnx")
 
     def _reference(self) -> Judged:
         """What the source answered; of an earlier attempt, from what it kept."""
         if self.source is None:
-            folder = self.kept.folder(known.SOURCE)
+            folder = self.kept.folder(variant_catalog.SOURCE)
             lines = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
-            row = self.kept.row(known.SOURCE) or {}
+            row = self.kept.row(variant_catalog.SOURCE) or {}
             self.source = Judged({"summary": row["summary"]}, {line["path"]: line for line in lines})
         return self.source
 
     def _target(self, name: str, part: Part) -> dict[str, Any]:
-        print(f"Making {known.TARGETS[name].label}.", flush=True)
+        print(f"Making {variant_catalog.TARGETS[name].label}.", flush=True)
         self.progress.converting(name)
         folder = part.outputs
         try:
-            if runtime := known.TARGETS[name].runtime:
+            if runtime := variant_catalog.TARGETS[name].runtime:
                 REQUIRED[runtime]()
             build(name, self.bench, folder / "model.onnx")
-            about = engines.made(name, self.bench, folder) if known.TARGETS[name].needs_card else {}
+            about = engines.made(name, self.bench, folder) if variant_catalog.TARGETS[name].needs_card else {}
             row = self._checked(name, part) | about
             if about:
                 row["size_bytes"] = (folder / about["engine"]["file"]).stat().st_size
-            if row["state"] == known.REFUSED and known.TARGETS[name].calibrated:
+            if row["state"] == variant_catalog.REFUSED and variant_catalog.TARGETS[name].calibrated:
                 row = self._once_more(name, part, row)
         except (NotBuilt, openvino.NotInstalled, tensorrt.NotUsable) as exc:
-            return {"target": name, "state": known.FAILED, "error": str(exc)}
-        return row | ({"looks": self.bench.count} if known.TARGETS[name].calibrated else {})
+            return {"target": name, "state": variant_catalog.FAILED, "error": str(exc)}
+        return row | ({"looks": self.bench.count} if variant_catalog.TARGETS[name].calibrated else {})
 
     def _checked(self, name: str, part: Part) -> dict[str, Any]:
         """Judge the variant in the folder of `part`.
@@ -178,7 +178,7 @@ class Conversion:
         loss = cast(float, self._value(expected)) - (row["value"] if row["value"] is not None else 0.0)
         return row | {
             "loss": round(loss, 6),
-            "state": known.ACCEPTED if loss <= self.asked.max_loss + 1e-9 else known.REFUSED,
+            "state": variant_catalog.ACCEPTED if loss <= self.asked.max_loss + 1e-9 else variant_catalog.REFUSED,
             "agreement": agreement(self.spec, expected, found),
             "differences": apart,
         }
@@ -187,7 +187,7 @@ class Conversion:
         """Put the description of the source beside a variant, and how it is run."""
         about = json.loads((self.run.model / "model.json").read_bytes())
         about.pop(RUNTIME, None)
-        if runtime := known.TARGETS[name].runtime:
+        if runtime := variant_catalog.TARGETS[name].runtime:
             about[RUNTIME] = runtime
         write(folder / "model.json", json.dumps(about))
 
@@ -222,7 +222,7 @@ class Conversion:
         ]
         return {
             "target": name,
-            "state": known.ACCEPTED,
+            "state": variant_catalog.ACCEPTED,
             "value": self._value(found),
             "images": len(found.lines),
             "summary": {key: value for key, value in found.evaluation["summary"].items() if value is not None},
@@ -241,13 +241,13 @@ class Conversion:
         at a time, and in batches) are given only where their interval is narrow.
         """
         print("Measuring how fast each answers here.", flush=True)
-        measured = [name for name in names if (self.kept.row(name) or {}).get("state") != known.FAILED]
+        measured = [name for name in names if (self.kept.row(name) or {}).get("state") != variant_catalog.FAILED]
         rounds: list[dict[str, dict[str, Any]]] = []
         while not speedups.is_enough(len(rounds), [one for pair in _faster(rounds).values() for one in pair]):
             rounds.append({})
             for name in measured:
                 self.progress.measuring(len(rounds) - 1, len(rounds[-1]), len(measured))
-                folder = self.run.model if name == known.SOURCE else self.kept.folder(name)
+                folder = self.run.model if name == variant_catalog.SOURCE else self.kept.folder(name)
                 rounds[-1][name] = speed.measured(folder, threads=self.run.threads, longest_s=ROUND_S)
                 self._heed()
         faster = _faster(rounds)
@@ -265,8 +265,8 @@ class Conversion:
 
     def _write(self, names: Sequence[str], speeds: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
         rows = [row | {"speed": (speeds or {}).get(row["target"])} for row in map(self.kept.row, names) if row]
-        variants = [row for row in rows if row["target"] != known.SOURCE]
-        good = [row for row in variants if row["state"] == known.ACCEPTED and _is_faster(row["speed"])]
+        variants = [row for row in rows if row["target"] != variant_catalog.SOURCE]
+        good = [row for row in variants if row["state"] == variant_catalog.ACCEPTED and _is_faster(row["speed"])]
         looks = max((row.get("looks", 0) for row in rows), default=0)
         fastest = min(good, key=lambda row: row["speed"]["p50_ms"], default=None)
         found = {
@@ -285,10 +285,10 @@ class Conversion:
         return found
 
     def _say(self, row: Mapping[str, Any]) -> None:
-        if row["state"] == known.FAILED:
+        if row["state"] == variant_catalog.FAILED:
             print(f"It cannot be made: {row['error']}", flush=True)
-        elif row["target"] != known.SOURCE:
-            said = "accepted" if row["state"] == known.ACCEPTED else "refused"
+        elif row["target"] != variant_catalog.SOURCE:
+            said = "accepted" if row["state"] == variant_catalog.ACCEPTED else "refused"
             print(
                 f"{self.metric} {row['value']:.4f}, loss {row['loss']:.4f} ({said}), "
                 f"agreement {row['agreement']:.4f}, {row['size_bytes']} bytes",
@@ -330,11 +330,11 @@ def _faster(
     rounds: Sequence[Mapping[str, Mapping[str, Any]]],
 ) -> dict[str, tuple[speedups.Speedup | None, speedups.Speedup | None]]:
     """Speed-up of each variant over the source in the rounds: one image at a time, and in batches."""
-    names = [name for name in (rounds[0] if rounds else ()) if name != known.SOURCE]
+    names = [name for name in (rounds[0] if rounds else ()) if name != variant_catalog.SOURCE]
     return {
         name: (
-            speedups.of([one[known.SOURCE]["p50_ms"] / one[name]["p50_ms"] for one in rounds]),
-            speedups.of([one[name]["images_per_s"] / one[known.SOURCE]["images_per_s"] for one in rounds]),
+            speedups.of([one[variant_catalog.SOURCE]["p50_ms"] / one[name]["p50_ms"] for one in rounds]),
+            speedups.of([one[name]["images_per_s"] / one[variant_catalog.SOURCE]["images_per_s"] for one in rounds]),
         )
         for name in names
     }

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.converter.build import Bench, NotBuilt, halved, quiet
 from inference.kit.model_io import tensorrt
 
@@ -38,7 +38,7 @@ def made(name: str, bench: Bench, folder: Path) -> dict[str, Any]:
     source = bench.source
     file = folder / tensorrt.engine_name(trt, card)
     try:
-        if known.TARGETS[name].half:
+        if variant_catalog.TARGETS[name].half:
             source = bench.work / "half.onnx"
             with quiet():
                 halved(bench, source)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from statistics import mean
 
-from inference.conversion.converter import known, speedups
+from inference.conversion.converter import speedups, variant_catalog
 from inference.kit.samples.run import Run
 
 REPORT_EVERY_S = 0.5
@@ -47,10 +47,11 @@ class Progress:
         alike = [
             seconds
             for other, seconds in self.seconds.items()
-            if other != known.SOURCE and known.TARGETS[other].calibrated == known.TARGETS[name].calibrated
+            if other != variant_catalog.SOURCE
+            and variant_catalog.TARGETS[other].calibrated == variant_catalog.TARGETS[name].calibrated
         ]
-        times = CALIBRATED if known.TARGETS[name].calibrated else PLAIN
-        return mean(alike) if alike else times * self.seconds.get(known.SOURCE, 0.0)
+        times = CALIBRATED if variant_catalog.TARGETS[name].calibrated else PLAIN
+        return mean(alike) if alike else times * self.seconds.get(variant_catalog.SOURCE, 0.0)
 
     def converting(self, name: str) -> None:
         """Report that a variant is being made: which one, of all."""
@@ -77,7 +78,7 @@ class Progress:
         rest_s, name = self.rest_s(self.place), self.names[self.place]
         eta = {}
         if done and rest_s is not None:
-            evaluated_s = self.seconds.get(known.SOURCE, 0.0) if name != known.SOURCE else 0.0
+            evaluated_s = self.seconds.get(variant_catalog.SOURCE, 0.0) if name != variant_catalog.SOURCE else 0.0
             eta["eta_s"] = round((now - self.began) * (total - done) / done + evaluated_s + rest_s, 1)
         self.run.report(self.place, phase=phase, phase_done=done, phase_total=total, **eta)
 

@@ -26,7 +26,7 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.parsers import CarefulMultiPartParser
 from inference.delivery.edge import agent_download, fleet, logs, packages, sampling
 from inference.delivery.edge.models import EdgeDevice
-from inference.serving.server import keeping
+from inference.serving.server import image_sampling
 
 SCHEME = "Edge "
 NO_STORE = {"Cache-Control": "no-store"}
@@ -64,7 +64,7 @@ class EdgeSampleIn(serializers.Serializer):
 
     image = serializers.FileField(help_text="A JPEG of at most 2 MiB.")
     answers = serializers.CharField(max_length=1_000_000, help_text="`predictions` of the answer, as JSON.")
-    why = serializers.ChoiceField(choices=[keeping.LOW, keeping.CHANCE])
+    why = serializers.ChoiceField(choices=[image_sampling.LOW, image_sampling.CHANCE])
     package = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
 
     def validate_answers(self, text: str) -> Any:

@@ -13,7 +13,7 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from inference.serving.feedback import samples
 from inference.serving.feedback.models import ServiceSample
-from inference.serving.server import keeping
+from inference.serving.server import image_sampling
 
 MOST_BYTES = 2 << 20  # of a picture
 MOST_DAYS = 90
@@ -74,7 +74,7 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
     group: EdgeGroup = device.group
     if not group.keeps:
         raise SamplesOff(_("This group keeps no pictures of its devices."))
-    if why not in (keeping.LOW, keeping.CHANCE):
+    if why not in (image_sampling.LOW, image_sampling.CHANCE):
         raise Invalid(_("Pictures are kept by chance or for a low score."), field="why")
     if len(picture) > MOST_BYTES or not picture.startswith(b"\xff\xd8\xff"):
         raise Invalid(

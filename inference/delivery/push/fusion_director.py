@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import outbound
 from aiplatform.lib.errors import Invalid
-from inference.delivery.push import wire
+from inference.delivery.push import http_client
 from inference.delivery.push.protocol import Came, Option, Parcel, Place, PushFailed, Tested, failed
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
@@ -76,8 +76,8 @@ class FusionDirector:
             }
             address = f"{place.address.rstrip('/')}{place.option('upload_path')}"
             length = len(head) + parcel.size + len(foot)
-            answer = wire.ask(place, "POST", address, headers, body=body(), length=length, came=came)
-            wire.judge(answer, place)
+            answer = http_client.ask(place, "POST", address, headers, body=body(), length=length, came=came)
+            http_client.judge(answer, place)
         try:
             told = json.loads(answer.body)
             where = str(told.get("@odata.id") or told.get("id") or "")
@@ -85,7 +85,7 @@ class FusionDirector:
         except (ValueError, AttributeError):
             where, told_sum = "", parcel.sha256
         if told_sum.lower() != parcel.sha256:
-            raise failed("checksum", host=wire.host_of(place.address), again=True)
+            raise failed("checksum", host=http_client.host_of(place.address), again=True)
         return f"{address}#{where[:300]}" if where.isprintable() and where else address
 
     @contextmanager
@@ -93,11 +93,11 @@ class FusionDirector:
         """A session's token; the session ends with the block, whatever happens in it."""
         root = place.address.rstrip("/")
         asked = json.dumps({"UserName": place.option("username"), "Password": place.secret}).encode()
-        answer = wire.ask(place, "POST", root + SESSIONS, {"Content-Type": "application/json"}, body=asked)
-        wire.judge(answer, place)
+        answer = http_client.ask(place, "POST", root + SESSIONS, {"Content-Type": "application/json"}, body=asked)
+        http_client.judge(answer, place)
         token = answer.headers.get("x-auth-token", "")
         if not token or not (token.isascii() and token.isprintable()):
-            raise failed("answered", host=wire.host_of(root), status=answer.status, error="X-Auth-Token")
+            raise failed("answered", host=http_client.host_of(root), status=answer.status, error="X-Auth-Token")
         session = urljoin(root + SESSIONS, answer.headers.get("location", ""))
         try:
             yield token
@@ -108,6 +108,6 @@ class FusionDirector:
     @staticmethod
     def _end(place: Place, session: str, token: str) -> None:
         try:
-            wire.ask(place, "DELETE", session, {"X-Auth-Token": token})
+            http_client.ask(place, "DELETE", session, {"X-Auth-Token": token})
         except PushFailed:
             return  # it ends by itself after some minutes

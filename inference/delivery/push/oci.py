@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import outbound
 from aiplatform.lib.challenges import parse_challenge
 from aiplatform.lib.errors import Invalid
-from inference.delivery.push import wire
+from inference.delivery.push import http_client
 from inference.delivery.push.protocol import Came, Option, Parcel, Place, PushFailed, Tested, failed
 
 NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*\Z")
@@ -112,7 +112,7 @@ class Registry:
     def begin(self) -> str:
         """Begin an upload; the address that takes its bytes."""
         answer = self.ask("POST", f"{self.root}/v2/{self.name}/blobs/uploads/")
-        wire.judge(answer, self.place)
+        http_client.judge(answer, self.place)
         return self._location(answer)
 
     def blob(self, digest: str, size: int, pieces: Callable[[int, int], Iterable[bytes]], came: Came) -> None:
@@ -121,7 +121,7 @@ class Registry:
             came(size)
             return
         answer = self.ask("POST", f"{self.root}/v2/{self.name}/blobs/uploads/")
-        wire.judge(answer, self.place)
+        http_client.judge(answer, self.place)
         least = answer.headers.get("oci-chunk-min-length", "")
         chunk = max(CHUNK, int(least) if least.isdecimal() and len(least) < 12 else 0)
         where, at, resumed = self._location(answer), 0, 0
@@ -139,9 +139,9 @@ class Registry:
         answer = self.ask("PUT", end_of, {"Content-Type": "application/octet-stream"})
         if answer.status in (400, 416) and (b"DIGEST" in answer.body or b"SIZE" in answer.body):
             raise failed("checksum", host=self.host, again=True)
-        wire.judge(answer, self.place)
+        http_client.judge(answer, self.place)
 
-    def _chunk(self, where: str, body: Body, begin: int, end: int, came: Came) -> wire.Answer | None:
+    def _chunk(self, where: str, body: Body, begin: int, end: int, came: Came) -> http_client.Answer | None:
         """Send a part of a blob; None where it was cut, or the registry wants another part."""
         headers = {"Content-Type": "application/octet-stream", "Content-Range": f"{begin}-{end - 1}"}
         try:
@@ -150,12 +150,12 @@ class Registry:
             if not exc.again:
                 raise
             return None
-        return None if answer.status == 416 else wire.judge(answer, self.place)
+        return None if answer.status == 416 else http_client.judge(answer, self.place)
 
     def _resumed(self, where: str, size: int) -> tuple[str, int]:
         """Where to go on: address and first byte that is missing."""
         answer = self.ask("GET", where)
-        wire.judge(answer, self.place)
+        http_client.judge(answer, self.place)
         last = re.match(r"(?:bytes=)?0-(\d{1,15})\Z", answer.headers.get("range", ""))
         return self._location(answer, where), min(int(last.group(1)) + 1, size) if last else 0
 
@@ -163,7 +163,9 @@ class Registry:
         """Put a manifest under a tag; its digest."""
         digest = f"sha256:{hashlib.sha256(text).hexdigest()}"
         url = f"{self.root}/v2/{self.name}/manifests/{tag}"
-        answer = wire.judge(self.ask("PUT", url, {"Content-Type": MANIFEST}, lambda: [text], len(text)), self.place)
+        answer = http_client.judge(
+            self.ask("PUT", url, {"Content-Type": MANIFEST}, lambda: [text], len(text)), self.place
+        )
         if answer.headers.get("docker-content-digest", digest) != digest:
             raise failed("checksum", host=self.host, again=True)
         return digest
@@ -171,11 +173,11 @@ class Registry:
     def ask(
         self, method: str, url: str, headers: dict[str, str] | None = None, body: Body = lambda: (), length: int = 0,
         came: Came = lambda _count: None,
-    ) -> wire.Answer:  # fmt: skip
+    ) -> http_client.Answer:  # fmt: skip
         """One question, signed in where the registry wants that; a token that ran out is fetched anew."""
         for again in (False, True):
             sent = {"Accept": MANIFEST, **self.proof, **(headers or {})}
-            answer = wire.ask(self.place, method, url, sent, body=body(), length=length, came=came)
+            answer = http_client.ask(self.place, method, url, sent, body=body(), length=length, came=came)
             if answer.status != 401 or again:
                 break
             self.proof = self._signed_in(answer.headers.get("www-authenticate", ""))
@@ -183,11 +185,11 @@ class Registry:
             raise failed("credentials", host=self.host, status=answer.status)
         return answer
 
-    def _location(self, answer: wire.Answer, otherwise: str = "") -> str:
+    def _location(self, answer: http_client.Answer, otherwise: str = "") -> str:
         """Where an upload goes on. Our proof goes to no other host."""
         url = urljoin(f"{self.root}/", answer.headers.get("location", otherwise))
         if urlsplit(url).netloc != self.netloc or f"{urlsplit(url).scheme}://" not in self.root:
-            raise failed("redirected", host=self.host, other=wire.host_of(url))
+            raise failed("redirected", host=self.host, other=http_client.host_of(url))
         return url
 
     def _signed_in(self, challenge: str) -> dict[str, str]:
@@ -201,13 +203,13 @@ class Registry:
             raise failed("credentials", host=self.host, status=401)
         realm = told.get("realm", "")
         if not (realm.startswith("https://") or realm.startswith(f"{self.root}/")):
-            raise failed("redirected", host=self.host, other=wire.host_of(realm))  # a password in the open
+            raise failed("redirected", host=self.host, other=http_client.host_of(realm))  # a password in the open
         asked = {"service": told.get("service", ""), "scope": f"repository:{self.name}:pull,push"}
         url = f"{realm}{'&' if '?' in realm else '?'}{urlencode(asked)}"
-        answer = wire.ask(self.place, "GET", url, basic)
+        answer = http_client.ask(self.place, "GET", url, basic)
         if answer.status in (400, 401, 403):
             raise failed("credentials", host=self.host, status=answer.status)
-        wire.judge(answer, self.place)
+        http_client.judge(answer, self.place)
         try:
             found = json.loads(answer.body[:MOST_TOKEN])
             token = str(found.get("token") or found["access_token"])

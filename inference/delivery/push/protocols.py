@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from inference.delivery.push.fusion_director import FusionDirector
+from inference.delivery.push.http_put import Put
 from inference.delivery.push.oci import Oci
 from inference.delivery.push.protocol import Way
-from inference.delivery.push.put import Put
 from inference.delivery.push.s3 import S3
 from inference.delivery.push.ssh import Ssh
 

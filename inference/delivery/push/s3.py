@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import outbound
 from aiplatform.lib.errors import Invalid
-from inference.delivery.push import sigv4, wire
+from inference.delivery.push import http_client, sigv4
 from inference.delivery.push.protocol import Came, Option, Parcel, Place, Tested, failed
 
 MOST = 5 * 1024**3  # bytes of a single PUT
@@ -74,7 +74,7 @@ class S3:
 
     def send(self, place: Place, parcel: Parcel, came: Came) -> str:
         if parcel.size > MOST:
-            raise failed("too_large", host=wire.host_of(place.address))
+            raise failed("too_large", host=http_client.host_of(place.address))
         self.test(place)
         folder = place.option("prefix").strip("/")
         key = f"{folder}/{parcel.name}" if folder else parcel.name
@@ -86,7 +86,7 @@ class S3:
         if there.status == 200:  # who may only put is not told
             told = there.headers.get("x-amz-checksum-sha256", checksum)
             if there.headers.get("content-length") != str(parcel.size) or told != checksum:
-                raise failed("checksum", host=wire.host_of(place.address), again=True)
+                raise failed("checksum", host=http_client.host_of(place.address), again=True)
         return f"s3://{place.option('bucket')}/{key}"
 
     @staticmethod
@@ -101,22 +101,22 @@ class S3:
     def _ask(
         place: Place, method: str, url: str, headers: dict[str, str] | None = None, parcel: Parcel | None = None,
         came: Came = lambda _count: None,
-    ) -> wire.Answer:  # fmt: skip
+    ) -> http_client.Answer:  # fmt: skip
         proven = sigv4.signed(
             method, url, headers or {}, payload_sha256=parcel.sha256 if parcel else sigv4.EMPTY,
             access_key=place.option("access_key"), secret_key=place.secret, region=place.option("region"), moment=now(),
         )  # fmt: skip
-        body, length = (wire.body_of(parcel), parcel.size) if parcel else (b"", 0)
-        return wire.ask(place, method, url, proven, body=body, length=length, came=came)
+        body, length = (http_client.body_of(parcel), parcel.size) if parcel else (b"", 0)
+        return http_client.ask(place, method, url, proven, body=body, length=length, came=came)
 
     @staticmethod
-    def _code(answer: wire.Answer) -> str:
+    def _code(answer: http_client.Answer) -> str:
         """The store's own word for what is wrong; "" where it says none."""
         found = CODE.search(answer.body)
         return found.group(1).decode() if found else ""
 
-    def _judge(self, answer: wire.Answer, place: Place) -> None:
-        host, code = wire.host_of(place.address), self._code(answer)
+    def _judge(self, answer: http_client.Answer, place: Place) -> None:
+        host, code = http_client.host_of(place.address), self._code(answer)
         if answer.is_good:
             return
         if code in BAD_CREDENTIALS:
@@ -131,6 +131,8 @@ class S3:
             raise failed("too_large", host=host)
         if "Quota" in code or "Full" in code:
             raise failed("no_room", host=host)
-        if code and not wire.is_told_by_status(answer.status):
-            raise failed("answered", host=host, status=answer.status, error=code, again=answer.status in wire.LATER)
-        wire.judge(answer, place)
+        if code and not http_client.is_told_by_status(answer.status):
+            raise failed(
+                "answered", host=host, status=answer.status, error=code, again=answer.status in http_client.LATER
+            )
+        http_client.judge(answer, place)

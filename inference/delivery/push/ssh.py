@@ -21,7 +21,7 @@ import asyncssh
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.errors import Invalid
-from inference.delivery.push import wire
+from inference.delivery.push import http_client
 from inference.delivery.push.protocol import Came, Option, Parcel, Place, PushFailed, Tested, failed
 
 logging.getLogger("asyncssh").setLevel(logging.WARNING)  # else it tells who signs in where
@@ -66,7 +66,7 @@ class Ssh:
 
 async def _in_words(place: Place, doing: Any) -> Any:
     """Say what goes wrong, whoever raises it."""
-    host = wire.host_of(place.address)
+    host = http_client.host_of(place.address)
     try:
         return await doing
     except PushFailed:
@@ -88,8 +88,8 @@ async def _in_words(place: Place, doing: Any) -> Any:
 
 def _channel(place: Place) -> socket.socket:
     """A connection to the address that was judged."""
-    target = wire.reach(place.address, place, Ssh.ports)
-    return socket.create_connection((target.address, target.port), wire.CONNECT_S)
+    target = http_client.reach(place.address, place, Ssh.ports)
+    return socket.create_connection((target.address, target.port), http_client.CONNECT_S)
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ async def _signed_in(place: Place, host_key: str) -> AsyncIterator[Any]:
     known: Any = ([asyncssh.import_public_key(host_key)], [], [])
     async with asyncssh.connect(
         sock=channel, username=place.option("username"), known_hosts=known, config=None, agent_path=None,
-        login_timeout=wire.CONNECT_S, keepalive_interval=15, keepalive_count_max=4, **how,
+        login_timeout=http_client.CONNECT_S, keepalive_interval=15, keepalive_count_max=4, **how,
     ) as connection:  # fmt: skip
         yield connection
 
@@ -122,10 +122,10 @@ async def _test(place: Place) -> Tested:
 async def _shown_key(place: Place) -> str:
     channel = _channel(place)
     channel.setblocking(False)
-    async with asyncio.timeout(wire.CONNECT_S):
+    async with asyncio.timeout(http_client.CONNECT_S):
         shown = await asyncssh.get_server_host_key(sock=channel, config=None)
     if shown is None:
-        raise failed("host_key_unknown", host=wire.host_of(place.address))
+        raise failed("host_key_unknown", host=http_client.host_of(place.address))
     return str(shown.export_public_key().decode().strip())
 
 
@@ -136,12 +136,12 @@ def _folder(place: Place) -> str:
 
 
 async def _send(place: Place, parcel: Parcel, came: Came) -> str:
-    host, folder = wire.host_of(place.address), _folder(place)
+    host, folder = http_client.host_of(place.address), _folder(place)
     if not place.host_key:
         raise failed("host_key_unknown", host=host)
     final, part = f"{folder}/{parcel.name}", f"{folder}/.{parcel.name}.{parcel.sha256[:16]}.part"
     async with _signed_in(place, place.host_key) as connection, connection.start_sftp_client() as sftp:
-        async with asyncio.timeout(wire.PIECE_S):
+        async with asyncio.timeout(http_client.PIECE_S):
             await sftp.makedirs(folder, exist_ok=True)
             begin = await _there(sftp, part, parcel.size)
             if await _lacks_room(sftp, folder, parcel.size - begin):
@@ -154,7 +154,7 @@ async def _send(place: Place, parcel: Parcel, came: Came) -> str:
             raise
         async with asyncio.timeout(2 * SUM_S):
             arrived = await _sum(connection, sftp, part)
-        async with asyncio.timeout(wire.PIECE_S):
+        async with asyncio.timeout(http_client.PIECE_S):
             if arrived != parcel.sha256:
                 await sftp.remove(part)
                 raise failed("checksum", host=host, again=True)
@@ -196,7 +196,7 @@ async def _write(sftp: Any, part: str, parcel: Parcel, begin: int, came: Came) -
 
     async def flush(file: Any) -> None:
         nonlocal at
-        async with asyncio.timeout(wire.PIECE_S):
+        async with asyncio.timeout(http_client.PIECE_S):
             await file.write(bytes(waiting), at)
         at += len(waiting)
         came(len(waiting))

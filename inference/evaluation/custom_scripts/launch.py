@@ -11,7 +11,7 @@ from inference.evaluation.models import Evaluation
 from inference.registry.models import ModelVersion
 from training.programs import data_checks, run_inputs, workdir
 from training.programs import script as command_lines
-from workers.images.services import launching
+from workers.images.services import launch as launching
 from workers.jobs import resource_request
 from workers.kinds import Launch
 from workers.models import Attempt, Job

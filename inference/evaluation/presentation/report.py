@@ -28,8 +28,9 @@ from datasets.services import thumbnails
 from inference.evaluation import results, slices
 from inference.evaluation.custom_scripts import presentation as telling_of_script
 from inference.evaluation.models import Evaluation
-from inference.evaluation.presentation import curves, parts
+from inference.evaluation.presentation import curves
 from inference.evaluation.presentation import results as judged
+from inference.evaluation.presentation import slices as parts
 from inference.evaluation.presentation.names import parameter_word
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.task_kinds import TASKS

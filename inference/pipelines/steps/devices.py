@@ -17,11 +17,11 @@ from inference.delivery.edge import fleet, packages, rollout
 from inference.delivery.edge.models import EdgeGroup
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
-from inference.pipelines.steps import lasting, named, rows
+from inference.pipelines.steps import long_running, references, rows
 from inference.pipelines.steps.training import figures
 
 
-class EdgeStep(lasting.LastingStep):
+class EdgeStep(long_running.LastingStep):
     """A release that goes from a few devices of a group to all of them."""
 
     name = "edge"
@@ -46,13 +46,15 @@ class EdgeStep(lasting.LastingStep):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("group"):
-            named.found(EdgeGroup.objects.editable_by(user), params["group"], user, field="group")
+            references.found(EdgeGroup.objects.editable_by(user), params["group"], user, field="group")
 
     def begin(self, call: Call) -> Begun:
-        group = named.found(EdgeGroup.objects.editable_by(call.user), call.params["group"], call.user, field="group")
+        group = references.found(
+            EdgeGroup.objects.editable_by(call.user), call.params["group"], call.user, field="group"
+        )
         version = rows.model_version(call.only("model"), call.user)
         asked = {"share": int(call.params["share"]), "soak_minutes": call.params["soak_minutes"]}
-        return Begun(kept={"group": group.pk, "version": version.pk, **asked}, look_again=lasting.FIRST_LOOK)
+        return Begun(kept={"group": group.pk, "version": version.pk, **asked}, look_again=long_running.FIRST_LOOK)
 
     def aside(self, row: StepRun) -> Mapping[str, Any] | None:
         """Make the package: it may be large."""
@@ -69,7 +71,7 @@ class EdgeStep(lasting.LastingStep):
             if "packed" in row.kept:
                 _release(row, group)
             else:
-                lasting.ask_aside(row)
+                long_running.ask_aside(row)
             return None
         if group.wanted is None or group.wanted.sha256 != row.kept["package"]:
             raise StepFailed(wording.message("pipeline.release_changed", name=group.name))
@@ -103,11 +105,11 @@ def _release(row: StepRun, group: EdgeGroup) -> None:
     asked = {name: row.kept[name] for name in ("share", "soak_minutes")}
     on_its_way = group.wanted is not None and group.wanted.version_id == version.pk and not group.halted
     if group.wanted is not None and on_its_way and group.share >= asked["share"]:
-        lasting.keep(row, package=group.wanted.sha256)
+        long_running.keep(row, package=group.wanted.sha256)
         return
     released = fleet.release(group=group, version=version, by=owner, **asked)
     assert released.wanted is not None  # it was just set
-    lasting.keep(row, package=released.wanted.sha256)
+    long_running.keep(row, package=released.wanted.sha256)
 
 
 def _counted(group: EdgeGroup) -> dict[str, int]:

@@ -20,7 +20,7 @@ from inference.batch.models import PredictedData, Prediction
 from inference.evaluation import thresholds
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
-from inference.pipelines.steps import lasting, rows, versions
+from inference.pipelines.steps import long_running, rows, versions
 from inference.pipelines.steps.training import figures
 from inference.registry import prediction_shapes
 from inference.registry.models import ModelVersion
@@ -144,4 +144,4 @@ def _make(row: StepRun, prediction: Prediction) -> None:
         if ended is not None and now() - ended > PATIENCE:
             raise
         return
-    lasting.keep(row, made=made.pk)
+    long_running.keep(row, made=made.pk)

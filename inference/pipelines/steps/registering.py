@@ -15,7 +15,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.conversion import conversions, engines
-from inference.conversion.converter import known
+from inference.conversion.converter import variant_catalog
 from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS
 from inference.conversion.models import Conversion, ConvertedVariant
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
@@ -115,7 +115,7 @@ class ConvertStep(StepKind):
     )
     outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
     params = (
-        Param("targets", gettext_lazy("Variants"), default=", ".join(known.USUAL), help=gettext_lazy(
+        Param("targets", gettext_lazy("Variants"), default=", ".join(variant_catalog.USUAL), help=gettext_lazy(
             "With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
             "tensorrt_fp16.")),
         Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
@@ -128,7 +128,7 @@ class ConvertStep(StepKind):
             "auto: the training split. test, val, train; all.")),
         Param("looks", gettext_lazy("Pictures for calibration"), form="whole", default=conversions.LOOKS,
               low=conversions.LEAST_LOOKS, high=conversions.MOST_LOOKS),
-        Param("method", gettext_lazy("Calibration"), form="choice", default=known.MINMAX,
+        Param("method", gettext_lazy("Calibration"), form="choice", default=variant_catalog.MINMAX,
               choices=tuple(METHOD_WORDS.items())),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
               help=gettext_lazy("TensorRT needs one.")),
@@ -139,8 +139,8 @@ class ConvertStep(StepKind):
         names, found = _names(params.get("targets") or ""), Refusals()
         for name in names:
             with found:
-                if name not in known.TARGETS:
-                    facts = {"name": name[:40], "known": ", ".join(known.TARGETS)}
+                if name not in variant_catalog.TARGETS:
+                    facts = {"name": name[:40], "known": ", ".join(variant_catalog.TARGETS)}
                     raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
         with found:
             if "targets" in params and not found:
@@ -179,7 +179,7 @@ class ConvertStep(StepKind):
     def look(self, row: StepRun) -> Done | None:
         conversion = Conversion.objects.filter(job=completed(row)).first()
         variants = list(conversion.variants.select_related("made__model")) if conversion else []
-        good = [one for one in variants if one.state == known.ACCEPTED]
+        good = [one for one in variants if one.state == variant_catalog.ACCEPTED]
         if not good:
             raise StepFailed(wording.message("pipeline.convert_none", text=_told(variants)))
         made = [one for one in good if one.made is not None]

@@ -12,7 +12,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import Invalid
 from datasets.models import Dataset, DatasetVersion
 from inference.pipelines.kinds import StepFailed
-from inference.pipelines.steps import named
+from inference.pipelines.steps import references
 from inference.registry.models import ModelVersion
 
 
@@ -23,7 +23,7 @@ def dataset_named(name: str, user: User) -> Dataset:
         Invalid: there is none that this person may work with.
     """
     usable = Dataset.objects.usable_by(user)
-    row: Dataset | None = named.find(usable, name, user)
+    row: Dataset | None = references.find(usable, name, user)
     if row is None and (number := ids.number(name)):
         row = usable.filter(pk=number).first()
     if row is None:

@@ -19,7 +19,7 @@ from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures, model_of
 from training.presets.catalog import PRESETS
 from training.programs.request_schemas import body_of
-from training.studies import acts, api, budget, creating
+from training.studies import actions, api, budget, creating
 from training.studies.limits import MOST_AT_ONCE, MOST_TRIALS
 from training.studies.models import Study, Trial
 
@@ -117,8 +117,8 @@ class StudyStep(StepKind):
     def stop(self, row: StepRun) -> None:
         study = Study.objects.filter(pk=row.kept.get("study") or 0).first()
         if study is not None:
-            with contextlib.suppress(acts.NotNow):  # it is over
-                acts.stop(study, by=row.run.owner)
+            with contextlib.suppress(actions.NotNow):  # it is over
+                actions.stop(study, by=row.run.owner)
 
 
 def submit(user: User, body: Mapping[str, Any]) -> Study:

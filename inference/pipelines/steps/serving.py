@@ -17,7 +17,7 @@ from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.wording import Message
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun, reference
-from inference.pipelines.steps import lasting, named, rows
+from inference.pipelines.steps import long_running, references, rows
 from inference.pipelines.steps.training import figures
 from inference.registry.models import ModelVersion
 from inference.serving import endpoints, model_swaps
@@ -33,7 +33,7 @@ LONGEST_WATCH = timedelta(days=7)  # for requests to come, after which nothing w
 RULE = ("minutes", "requests", "most_failed", "least_agreement")
 
 
-class ServeStep(lasting.LastingStep):
+class ServeStep(long_running.LastingStep):
     """A service that answers with a model: made, or changed without a lost request."""
 
     name = "serve"
@@ -74,8 +74,8 @@ class ServeStep(lasting.LastingStep):
         with found:
             name = params.get("service", "")
             if name and "/" in name:
-                named.found(Service.objects.editable_by(user), name, user, field="service")
-            elif name and named.find(Service.objects.editable_by(user), name, user) is None:
+                references.found(Service.objects.editable_by(user), name, user, field="service")
+            elif name and references.find(Service.objects.editable_by(user), name, user) is None:
                 endpoints.check(user=user, name=name)
         with found:
             if params.get("mode", AT_ONCE) != AT_ONCE and "percent" in params:
@@ -85,7 +85,7 @@ class ServeStep(lasting.LastingStep):
     def begin(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         version = rows.model_version(call.only("model"), call.user)
-        service = named.find(Service.objects.editable_by(call.user), call.params["service"], call.user)
+        service = references.find(Service.objects.editable_by(call.user), call.params["service"], call.user)
         kept: dict[str, Any] = {"version": version.pk, "rule": {name: call.params[name] for name in RULE}}
         if service is None:
             service = endpoints.create(
@@ -95,7 +95,7 @@ class ServeStep(lasting.LastingStep):
             kept |= {"phase": ARRIVE, "made": True}
         else:
             kept |= _begin_change(service, version, call)
-        return Begun(kept=kept | {"service": service.pk}, look_again=lasting.FIRST_LOOK)
+        return Begun(kept=kept | {"service": service.pk}, look_again=long_running.FIRST_LOOK)
 
     def go_on(self, row: StepRun) -> Done | None:
         service = _service(row)
@@ -167,16 +167,16 @@ def _arrive(row: StepRun, service: Service) -> Done | None:
     if service.next_job_id is not None and service.next_version_id == wanted:
         if service.next_job is None or service.next_job.is_final:
             _give_up(service, row.run.owner)
-            lasting.fail(row, wording.message("pipeline.server_ended_beside", name=service.name))
+            long_running.fail(row, wording.message("pipeline.server_ended_beside", name=service.name))
             return None
-        lasting.ask_aside(row)
+        long_running.ask_aside(row)
         return None
     if service.model_version_id != wanted:
         raise StepFailed(wording.message("pipeline.service_changed", name=service.name))
     if service.asleep_at is None and not service.answers:
         if not service.is_up:
             raise StepFailed(wording.message("pipeline.server_ended", name=service.name))
-        lasting.ask_aside(row)
+        long_running.ask_aside(row)
         return None
     numbers = row.kept.get("figures", {})
     said = wording.message("pipeline.served", name=service.name, version=service.model_name)
@@ -191,24 +191,24 @@ def _watch(row: StepRun, service: Service) -> Done | None:
     if trial.outcome == ServiceTrial.Outcome.HALTED:
         raise StepFailed(wording.message("pipeline.trial_halted", name=service.name, why=trial.message))
     if trial.outcome == ServiceTrial.Outcome.PROMOTED:  # by a person
-        lasting.keep(row, phase=ARRIVE)
+        long_running.keep(row, phase=ARRIVE)
         return _arrive(row, service)
     if "since" not in row.kept:
         if not trial.answers:
-            lasting.ask_aside(row)
+            long_running.ask_aside(row)
             return None
-        lasting.keep(row, since=now().isoformat())
+        long_running.keep(row, since=now().isoformat())
     tried, beside = counted.of_trial(trial)
     watched = now() - datetime.fromisoformat(row.kept["since"])
     over = watched >= timedelta(minutes=row.kept["rule"]["minutes"])
     enough = tried.requests >= row.kept["rule"]["requests"]
-    lasting.keep(row, figures=_shown(tried, beside))
+    long_running.keep(row, figures=_shown(tried, beside))
     why = against(tried, row.kept["rule"], over=over and enough)
     if not why and not enough and watched > LONGEST_WATCH:
         why = wording.message("pipeline.trial_few", requests=tried.requests, most=row.kept["rule"]["requests"])
     if why:
         trials.roll_back(service=service, by=row.run.owner)
-        lasting.fail(row, why)
+        long_running.fail(row, why)
         return None
     return _promote(row, service) if over and enough else None
 
@@ -254,8 +254,8 @@ def _promote(row: StepRun, service: Service) -> Done | None:
         return None
     except DomainError as exc:
         trials.roll_back(service=service, by=row.run.owner)
-        lasting.fail(row, wording.of_error(exc))
+        long_running.fail(row, wording.of_error(exc))
         return None
-    lasting.keep(row, phase=ARRIVE)
+    long_running.keep(row, phase=ARRIVE)
     fresh = _service(row)
     return _arrive(row, fresh) if fresh is not None else None

@@ -21,10 +21,10 @@ from inference.kit.contracts.layouts import Found, Layout, Output, Unfit
 from inference.kit.model_io.spec import BGR, RGB
 from inference.kit.models import model_json
 from inference.kit.task_kinds import TASKS
-from inference.registry.formats import known as others
+from inference.registry.formats import foreign_metadata as others
 from inference.registry.formats import onnx
 from inference.registry.formats.folder import home_of
-from inference.registry.formats.known import Known
+from inference.registry.formats.foreign_metadata import Known
 from inference.registry.formats.onnx import Tensor
 
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {  # of the tasks that a person can declare

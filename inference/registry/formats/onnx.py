@@ -14,9 +14,9 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from inference.registry.formats import wire
+from inference.registry.formats import protobuf
+from inference.registry.formats.protobuf import Damaged, Span, numbers, text
 from inference.registry.formats.shapes import MAX_RANK, ImpossibleShape, count_values
-from inference.registry.formats.wire import Damaged, Span, numbers, text
 
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 MOST_NODES = 200_000
@@ -118,7 +118,7 @@ class _Reader:
 
     def _fields(self, begin: int, end: int) -> Iterator[tuple[int, int | Span]]:
         """Yield the fields of a message, as long as the file has not too many of them."""
-        for entry in wire.fields(self.data, begin, end):
+        for entry in protobuf.fields(self.data, begin, end):
             self.fields += 1
             if self.fields > MAX_FIELDS:
                 raise RefusedModel(_("The ONNX file has more than %(most)s fields.") % {"most": f"{MAX_FIELDS:,}"})

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.registry.import_check import samples
-from inference.registry.import_check.trying import tried
+from inference.registry.import_check.trial_runs import tried
 
 MOST_MEMORY = 12 << 30  # bytes of address space, beside some times the size of the model
 TIMES_LONGER = 2  # than the time after which nothing new is begun

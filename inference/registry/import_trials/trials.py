@@ -25,7 +25,7 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.copying import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copied
 from inference.registry.formats.declared import NOTHING, Declared, Files
 from inference.registry.formats.folder import weights_in
 from inference.registry.import_trials import results

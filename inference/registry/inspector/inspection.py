@@ -14,7 +14,7 @@ from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError
 from inference.registry.formats.declared import Declared, Files, describe
 from inference.registry.formats.folder import WEIGHTS, Found, survey, weights_in
-from inference.registry.formats.known import Known
+from inference.registry.formats.foreign_metadata import Known
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspector import limits, replies, runtime, trial_candidates
 

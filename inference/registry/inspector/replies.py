@@ -18,7 +18,7 @@ from inference.kit.model_io.spec import TENSOR
 from inference.kit.task_kinds import TASKS
 from inference.registry.formats.declared import Declared, Files
 from inference.registry.formats.folder import WEIGHTS, Found
-from inference.registry.formats.known import Known
+from inference.registry.formats.foreign_metadata import Known
 from inference.registry.formats.onnx import RefusedModel, Summary, Tensor
 
 MAX_REFUSALS, MAX_TEXT_LENGTH = 200, 2000

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import model_jobs
-from inference.registry.copying import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copied
 from inference.registry.models import ModelTask, ModelVersion
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for

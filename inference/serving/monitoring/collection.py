@@ -23,14 +23,14 @@ from inference.serving.limits import limits_of
 from inference.serving.models import Service
 from inference.serving.monitoring import rollups
 from inference.serving.monitoring.models import ServiceStatistics
-from inference.serving.server import keeping
+from inference.serving.server import image_sampling
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)
 MOST_BYTES = 4 << 20
-AT_ONCE = keeping.MOST
+AT_ONCE = image_sampling.MOST
 NEAR_S = 6 * 3600  # of the hours that a server tells
 BUDGET_S = 30.0  # of one round; who did not have a turn has one in the next
 
@@ -123,7 +123,7 @@ def _sample(service: Service, body: bytes) -> None:
     said = json.loads(head)
     why = said.get("why")
     try:
-        if why in (keeping.LOW, keeping.CHANCE):
+        if why in (image_sampling.LOW, image_sampling.CHANCE):
             samples.keep(holder=service, picture=picture, answers=said.get("answers"), by=None, why=why)
     except DomainError as refusal:  # full, or not what it should be: the rule goes on when there is room
         log.info("service=%s keeps no picture: %s", service.pk, refusal)

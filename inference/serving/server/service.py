@@ -28,7 +28,7 @@ from inference.kit.models.statistics import Hours, counted
 from inference.kit.models.tensors import PREDICTIONS, Arrays
 from inference.kit.task_kinds import TASKS
 from inference.serving.server.batcher import Answer, Batcher, Entry
-from inference.serving.server.keeping import Keeper
+from inference.serving.server.image_sampling import Keeper
 from inference.serving.server.metrics import Metrics
 from inference.serving.server.settings import Settings
 

@@ -9,7 +9,7 @@ import sys
 
 from inference.kit.model_io.memory import keep_freed
 from inference.kit.samples.run import Run
-from inference.video.watcher import missing
+from inference.video.watcher import pyav
 
 SUSPENDED = 75
 
@@ -17,11 +17,11 @@ SUSPENDED = 75
 def main() -> int:
     """Return the exit code: 0 watched (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
-    if missing.is_missing():
-        print(missing.SAID, flush=True)
+    if pyav.is_missing():
+        print(pyav.SAID, flush=True)
         return 1
     # what needs PyAV comes after the look for it
-    from inference.video.watcher.begin import Suspended, Unwatched, of  # noqa: PLC0415  imports PyAV
+    from inference.video.watcher.inputs import Suspended, Unwatched, of  # noqa: PLC0415  imports PyAV
 
     run = Run.from_env()
     run.outputs.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from inference.video.watcher.detect import Found
-from inference.video.watcher.places import IN, OUT, Foot, Line, Zone
 from inference.video.watcher.tracker import Ints
+from inference.video.watcher.zones import IN, OUT, Foot, Line, Zone
 
 MOST_INTERVALS = 10_000
 

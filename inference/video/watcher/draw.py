@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from inference.video.watcher.pictures import Pixels
-from inference.video.watcher.places import IN, OUT, Line, Zone
+from inference.video.watcher.zones import IN, OUT, Line, Zone
 
 #: Colours that the eye tells apart, also where it sees no red or green (Okabe and Ito).
 COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0), (204, 121, 167), (0, 114, 178))

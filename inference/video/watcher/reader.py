@@ -21,7 +21,7 @@ from typing import Any
 import av
 import numpy as np
 
-from inference.video.watcher import gate, hardware, opening
+from inference.video.watcher import gate, hardware, media_inputs
 from inference.video.watcher.pictures import Layout, Pixels
 
 MOST_BAD = 300  # packets in a row that cannot be decoded
@@ -56,7 +56,7 @@ def main() -> int:
 def _read(order: Mapping[str, Any], free: queue.Queue[int], decoder: hardware.Decoder) -> None:
     opened = False
     try:
-        with opening.opened(order, decoder.accel) as container:
+        with media_inputs.opened(order, decoder.accel) as container:
             opened = True
             _Reading(container, order, free, decoder).all()
     except av.FFmpegError as exc:

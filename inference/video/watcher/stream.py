@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inference.kit.samples.run import Run
+from inference.video.watcher.frozen_video import OVER, Stillness
 from inference.video.watcher.live import Live
 from inference.video.watcher.pictures import STREAM_SLOTS, Picture, Pixels
 from inference.video.watcher.source import Source, SourceEnded
-from inference.video.watcher.still import OVER, Stillness
 from inference.video.watcher.watch import Watch, jpeg
 
 OPEN_S, PICTURE_S = 15.0, 5.0  # how long the first picture, and each further one, may take

@@ -15,12 +15,12 @@ from PIL import Image
 
 from inference.kit.samples.run import Run, write
 from inference.video.watcher import film as films
-from inference.video.watcher.asked import DOUBTFUL, SHOWN_WIDTH, Asked
 from inference.video.watcher.counts import Counts
 from inference.video.watcher.detect import Detector, Found, followed
 from inference.video.watcher.draw import draw
-from inference.video.watcher.kept import Kept
 from inference.video.watcher.pictures import FILE_SLOTS, Layout, Picture, Pixels
+from inference.video.watcher.segments import Kept
+from inference.video.watcher.settings import DOUBTFUL, SHOWN_WIDTH, Asked
 from inference.video.watcher.source import Source, SourceEnded
 from inference.video.watcher.tracker import Ints, Settings, Tracker
 

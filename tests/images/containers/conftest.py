@@ -8,11 +8,11 @@ from aiplatform import env
 from tests.fakes import registry as fake
 from tests.images.conftest import kind, node, placed, root
 from tests.workers.engines import FakeEngine
-from workers.execution import launching, tickets
+from workers.execution import launch, tickets
 from workers.images.containers import adding, logins
 from workers.images.models import Image
 from workers.images.services import uses
-from workers.images.services.launching import with_image
+from workers.images.services.launch import with_image
 from workers.kinds import Launch
 from workers.models import Node
 from workers.supervisor import engines
@@ -91,7 +91,7 @@ def waiting(registry, added, placed, kind, contained, root, tier4, machines):
         uses.attach(job, image)
         kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["/bin/sh", "-c", "echo inside"]), job)
         machines("node1")
-        launching.start(attempt.pk)
+        launch.start(attempt.pk)
         return job, attempt
 
     return one

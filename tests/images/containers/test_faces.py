@@ -7,7 +7,7 @@ import pytest
 from accounts.models import UserGroup
 from tests.conftest import signed_in
 from tests.fakes.registry import layer
-from workers.images.containers import adding, asking, logins
+from workers.images.containers import adding, logins, registry_client
 from workers.images.models import Image, RegistryLogin, State
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry of the tests")]
@@ -119,12 +119,12 @@ def test_credentials_that_are_no_longer_shared_fetch_nothing_more(registry, adde
     logins.change(login=login, by=alice, ca=login.ca, visibility="private")
     before = len(registry.seen)
 
-    for act in (asking.look, asking.of):
-        with pytest.raises(asking.RegistryRefused, match="no longer shared with its owner"):
+    for act in (registry_client.look, registry_client.of):
+        with pytest.raises(registry_client.RegistryRefused, match="no longer shared with its owner"):
             act(Image.objects.get(pk=bobs.pk))
 
     assert len(registry.seen) == before
-    assert asking.look(added("lab/torch:2", tag="own")).digest == bobs.digest
+    assert registry_client.look(added("lab/torch:2", tag="own")).digest == bobs.digest
 
 
 def test_page_of_a_container_image_says_where_it_comes_from(registry, added, as_alice, as_bob):
@@ -151,7 +151,7 @@ def test_page_of_a_container_image_says_where_it_comes_from(registry, added, as_
     ],
 )  # fmt: skip
 def test_aip_takes_the_source_from_the_name(reference, local, source):
-    from aiplatform.cli.client.commands.container_images import source_of
+    from aiplatform.client.commands.container_images import source_of
 
     assert source_of(reference, local=local) == source
 

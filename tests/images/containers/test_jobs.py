@@ -17,12 +17,13 @@ from tests.running import wait_for as until
 from tests.workers.engines import RealEngine
 from training.environments import engine as environments
 from workers import clock, planner_input
-from workers.execution import launching, tickets
-from workers.images.containers import adding, asking, copies, tidying
+from workers.execution import launch, tickets
+from workers.images.containers import adding, copies, registry_client, tidying
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import places, uses
-from workers.images.services.launching import with_image
+from workers.images.services import paths as places
+from workers.images.services import uses
+from workers.images.services.launch import with_image
 from workers.jobs import submission
 from workers.kinds import Launch
 from workers.models import Job, Node
@@ -56,10 +57,10 @@ def log(job) -> str:
 
 def fetched(attempt) -> NodeCopy:
     """Start, as the agent does, until the image is here, fetching what was asked for."""
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     copy = NodeCopy.objects.get()
     copies.run(copy.pk)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     copy.refresh_from_db()
     return copy
 
@@ -171,7 +172,7 @@ def test_fetch_that_was_killed_goes_on_with_what_is_there(registry, added, start
     registry.put("lab/torch", "2", [LAYER, fake.layer({"more": b"x" * 1000})])
     image = added()
     _job, attempt = started(image)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     copy = NodeCopy.objects.get()
     real, calls = copies._fetch, []
 
@@ -333,8 +334,8 @@ def test_machine_that_joined_says_that_it_cannot_open_credentials(added, login, 
     monkeypatch.setattr(env, "NODE_JOINED", True)
     login.secret = "sealed elsewhere"
 
-    with pytest.raises(asking.RegistryRefused, match="on the server alone"):
-        asking.registry(login.host, login)
+    with pytest.raises(registry_client.RegistryRefused, match="on the server alone"):
+        registry_client.registry(login.host, login)
 
 
 def test_environment_is_offered_in_container_images_and_in_those_alone(registry, added, alice, tier4):

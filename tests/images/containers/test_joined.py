@@ -9,10 +9,10 @@ import pytest
 from tests.fakes import registry as fake
 from tests.running import wait_for as until
 from workers import clock
-from workers.execution import launching
+from workers.execution import launch
 from workers.images.containers import collecting, copies, stored
 from workers.images.models import ImageUse, NodeCopy, State
-from workers.images.services import places
+from workers.images.services import paths
 from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import records
@@ -39,12 +39,12 @@ def test_machine_that_joined_takes_what_the_server_fetched(registry, waiting, ma
     machines("node1")
     asked = len(registry.seen)
     copies.run(copy.pk)
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     copy.refresh_from_db()
 
     assert (copy.state, len(registry.seen)) == (State.READY, asked)
     assert ended(job)["code"] == 0
-    assert not [path for path in places.all_blobs().rglob("*") if path.is_file() and b"opensesame" in path.read_bytes()]
+    assert not [path for path in paths.all_blobs().rglob("*") if path.is_file() and b"opensesame" in path.read_bytes()]
 
 
 def test_server_fetches_the_image_of_an_index_for_the_kind_of_the_machine(registry, waiting, machines):
@@ -101,7 +101,7 @@ def test_server_says_why_it_could_not_fetch(registry, waiting, machines):
     collecting.collect(NodeCopy.objects.get().pk)
     machines("node1")
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
 
     assert "does not take these credentials" in str(attempt.message)
@@ -119,7 +119,7 @@ def test_newest_of_a_tag_is_looked_up_by_the_server(registry, waiting, machines,
 
     collecting.newest(job.pk)
     machines("node1")
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
 
     assert ImageUse.objects.get(job=job).digest == second
     assert NodeCopy.objects.get().digest == second
@@ -210,6 +210,6 @@ def test_copy_that_was_ended_is_fetched_for_the_next_job(registry, waiting, mach
     _job, attempt = waiting()
     NodeCopy.objects.update(state=State.FAILED, changed_at=attempt.assigned_at - timedelta(seconds=1))
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
 
     assert NodeCopy.objects.get().state == State.NEW

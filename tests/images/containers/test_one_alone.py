@@ -13,14 +13,14 @@ from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.fakes import registry as fake
 from workers import clock
-from workers.execution import launching
+from workers.execution import launch
 from workers.images import tasks
-from workers.images.containers import asking, collecting, copies, patience, room, stored
+from workers.images.containers import collecting, copies, patience, registry_client, room, stored
 from workers.images.containers.reference import parse
 from workers.images.containers.registry import refused
 from workers.images.models import Image, ImageUse, NodeCopy, RegistryLogin, State
-from workers.images.services import engines, places
-from workers.images.services.launching import with_image
+from workers.images.services import engines, paths
+from workers.images.services.launch import with_image
 from workers.kinds import Launch
 from workers.models import Node
 
@@ -42,9 +42,9 @@ def other_processor(registry, waiting):
     waiting()
     Node.objects.filter(name="node1").update(facts={"machine": "s390x"})
     copy = NodeCopy.objects.get()
-    folder = places.blobs(stored.source_of(parse(copy.image.reference)))
+    folder = paths.blobs(stored.source_of(parse(copy.image.reference)))
     folder.mkdir(parents=True)
-    places.blob(folder, copy.digest).write_bytes(registry.manifests["lab/torch", "2"][1])
+    paths.blob(folder, copy.digest).write_bytes(registry.manifests["lab/torch", "2"][1])
     return copy
 
 
@@ -87,7 +87,7 @@ def test_blob_that_was_changed_in_the_data_folder_is_not_given_to_an_engine(regi
     copy = NodeCopy.objects.get()
     machines("server")
     collecting.collect(copy.pk)
-    layer = places.blob(places.blobs(stored.source_of(parse(copy.image.reference))), stored.here(copy).layers[0].digest)
+    layer = paths.blob(paths.blobs(stored.source_of(parse(copy.image.reference))), stored.here(copy).layers[0].digest)
     layer.write_bytes(layer.read_bytes()[:-1] + b"x")
     machines("node1")
 
@@ -110,10 +110,10 @@ def test_blobs_are_read_by_the_platform_alone(registry, waiting, machines):
     finally:
         os.umask(mask)
 
-    folder = places.blobs(stored.source_of(parse(copy.image.reference)))
-    blobs = [places.blob(folder, blob.digest) for blob in stored.here(copy).blobs]
+    folder = paths.blobs(stored.source_of(parse(copy.image.reference)))
+    blobs = [paths.blob(folder, blob.digest) for blob in stored.here(copy).blobs]
     assert {stat.S_IMODE(path.stat().st_mode) for path in blobs} == {0o600}
-    assert stat.S_IMODE(places.packed(0).parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(paths.packed(0).parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(("code", "state"), [("too_many", State.READY), ("credentials", State.FAILED)])
@@ -124,11 +124,11 @@ def test_registry_that_refuses_ends_the_job_and_only_for_good_the_image(
     job, attempt = waiting(policy="newest")
     machines("server")
     with monkeypatch.context() as broken:
-        broken.setattr(asking, "look", lambda image: (_ for _ in ()).throw(refused(code, "localhost")))
+        broken.setattr(registry_client, "look", lambda image: (_ for _ in ()).throw(refused(code, "localhost")))
         collecting.newest(job.pk)
     machines("node1")
 
-    launching.start(attempt.pk)
+    launch.start(attempt.pk)
     attempt.refresh_from_db()
     use = ImageUse.objects.get(job=job)
 

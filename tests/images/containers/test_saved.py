@@ -15,7 +15,7 @@ from tests.factories import work
 from workers.execution.agent import containers
 from workers.images.containers import committing, copies, exported, manifests, room
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import places, saving
+from workers.images.services import paths, saving
 from workers.supervisor import container, engines
 from workers.supervisor.engine import Engine
 
@@ -48,7 +48,7 @@ def saved(alice, cluster, settings):
         ImageUse.objects.create(
             job=job, image=image, name="lab", boxed=True, node=settings.NODE, digest=image.digest
         )  # fmt: skip
-        upper = places.box(job.pk) / "upper"
+        upper = paths.box(job.pk) / "upper"
         upper.mkdir(parents=True)
         (upper / "ring.py").write_text("x = 1\n" * 100)
         made = saving.request(job=job, by=alice, name="mine")
@@ -89,7 +89,7 @@ def test_image_saved_for_another_processor_names_the_machine(below, saved, conta
 def test_saved_image_is_read_by_the_platform_alone(below, saved):
     mask = os.umask(0o022)
     try:
-        packed = places.packed(saved(below()).pk)
+        packed = paths.packed(saved(below()).pk)
     finally:
         os.umask(mask)
 

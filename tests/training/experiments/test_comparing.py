@@ -11,7 +11,7 @@ import pytest
 from aiplatform.lib.errors import Invalid, NotFound
 from tests.factories import curves, work
 from tests.factories import training as factory
-from training.experiments import comparing, records
+from training.experiments import comparison, records
 from training.experiments.models import Run, RunCurve
 from workers.models import Attempt
 from workers.output import point_files
@@ -37,14 +37,14 @@ def two(alice, machine):
 
 
 def test_comparison_takes_the_attempts_of_a_run_together(two):
-    first, second = comparing.figures(two)
+    first, second = comparison.figures(two)
 
-    assert first["val/accuracy"] == comparing.Figure(5, 4, 0.6, 0.1, 3, 0.9, 2)
-    assert comparing.keys([first, second]) == ["val/accuracy", "train/loss"]
+    assert first["val/accuracy"] == comparison.Figure(5, 4, 0.6, 0.1, 3, 0.9, 2)
+    assert comparison.keys([first, second]) == ["val/accuracy", "train/loss"]
 
 
 def test_comparison_lets_a_newer_attempt_win_from_where_it_began(two):
-    grid = comparing.curves(two, "val/accuracy")
+    grid = comparison.curves(two, "val/accuracy")
 
     assert grid.x.tolist() == [1, 2, 3, 4]
     assert grid.lines[0].mean.tolist() == [0.2, 0.9, 0.5, 0.6]
@@ -56,14 +56,14 @@ def test_comparison_by_time_shows_what_all_attempts_used(two):
         moment = work.now() + timedelta(minutes=minute)
         curves.report(attempt, "system/cpu", [(0, 50.0 + minute, moment), (30, 50.0, moment + timedelta(seconds=30))])
 
-    grid = comparing.curves(two[:1], "system/cpu", axis="time", width=20)
+    grid = comparison.curves(two[:1], "system/cpu", axis="time", width=20)
 
     assert (grid.lines[0].points, np.nanmax(grid.lines[0].high)) == (4, 60)
     assert grid.x[-1] > 570
 
 
 def test_comparison_puts_what_differs_first(two):
-    rows = comparing.rows(two)
+    rows = comparison.rows(two)
 
     assert [(row.name, row.values) for row in rows if row.differs] == [("lr", (0.1, 0.2))]
     assert next(row for row in rows if row.name == "preset").values == ("classify", "classify")
@@ -73,7 +73,7 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
     data = factory.version(alice, "digits", task="classification")
     own = factory.training(alice, data=data, code=code, start_file="train.py", params={"api_key": "verysecret", "n": 1})
 
-    values = {row.name: row.values for row in comparing.rows([own.job.run])}
+    values = {row.name: row.values for row in comparison.rows([own.job.run])}
 
     assert "verysecret" not in str(values)
     assert values["n"] == (1,)
@@ -86,20 +86,20 @@ def test_comparison_hides_secrets_of_own_code(alice, machine, code):
 )  # fmt: skip
 def test_comparison_refuses_what_is_no_part_of_an_axis(two, asked, said):
     with pytest.raises(Invalid, match=said):
-        comparing.curves(two, "val/accuracy", **asked)
+        comparison.curves(two, "val/accuracy", **asked)
 
 
 def test_comparison_is_of_runs_that_one_sees(two, bob, alice):
     numbers = [run.pk for run in two]
 
     with pytest.raises(NotFound, match=f"There is no run {numbers[0]}, {numbers[1]}"):
-        comparing.chosen(bob, numbers)
+        comparison.chosen(bob, numbers)
     with pytest.raises(Invalid, match="at most 20"):
-        comparing.chosen(alice, range(21))
-    assert comparing.chosen(alice, [*reversed(numbers), numbers[0]]) == list(reversed(two))
-    assert comparing.chosen(alice, [numbers[1]], trainings=[run.training.pk for run in two]) == list(reversed(two))
+        comparison.chosen(alice, range(21))
+    assert comparison.chosen(alice, [*reversed(numbers), numbers[0]]) == list(reversed(two))
+    assert comparison.chosen(alice, [numbers[1]], trainings=[run.training.pk for run in two]) == list(reversed(two))
     with pytest.raises(NotFound, match="There is no training 99"):
-        comparing.chosen(alice, [], trainings=[99])
+        comparison.chosen(alice, [], trainings=[99])
 
 
 def test_comparison_takes_a_run_without_a_job_and_those_that_others_show(two, bob):
@@ -113,11 +113,11 @@ def test_comparison_takes_a_run_without_a_job_and_those_that_others_show(two, bo
     )  # fmt: skip
     Run.objects.filter(pk=two[0].pk).update(visibility="public")
 
-    runs = comparing.chosen(bob, [elsewhere.pk, two[0].pk])
+    runs = comparison.chosen(bob, [elsewhere.pk, two[0].pk])
 
-    assert comparing.figures(runs)[0]["val/accuracy"].highest == 0.8
-    assert comparing.curves(runs, "val/accuracy").lines[0].mean.tolist()[:2] == [0.7, 0.8]
-    assert next(row.values for row in comparing.rows(runs) if row.name == "lr") == (0.3, 0.1)
+    assert comparison.figures(runs)[0]["val/accuracy"].highest == 0.8
+    assert comparison.curves(runs, "val/accuracy").lines[0].mean.tolist()[:2] == [0.7, 0.8]
+    assert next(row.values for row in comparison.rows(runs) if row.name == "lr") == (0.3, 0.1)
 
 
 def test_comparison_api_gives_figures_and_curves(api, two):
@@ -194,7 +194,7 @@ def test_comparison_by_epoch_puts_runs_of_unlike_batches_beside_each_other(two):
     curves.report(two[1].job.attempts.get(), "loss", [(100, 4.0)])
     curves.report(two[1].job.attempts.get(), "train/epoch", [(100, 1.0)])
 
-    grid = comparing.curves(two, "loss", axis="epoch", width=4)
+    grid = comparison.curves(two, "loss", axis="epoch", width=4)
 
     assert [round(float(x), 3) for x in grid.x] == [0.75, 1.25, 1.75, 2.25]  # from half an epoch to two and a half
     assert grid.lines[0].mean.tolist()[0] == 3.0

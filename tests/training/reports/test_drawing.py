@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.cases import case_table
-from training.experiments.reports import drawing, scales
-from training.experiments.reports.drawing import Dot, Line
+from training.experiments.reports import scales, svg
+from training.experiments.reports.svg import Dot, Line
 
 NAN, INF = float("nan"), float("inf")
 
@@ -22,7 +22,7 @@ def curves(*values, log=False, bands=True):
         for n, row in enumerate(map(np.array, values))
     ]
     x = np.arange(len(values[0]), dtype=float) if values else np.arange(0.0)
-    text = drawing.curves(x, lines, ident="a", title="Loss", about="said", axis="step", log=log)
+    text = svg.curves(x, lines, ident="a", title="Loss", about="said", axis="step", log=log)
     return text, ET.fromstring(text)
 
 
@@ -50,7 +50,7 @@ def test_odd_curves_are_drawn_inside_of_their_frame(values, log):
     assert root.attrib["aria-labelledby"] == "a-t a-d"
     assert "nan" not in text.lower().replace("inance", "")
     assert "inf" not in text.lower()
-    inside = [one for one in numbers(text) if not -10 <= one <= drawing.WIDE + 10]
+    inside = [one for one in numbers(text) if not -10 <= one <= svg.WIDE + 10]
     assert inside == []
 
 
@@ -72,10 +72,10 @@ def test_lines_of_one_colour_have_other_dashes():
 
 def test_names_cannot_break_out_of_a_drawing():
     name = '"><script>alert(1)</script>'
-    text = drawing.curves(
+    text = svg.curves(
         np.arange(2.0), [Line(name, np.arange(2.0))], ident="a", title=name, about=name, axis=name, log=False
     )
-    dots = drawing.dots([Dot(1, 2, 1, name)], ident="a", title=name, about=name, axes=(name, name), log=(False, False))
+    dots = svg.dots([Dot(1, 2, 1, name)], ident="a", title=name, about=name, axes=(name, name), log=(False, False))
 
     assert "<script" not in text + dots
     assert ET.fromstring(text).find("title").text == name
@@ -86,7 +86,7 @@ def test_names_cannot_break_out_of_a_drawing():
 def test_odd_dots_are_left_out(log):
     found = [Dot(x, y, 1, "run") for x, y in itertools.product((NAN, INF, -1.0, 0.0, 1.0, 1e308), repeat=2)]
 
-    text = drawing.dots(found, ident="a", title="t", about="", axes=("x", "y"), log=log)
+    text = svg.dots(found, ident="a", title="t", about="", axes=("x", "y"), log=log)
 
     shown = ET.fromstring(text).findall("path/title")
     assert len(shown) == (4 if log[0] else 16)

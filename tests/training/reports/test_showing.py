@@ -16,7 +16,7 @@ from tests.factories import reports as factory
 from tests.factories import training as jobs
 from training.experiments import records
 from training.experiments.models import Run
-from training.experiments.reports import looking, showing
+from training.experiments.reports import panel_data, presentation
 from training.experiments.reports.documents import parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -62,7 +62,7 @@ def rates(alice):
 
 
 def shown(text, reader, author=None, **how):
-    return showing.show(text, reader, author or reader, **how)
+    return presentation.show(text, reader, author or reader, **how)
 
 
 def plain(html: str) -> str:
@@ -107,7 +107,7 @@ def test_count_of_what_is_left_out_has_the_rights_of_the_author(alice, bob, anna
     assert shown(probing, anna, alice).hidden == 1
     assert shown(probing, anna, bob).hidden == 0  # nobody learns of runs by a filter that they wrote themselves
     assert shown(probing, bob, olga).hidden == 0  # an operator's are their own alone
-    assert showing.show(probing, bob, None).hidden == 0
+    assert presentation.show(probing, bob, None).hidden == 0
 
 
 def test_runs_by_number_keep_their_order_and_archived_ones(alice, rates):
@@ -115,7 +115,7 @@ def test_runs_by_number_keep_their_order_and_archived_ones(alice, rates):
     numbers = [rates[2].pk, rates[0].pk, rates[1].pk]
     (panel,) = parts(f"```runs\nruns: {numbers}\ncolumns: [params.lr]\n```")
 
-    found = looking.chosen(panel, alice, alice)
+    found = panel_data.chosen(panel, alice, alice)
 
     assert found.numbers == numbers
     assert found.column("params.lr").values == [0.03, 0.01, 0.1]
@@ -139,9 +139,9 @@ def test_groups_have_mean_deviation_and_count(alice):
         factory.run(alice, f"seed-{seed}", params={"lr": 0.1}, curves={"acc": [end - 1, end]})
     factory.run(alice, "other", params={"lr": 0.2}, curves={"acc": [5]})
     (panel,) = parts("```curves\nkeys: [acc]\ngroup_by: params.lr\nsort: name\n```")
-    found = looking.chosen(panel, alice, alice)
+    found = panel_data.chosen(panel, alice, alice)
 
-    (drawn,) = looking.curves(panel, alice, found)
+    (drawn,) = panel_data.curves(panel, alice, found)
 
     by_name = {curve.line.name: curve for curve in drawn.curves}
     assert by_name["0.1"].line.mean.tolist() == [1.0, 2.0]
@@ -153,7 +153,7 @@ def test_what_stands_beside_a_curve_is_what_the_run_reached(alice):
     factory.run(alice, "long", curves={"acc": [*range(1000), -5.0, 7.0]})
     (panel,) = parts("```curves\nkeys: [acc]\n```")
 
-    (drawn,) = looking.curves(panel, alice, looking.chosen(panel, alice, alice))
+    (drawn,) = panel_data.curves(panel, alice, panel_data.chosen(panel, alice, alice))
 
     (curve,) = drawn.curves
     assert (curve.last, curve.lowest, curve.highest, curve.points) == (7.0, -5.0, 999.0, 1002)
@@ -172,7 +172,7 @@ def test_smoothing_is_that_of_the_comparison(alice):
     factory.run(alice, "one", curves={"acc": [1.0, 0.0, 0.0]})
     (panel,) = parts("```curves\nkeys: [acc]\nsmoothing: 0.5\n```")
 
-    (drawn,) = looking.curves(panel, alice, looking.chosen(panel, alice, alice))
+    (drawn,) = panel_data.curves(panel, alice, panel_data.chosen(panel, alice, alice))
 
     assert drawn.curves[0].line.mean.tolist() == pytest.approx([1.0, 1 / 3, 1 / 7])
     assert (drawn.curves[0].line.low, drawn.curves[0].last) == (None, 0.0)
@@ -198,9 +198,9 @@ def test_scatter_colours_by_words_and_by_steps(alice):
         )  # fmt: skip
     factory.run(alice, "without")
 
-    def of(colour: str) -> looking.Dots:
+    def of(colour: str) -> panel_data.Dots:
         (panel,) = parts(f"```scatter\nx: params.lr\ny: acc\ncolour: {colour}\n```")
-        return looking.dots(panel, looking.chosen(panel, alice, alice))
+        return panel_data.dots(panel, panel_data.chosen(panel, alice, alice))
 
     words, steps, few = of("params.kind"), of("params.lr"), of("params.few")
 
@@ -240,7 +240,7 @@ def test_panel_that_cannot_be_read_says_so_in_its_place(alice):
 @pytest.mark.parametrize("budget", [("BUDGET_S", -1.0), ("BUDGET_CHARS", 100)])
 def test_panels_over_time_or_size_are_left_out_and_can_be_asked_for(alice, monkeypatch, budget):
     text = "```figure\nvalue: cards\n```\n\n" * 3
-    monkeypatch.setattr(showing, *budget)
+    monkeypatch.setattr(presentation, *budget)
 
     first, second = shown(text, alice), shown(text, alice, first=2)
 
@@ -299,7 +299,7 @@ def test_trainings_are_shown_with_all_their_attempts(alice, bob, machine):
     )
     (panel, _table) = parts(text)
 
-    (drawn,) = looking.curves(panel, alice, looking.chosen(panel, alice, alice))
+    (drawn,) = panel_data.curves(panel, alice, panel_data.chosen(panel, alice, alice))
     html = shown(text, alice).html
 
     assert (drawn.x.tolist(), drawn.curves[0].line.mean.tolist()) == ([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.factories import work
 from workers.models import Curve
 from workers.output import media, metrics
-from workers.output.reporting import crc32c, events, finding, graphs, hparams, tensors, wire
+from workers.output.reporting import crc32c, events, finding, graphs, hparams, protobuf, tensors
 from workers.output.reporting import ingest as reporting
 from workers.output.reporting.harvest import Harvest
 from workers.output.reporting.watched import Watched
@@ -202,12 +202,12 @@ def test_reports_without_end_are_taken_in_portions(running, outputs, monkeypatch
 @given(st.binary(max_size=400))
 def test_no_bytes_break_the_readers_of_messages(data):
     for read in (
-        lambda: list(wire.fields(data)),
+        lambda: list(protobuf.fields(data)),
         lambda: graphs.parsed(memoryview(data)),
         lambda: tensors.read(memoryview(data)),
         lambda: hparams.read(memoryview(data)),
     ):
-        with contextlib.suppress(wire.Malformed):
+        with contextlib.suppress(protobuf.Malformed):
             read()
 
 
@@ -230,8 +230,8 @@ def test_no_record_breaks_the_reader_of_events(tmp_path_factory, data, wrapped):
 
 
 def test_message_of_endless_fields_is_refused():
-    with pytest.raises(wire.Malformed):
-        list(wire.fields(b"\x08\x01" * (wire.MOST_FIELDS + 1)))
+    with pytest.raises(protobuf.Malformed):
+        list(protobuf.fields(b"\x08\x01" * (protobuf.MOST_FIELDS + 1)))
 
 
 def test_graph_of_many_nodes_is_cut_and_says_how_many_there_are():

@@ -9,10 +9,11 @@ from django.utils.translation import gettext_lazy
 
 from training.experiments.boards import services
 from training.experiments.boards.models import Board
-from workers.images.services import launching, uses
+from workers.images.services import launch as launching
+from workers.images.services import uses
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
-from workers.proxy import addresses, publishing
+from workers.proxy import addresses, published_ports
 from workers.runs import RunDir
 
 FINISH_GRACE_S = 5.0
@@ -36,7 +37,7 @@ class BoardKind(JobKind):
         board = Board.objects.select_related("source").get(pk=job.pk)
         folder = services.folder(board.source) if board.source else None
         port, under = services.port_of(job), addresses.base_path(job.pk, services.PORT_NAME)
-        publishing.provide(job, name=services.PORT_NAME, port=port, keeps_path=True)
+        published_ports.provide(job, name=services.PORT_NAME, port=port, keeps_path=True)
         launch = Launch(argv=[], read_only=[folder] if folder else [], own_network=True, finish_grace_s=FINISH_GRACE_S)
         launch = launching.with_image(launch, job)
         options = ["--logdir", str(folder or run.outputs), "--host", "127.0.0.1", "--port", str(port)]

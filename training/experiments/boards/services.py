@@ -18,7 +18,7 @@ from workers.images.services import catalog, uses
 from workers.jobs import resource_request, submission
 from workers.models import Job
 from workers.output import files as outputs
-from workers.proxy import addresses, publishing
+from workers.proxy import addresses, published_ports
 
 KIND = "board"
 PORT_NAME = "tensorboard"
@@ -53,7 +53,7 @@ def show(source: Job, *, by: User) -> Job:
     if source.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of a job opens its event files in TensorBoard."))
     if not addresses.offered():
-        raise publishing.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
+        raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
     live = Board.objects.live_of(source).select_related("job").first()
     if live is not None:
         return live.job
@@ -69,4 +69,4 @@ def show(source: Job, *, by: User) -> Job:
 
 def port_of(job: Job) -> int:
     """The port a board listens on; of its own where sandboxes share the machine's loopback."""
-    return publishing.PORTS[job.pk % len(publishing.PORTS)]
+    return published_ports.PORTS[job.pk % len(published_ports.PORTS)]

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from accounts.models import User
 from aiplatform.lib import titles
-from training.experiments.reports import showing
+from training.experiments.reports import presentation
 from training.experiments.reports.models import Report
 from workers.clock import now
 
@@ -23,7 +23,7 @@ SHEETS = ("reports/export.css", "reports/charts.css", "reports/report.css")
 
 def html(report: Report, reader: User) -> str:
     """The file, as this person sees the report now."""
-    shown = showing.show(report.text, reader, report.author, apart=True)
+    shown = presentation.show(report.text, reader, report.author, apart=True)
     context = {"report": report, "shown": shown, "reader": reader, "made_at": now(), "styles": _styles()}
     return render_to_string("reports/export.html", context)
 

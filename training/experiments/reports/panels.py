@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.markdown import Fence
-from training.experiments import comparing, table
+from training.experiments import comparison, table
 from training.experiments.reports import fields
 from training.experiments.reports.fields import Read
 from training.programs import request_text
@@ -42,10 +42,10 @@ KINDS: dict[str, Mapping[str, Read]] = {
     },
     CURVES: {
         **_WHICH,
-        "runs": fields.numbers(comparing.MOST_RUNS),
-        "limit": fields.whole(1, comparing.MOST_RUNS),
-        "keys": fields.words(comparing.MOST_KEYS),
-        "axis": fields.one_of(*comparing.AXES),
+        "runs": fields.numbers(comparison.MOST_RUNS),
+        "limit": fields.whole(1, comparison.MOST_RUNS),
+        "keys": fields.words(comparison.MOST_KEYS),
+        "axis": fields.one_of(*comparison.AXES),
         "smoothing": fields.share(0.99),
         "log": fields.flag,
         "group_by": fields.text(fields.LONGEST_COLUMN),
@@ -65,7 +65,7 @@ KINDS: dict[str, Mapping[str, Read]] = {
 NEEDED = {RUNS: (), CURVES: ("keys",), SCATTER: ("x", "y"), FIGURE: ("value",)}
 DEFAULTS: dict[str, Mapping[str, Any]] = {
     RUNS: {"limit": 20},
-    CURVES: {"limit": comparing.MOST_RUNS, "axis": "step", "smoothing": 0.0, "log": False, "group_by": ""},
+    CURVES: {"limit": comparison.MOST_RUNS, "axis": "step", "smoothing": 0.0, "log": False, "group_by": ""},
     SCATTER: {"limit": MOST_DOTS, "colour": "", "log_x": False, "log_y": False},
     FIGURE: {},
 }

@@ -15,8 +15,8 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import attachment
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
-from training.experiments import code, comparing
-from training.experiments.reports import beginning, documents, exporting, showing, writing
+from training.experiments import code, comparison
+from training.experiments.reports import documents, exporting, initial_panels, presentation, writing
 from training.experiments.reports.forms import ReportForm
 from training.experiments.reports.models import Report
 from training.experiments.reports.orders import ORDERING
@@ -43,7 +43,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     first = ids.number(request.GET.get("panel", "")) or 1
     context = {
         "report": report,
-        "shown": showing.show(report.text, request.user, report.author, first=first),
+        "shown": presentation.show(report.text, request.user, report.author, first=first),
         "may_change": _changeable(request).filter(pk=pk).exists(),
     }
     return render(request, "reports/detail.html", context)
@@ -87,7 +87,7 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def preview(request: SignedInRequest) -> HttpResponse:
     """The text of a form as its writer would see it, and everything that is wrong with it. Scripts get it alone."""
     text = request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
-    shown = showing.show(text, request.user, request.user, on_page=False)
+    shown = presentation.show(text, request.user, request.user, on_page=False)
     return render(request, "reports/_preview.html" if request.htmx else "reports/preview.html", {"shown": shown})
 
 
@@ -161,7 +161,7 @@ def _writing(request: SignedInRequest, form: ReportForm, report: Report | None =
     newest = report
     if report is not None:
         newest = Report.objects.visible_to(request.user).select_related("author").get(pk=report.pk)
-    context: dict[str, Any] = {"form": form, "report": newest, "snippets": beginning.snippets()}
+    context: dict[str, Any] = {"form": form, "report": newest, "snippets": initial_panels.snippets()}
     if newest is not None and "version" in request.POST and request.POST["version"] != str(newest.version):
         typed = request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
         context["meanwhile"] = code.lines(newest.text, typed)[:MOST_DIFFERING]
@@ -171,9 +171,9 @@ def _writing(request: SignedInRequest, form: ReportForm, report: Report | None =
 def _begun(request: SignedInRequest) -> str:
     """The text that the address asks for."""
     given = request.GET
-    numbers = [number for text in given.getlist("run")[: comparing.MOST_RUNS] if (number := ids.number(text))]
+    numbers = [number for text in given.getlist("run")[: comparison.MOST_RUNS] if (number := ids.number(text))]
     if numbers:
-        return beginning.of_runs(numbers, given.getlist("key")[: comparing.MOST_KEYS])
+        return initial_panels.of_runs(numbers, given.getlist("key")[: comparison.MOST_KEYS])
     if any(name in given for name in ("filter", "column", "sort")):
-        return beginning.of_table(given.get("filter", ""), given.getlist("column"), given.get("sort", ""))
+        return initial_panels.of_table(given.get("filter", ""), given.getlist("column"), given.get("sort", ""))
     return ""

@@ -11,10 +11,10 @@ class TrackingConfig(AppConfig):
         from aiplatform import bodies
         from training.experiments.tracking import receivers, tokens, variables  # noqa: F401 - receivers listen once they are there
         from training.experiments.tracking.models import Experiment, LoggedModel, TrackedModel
-        from workers.execution import launching
+        from workers.execution import launch
 
         bodies.CALLERS.register(tokens.of_scope)
-        launching.ADDITIONS.register(variables.with_tracking)
+        launch.ADDITIONS.register(variables.with_tracking)
         ownership.register(
             ownership.Owned("experiments", _("Experiments"), Experiment),
             ownership.Owned("logged_models", _("Models that scripts logged"), LoggedModel, named=False),

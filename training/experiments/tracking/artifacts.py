@@ -24,7 +24,7 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import disk, file_names, files, trees
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
-from datasets.files import places
+from datasets.files import paths
 from training.experiments.models import Run
 from training.experiments.tracking import refusals
 from training.experiments.tracking.callers import Caller
@@ -165,7 +165,7 @@ def put(owner: Owner, parts: Parts, body: IO[bytes], size_bytes: int) -> None:
     uid = job_users.uid_of(owner.user.pk) if owner.job else 0
     root, first = _root(owner)
     hidden = f".{secrets.token_hex(8)}.partial".encode()
-    with places.refusals(), _made(root, (*first, *parts[:-1]), uid) as folder:
+    with paths.refusals(), _made(root, (*first, *parts[:-1]), uid) as folder:
         before = _size(folder, parts[-1])
         try:
             with _opened_new(folder, hidden) as file:

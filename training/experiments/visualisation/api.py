@@ -12,7 +12,7 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
-from training.experiments import comparing
+from training.experiments import comparison
 from training.experiments.comparison_api import GRID, GridOut, curves_wanted, grid_out
 from training.experiments.visualisation import runs
 from workers.models import Job
@@ -37,4 +37,4 @@ class VisualisationViewSet(PlatformViewSet):
         user: Any = request.user
         numbers = [run.pk for run in runs.chosen(user, queries.wholes(request.query_params, "run"))]
         wanted, how = curves_wanted(request)
-        return Response([grid_out(key, numbers, comparing.curves_of_jobs(numbers, key, **how)) for key in wanted])
+        return Response([grid_out(key, numbers, comparison.curves_of_jobs(numbers, key, **how)) for key in wanted])

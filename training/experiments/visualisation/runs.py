@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
-from training.experiments import comparing
+from training.experiments import comparison
 from workers.models import Curve, Job, MediaSeries
 from workers.output import media
 
@@ -85,7 +85,7 @@ def counts(runs: Sequence[Job], keys: Sequence[str]) -> dict[str, int]:
 
 def curve_keys(runs: Sequence[Job]) -> list[str]:
     """All keys of the runs, those of what they use last."""
-    return comparing.keys(comparing.figures_of_jobs([run.pk for run in runs]))
+    return comparison.keys(comparison.figures_of_jobs([run.pk for run in runs]))
 
 
 def series(runs: Sequence[Job], kind: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
 from workers.clock import now
-from workers.execution import closing_lines, evictions, launching, lost_attempts
+from workers.execution import closing_lines, evictions, launch, lost_attempts
 from workers.execution.agent import containers, gangs, log_shipping, overdue, settling, verdicts
 from workers.jobs import checkpoints, transitions
 from workers.kinds import Capabilities
@@ -121,10 +121,10 @@ class AttemptMonitor:
 
         On a full disk none can begin. That is no fault of the job, so it waits for room; so it does for its image.
         """
-        if disk.has_no_room(settings.DATA_ROOT) or launching.waits(self.run.path):
+        if disk.has_no_room(settings.DATA_ROOT) or launch.waits(self.run.path):
             self.seen = time.monotonic()
-        if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:
-            launching.give_up(self.attempt)
+        if time.monotonic() - self.seen > launch.PREPARE_LIMIT_S + SLACK_S:
+            launch.give_up(self.attempt)
             return True
         waited = (now() - self.attempt.assigned_at).total_seconds()
         return waited < 1.5 or time.monotonic() - self.launch_requested < 3

@@ -24,7 +24,7 @@ from aiplatform.lib.errors import NameTaken
 from workers import clock, kinds, scratch
 from workers.clock import now
 from workers.exec import socket_paths
-from workers.execution import launching, publishing
+from workers.execution import launch, results
 from workers.execution.agent import (
     cards,
     containers,
@@ -165,8 +165,8 @@ class Agent:
                 self._aside("scratch", scratch.sweep)
             if env.SANDBOX_TIER >= sandbox.CONTAINER:
                 self._aside("containers", containers.sweep)
-            for job_id in publishing.unpublished():
-                self._aside(("publish", job_id), partial(publishing.publish, job_id))
+            for job_id in results.unpublished():
+                self._aside(("publish", job_id), partial(results.publish, job_id))
 
     def _look_at(self, due: Due) -> set[int]:
         """Look at the attempts that are due, new or about to change; return them."""
@@ -287,7 +287,7 @@ class Agent:
         self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
         if rank in self.launches or len(self.launches) >= MOST_LAUNCHES:
             return False
-        work = partial(_logged, ("start", *rank), partial(launching.start, *rank))
+        work = partial(_logged, ("start", *rank), partial(launch.start, *rank))
         thread = self.launches[rank] = threading.Thread(target=work, name=f"start-{rank[0]}-{rank[1]}", daemon=True)
         thread.start()
         return True

@@ -16,7 +16,7 @@ from aiplatform.lib.claims import Claims, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import clock, queues
-from workers.images.containers import asking, copies
+from workers.images.containers import copies, registry_client
 from workers.images.containers.reference import HUB, Reference, parse
 from workers.images.models import Image, RegistryLogin, State, Visibility
 from workers.images.services import engines
@@ -177,7 +177,7 @@ def run(image_id: int) -> None:
 
 
 def _remote(image: Image) -> dict[str, object]:
-    found = asking.look(image)
+    found = registry_client.look(image)
     return {"digest": found.digest, "size_bytes": found.manifest.bytes, "facts": found.facts}
 
 

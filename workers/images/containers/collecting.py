@@ -22,11 +22,11 @@ from aiplatform.lib.claims import ClaimLost
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
-from workers.images.containers import asking, copies, manifests, stored
+from workers.images.containers import copies, manifests, registry_client, stored
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import places
+from workers.images.services import paths
 from workers.images.services.saving import AWAY
 from workers.models import Node
 from workers.states import FINAL, JobState
@@ -48,7 +48,7 @@ def collect(copy_id: int) -> None:
 @contextmanager
 def _turn() -> Iterator[bool]:
     """Whether nobody else on this machine fetches: the other processes for long work stay free for other work."""
-    folder = places.open_folder(places.local())
+    folder = paths.open_folder(paths.local())
     with (folder / ".collecting").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,15 +79,15 @@ def _claimed(copy_id: int) -> None:
 
 
 def _collect(copy: NodeCopy, pulse: Pulse) -> None:
-    asked, reference = asking.of(copy.image)
+    asked, reference = registry_client.of(copy.image)
     kind = stored.processor_of(copy.node)
-    folder = places.blobs(stored.source_of(reference))
-    places.make_closed(folder)
+    folder = paths.blobs(stored.source_of(reference))
+    paths.make_closed(folder)
     digest, text = asked.manifest(reference.name, copy.digest)
     own = _own(text, reference, kind)
     for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
-        files.write_whole(places.blob(folder, name), content)
-    manifest = asking.manifest_here(stored.Kept(folder), reference, text, kind)
+        files.write_whole(paths.blob(folder, name), content)
+    manifest = registry_client.manifest_here(stored.Kept(folder), reference, text, kind)
     pulse.total = manifest.bytes
     copies.fetch(asked, reference, manifest, folder, pulse)
 
@@ -176,7 +176,7 @@ def newest(job_id: int) -> None:
         return
     image = use.image
     try:
-        found = asking.look(image)
+        found = registry_client.look(image)
     except DomainError as exc:  # the job ends with it
         said = wording.of_error(exc)
         ImageUse.objects.filter(pk=use.pk, digest="").update(message=said)

@@ -21,7 +21,7 @@ from aiplatform.lib.errors import DomainError
 from workers.images.containers import archive, copies, exported, manifests, packages, room
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse
-from workers.images.services import places
+from workers.images.services import paths
 from workers.images.services.archive import Figures
 from workers.supervisor import container
 from workers.supervisor.engine import Engine
@@ -74,7 +74,7 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
     if not copies.is_here(source):
         raise CannotCommit(wording.message("image.not_on_machine", name=use.name, node=settings.NODE))
     about = own.image(source)
-    target = places.packed(image.pk)
+    target = paths.packed(image.pk)
     if files.free_bytes(target.parent) < int(about.get("Size") or 0) + 2 * figures.bytes + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     # unpacked into a container, then into a layer, and all of it once more for the archive

@@ -26,14 +26,14 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import clock, queues
 from workers.execution import tickets
-from workers.images.containers import archive, asking, exported, room, stored
+from workers.images.containers import archive, exported, registry_client, room, stored
 from workers.images.containers.manifests import Blob, Manifest
 from workers.images.containers.patience import Pace
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry, refused
 from workers.images.models import Image, NodeCopy, State
-from workers.images.services import places
+from workers.images.services import paths
 from workers.supervisor import log_lines
 from workers.supervisor.engine import Engine, Refused
 
@@ -134,17 +134,17 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
     if copy.image.source == Image.Source.SAVED:
         exported.load(own, copy.image, Pulse(claim, copy.image.size_bytes))
         return
-    folder = places.blobs(stored.source_of(parse(copy.image.reference)))
+    folder = paths.blobs(stored.source_of(parse(copy.image.reference)))
     if stored.is_needed(copy.image):
-        asking.check_login(copy.image)
+        registry_client.check_login(copy.image)
         manifest = stored.here(copy)
         if manifest is None:
             raise CannotFetch(wording.message("image.registry_joined", host=copy.image.login, node=settings.NODE))
         pulse = Pulse(claim, manifest.bytes)
         pulse(manifest.bytes)
     else:
-        asked, reference = asking.of(copy.image)
-        manifest = asking.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
+        asked, reference = registry_client.of(copy.image)
+        manifest = registry_client.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
         pulse = Pulse(claim, manifest.bytes)
         fetch(asked, reference, manifest, folder, pulse)
     _load(own, manifest, name, folder, pulse)
@@ -157,9 +157,9 @@ def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Pat
         DiskFull: they find no room.
         RegistryRefused: it does not give one, or too slowly.
     """
-    missing = [blob for blob in dict.fromkeys(manifest.blobs) if not places.blob(folder, blob.digest).exists()]
+    missing = [blob for blob in dict.fromkeys(manifest.blobs) if not paths.blob(folder, blob.digest).exists()]
     pulse(manifest.bytes - sum(blob.size for blob in missing))
-    places.make_closed(folder)
+    paths.make_closed(folder)
     if files.free_bytes(folder) < sum(blob.size for blob in missing) + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     pace = Pace()
@@ -175,10 +175,10 @@ def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Pat
 
 def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, came: Callable[[int], object]) -> None:
     """Fetch one blob; it is at its place only when it is whole and what it must be."""
-    target = places.blob(folder, blob.digest)
+    target = paths.blob(folder, blob.digest)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # of all machines, so no process id
     try:
-        with places.closed_file(part) as file:
+        with paths.closed_file(part) as file:
             asked.blob(reference.name, blob.digest, blob.size, file, came)
             file.flush()
             os.fsync(file.fileno())
@@ -189,7 +189,7 @@ def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, came
 
 def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: Pulse) -> None:
     room.check(own, room.UNPACKED * manifest.bytes)
-    length, pieces = archive.stream(manifest, name, partial(places.blob, folder))
+    length, pieces = archive.stream(manifest, name, partial(paths.blob, folder))
     said = pulse.during(lambda: own.load(length, pieces))
     if not is_here(name):
         raise Refused(500, said[-300:] or "the engine took the image and does not have it")

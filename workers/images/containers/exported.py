@@ -15,7 +15,7 @@ from aiplatform.lib.errors import DomainError
 from workers.images.containers import archive, manifests, room
 from workers.images.containers.pulse import Pulse
 from workers.images.models import Image
-from workers.images.services import places
+from workers.images.services import paths
 from workers.supervisor.engine import Engine, Refused
 
 PIECE = 1 << 20
@@ -36,7 +36,7 @@ def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object])
     packer, sha, before, after = zstandard.ZstdCompressor(level=LEVEL).compressobj(), hashlib.sha256(), 0, 0
     last = b""
     try:
-        with places.closed_file(part) as file:
+        with paths.closed_file(part) as file:
             for piece in pieces:
                 before += len(piece)
                 last = (last + piece[-len(archive.END) :])[-len(archive.END) :]
@@ -76,7 +76,7 @@ def load(own: Engine, image: Image, pulse: Pulse) -> None:
     if kind and kind != manifests.architecture():
         told = {"node": settings.NODE, "needed": kind, "there": manifests.architecture()}
         raise BrokenArchive(wording.message("image.other_processor", **told))
-    path = places.packed(image.pk)
+    path = paths.packed(image.pk)
     if _checksum(path, pulse) != image.sha256:
         why = wording.message("image.layer_checksum")
         raise BrokenArchive(wording.message("image.layer_broken", name=str(image), why=why))

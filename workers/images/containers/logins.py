@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib import sealed, wording
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
-from workers.images.containers import asking
+from workers.images.containers import registry_client
 from workers.images.containers.reference import check_host
 from workers.images.containers.registry import Login, Registry, RegistryRefused
 from workers.images.models import RegistryLogin, State, Visibility
@@ -97,7 +97,7 @@ def test(login: RegistryLogin) -> bool:
     """Sign in at the registry, and note how that went; whether it took them."""
     said = wording.Message()
     try:
-        asking.registry(login.host, login).check()
+        registry_client.registry(login.host, login).check()
     except DomainError as exc:
         said = wording.of_error(exc)
     RegistryLogin.objects.filter(pk=login.pk).update(tested_at=timezone.now(), message=said)

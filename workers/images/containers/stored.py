@@ -7,11 +7,11 @@ from pathlib import Path
 
 from aiplatform import env
 from aiplatform.lib import sealed
-from workers.images.containers import asking
+from workers.images.containers import registry_client
 from workers.images.containers.manifests import Manifest
 from workers.images.containers.reference import Reference, parse
 from workers.images.models import Image, NodeCopy
-from workers.images.services import places
+from workers.images.services import paths
 from workers.models import Node
 
 
@@ -32,7 +32,7 @@ class Kept:
         Raises:
             FileNotFoundError: it is not there, or not what it must be.
         """
-        text = places.blob(self.folder, digest).read_bytes()
+        text = paths.blob(self.folder, digest).read_bytes()
         if f"sha256:{hashlib.sha256(text).hexdigest()}" != digest:
             raise FileNotFoundError(digest)
         return digest, text
@@ -52,14 +52,14 @@ def is_needed(image: Image) -> bool:
 def here(copy: NodeCopy) -> Manifest | None:
     """What a copy is made of on its machine, if all of it is in the data folder."""
     reference = parse(copy.image.reference)
-    folder = places.blobs(source_of(reference))
+    folder = paths.blobs(source_of(reference))
     try:
         kept = Kept(folder)
         text = kept.manifest(reference.name, copy.digest)[1]
-        manifest = asking.manifest_here(kept, reference, text, processor_of(copy.node))
+        manifest = registry_client.manifest_here(kept, reference, text, processor_of(copy.node))
     except FileNotFoundError:
         return None
-    return manifest if all(places.blob(folder, blob.digest).exists() for blob in manifest.blobs) else None
+    return manifest if all(paths.blob(folder, blob.digest).exists() for blob in manifest.blobs) else None
 
 
 def processor_of(node: str) -> str:

@@ -10,7 +10,7 @@ from django.db.models import Q
 from workers.images.containers import committing, copies
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import places
+from workers.images.services import paths
 from workers.states import FINAL
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def tidy_blobs() -> int:
 
     A blob is only a copy of what the registry has: whoever misses one fetches it again.
     """
-    folder = places.all_blobs()
+    folder = paths.all_blobs()
     if not folder.is_dir() or NodeCopy.objects.filter(state=State.NEW).exists():
         return 0
     gone = 0

@@ -25,7 +25,8 @@ from aiplatform.lib.errors import DomainError
 from workers import queues
 from workers.execution import job_users
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, places, system
+from workers.images.services import archive, system
+from workers.images.services import paths as places
 from workers.models import Job
 from workers.states import JobState
 

@@ -13,7 +13,7 @@ from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.images import usage
 from workers.images.models import Image, State, Visibility
-from workers.images.services import below, engines, places, saving
+from workers.images.services import below, engines, paths, saving
 
 OLD_S = 3600.0  # what is younger may be in the making
 
@@ -64,12 +64,12 @@ def delete(*, image: Image, by: User) -> None:
             image.delete()
     except ProtectedError:
         raise StillInUse(_("Somebody just saved an image on top of it.")) from None
-    places.packed(pk).unlink(missing_ok=True)
+    paths.packed(pk).unlink(missing_ok=True)
 
 
 def clean_layers() -> None:
     """Delete unpacked layers on this machine that no image has any more, and what killed unpackers left."""
-    folder = places.layer("x").parent
+    folder = paths.layer("x").parent
     if not folder.is_dir():
         return
     known = set(Image.objects.filter(kind=Image.Kind.SAVED).values_list("sha256", flat=True))
@@ -77,4 +77,4 @@ def clean_layers() -> None:
     for path in folder.iterdir():
         old = time.time() - path.stat().st_mtime > OLD_S
         if path.name not in known and old and not saving:
-            places.remove(path)
+            paths.remove(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
 from workers.images.models import Image
-from workers.images.services import places, unpacking
+from workers.images.services import paths, unpacking
 from workers.supervisor import log_lines
 
 MOST = 30  # saved on top of one another; the kernel takes hundreds
@@ -42,7 +42,7 @@ def here(
     """
     found, links = [], chain(image)
     for number, each in enumerate(links, 1):
-        missing, begun = not places.layer(each.sha256).is_dir(), time.monotonic()
+        missing, begun = not paths.layer(each.sha256).is_dir(), time.monotonic()
         found.append(_here(each, alive))
         if missing:
             facts = {"number": number, "of": len(links), "bytes": each.size_bytes, "seconds": time.monotonic() - begun}
@@ -51,13 +51,13 @@ def here(
 
 
 def _here(image: Image, alive: Callable[[], object]) -> Path:
-    folder = places.layer(image.sha256)
+    folder = paths.layer(image.sha256)
     if folder.is_dir():
         return folder
-    places.open_folder(folder.parent)
+    paths.open_folder(folder.parent)
     try:
         unpacking.unpack(
-            places.packed(image.pk), folder, sha256=image.sha256, most_bytes=image.unpacked_bytes,
+            paths.packed(image.pk), folder, sha256=image.sha256, most_bytes=image.unpacked_bytes,
             most_files=image.files, alive=alive,
         )  # fmt: skip
     except (DomainError, OSError) as met:

@@ -32,7 +32,8 @@ from aiplatform.lib.wording import Message
 from workers import clock, queues
 from workers.images.containers import committing, packages
 from workers.images.models import Image, ImageUse, State, Visibility
-from workers.images.services import archive, below, boxes, engines, layers, places, uses
+from workers.images.services import archive, below, boxes, engines, layers, uses
+from workers.images.services import paths as places
 from workers.models import Job, Node
 from workers.runs import RunDir
 from workers.supervisor import hold, records

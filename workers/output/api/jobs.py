@@ -20,7 +20,7 @@ from aiplatform.lib.message_field import MessageOut
 from workers.jobs.api.serializers import JobOut
 from workers.models import Job
 from workers.output import causes, device_errors, logs, metrics
-from workers.output.api import asked
+from workers.output.api import attempt_scope
 
 
 class CauseOut(serializers.Serializer):
@@ -70,12 +70,12 @@ class JobOutputViewSet(NumberedViewSet):
         given = queries.given(request)
         piece = logs.piece(
             job,
-            attempt=asked.attempt(job, given),
+            attempt=attempt_scope.attempt(job, given),
             offset=queries.whole(given, "offset", 0) or 0,
             limit=_limit(request),
             tail=queries.whole(given, "tail"),
             before=queries.whole(given, "before"),
-            rank=asked.rank(job, given),
+            rank=attempt_scope.rank(job, given),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
@@ -83,9 +83,9 @@ class JobOutputViewSet(NumberedViewSet):
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
-        number = asked.attempt(job, queries.given(request)) or job.attempt_number
+        number = attempt_scope.attempt(job, queries.given(request)) or job.attempt_number
         try:
-            rank = asked.rank(job, queries.given(request))
+            rank = attempt_scope.rank(job, queries.given(request))
             descriptor = logs.open_whole(job, number, rank)
         except FileNotFoundError:
             raise Http404 from None
@@ -116,7 +116,7 @@ class JobOutputViewSet(NumberedViewSet):
         named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
         most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
-        curves = metrics.curves(job, attempt=asked.attempt(job, given), keys=keys, max_points=most)
+        curves = metrics.curves(job, attempt=attempt_scope.attempt(job, given), keys=keys, max_points=most)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
 

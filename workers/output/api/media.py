@@ -19,7 +19,7 @@ from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination
 from aiplatform.lib.message_field import MessageOut
 from workers.models import Job, MediaItem, MediaSeries
 from workers.output import media
-from workers.output.api import asked
+from workers.output.api import attempt_scope
 from workers.output.reporting import notes
 
 KINDS = [str(kind) for kind in MediaSeries.Kind]
@@ -94,7 +94,7 @@ class JobMediaViewSet(NumberedViewSet):
     def items(self, request: Request, pk: str) -> Response:
         """What is kept, in the order in which it came; `kind`, `name` and `step` choose."""
         job, given = self.get_object(), queries.given(request)
-        rows = media.items_of(job, attempt=asked.attempt(job, given))
+        rows = media.items_of(job, attempt=attempt_scope.attempt(job, given))
         if kind := queries.one_of(given, "kind", *KINDS):
             rows = rows.filter(series__kind=kind)
         if name := given.get("name"):
@@ -110,7 +110,7 @@ class JobMediaViewSet(NumberedViewSet):
     def series(self, request: Request, pk: str) -> Response:
         """Its series: names, first and last step, how many came and how many are kept; and what could not be read."""
         job, given = self.get_object(), queries.given(request)
-        number = asked.attempt(job, given)
+        number = attempt_scope.attempt(job, given)
         rows = media.series_of(job, attempt=number, kind=queries.one_of(given, "kind", *KINDS))
         found = {"series": rows, "notes": notes.of(media.missed(job, attempt=number))}
         return Response(MediaOverviewOut(found).data, headers={"Cache-Control": "private, no-store"})

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from workers.output.reporting import crc32c, graphs, histograms, hparams, tensors, wire
+from workers.output.reporting import crc32c, graphs, histograms, hparams, protobuf, tensors
 from workers.output.reporting.harvest import Harvest, Shown, Source, name_of, step_of
 from workers.output.reporting.watched import Watched
 
@@ -66,7 +66,7 @@ def _record(data: memoryview, source: Source, harvest: Harvest) -> None:
         if event.graph is not None and (found := graphs.parsed(event.graph)):
             facts, nodes = found
             harvest.show(Shown("graph", name_of(source.place), max(0, event.step), event.at, facts, nodes))
-    except wire.Malformed:
+    except protobuf.Malformed:
         harvest.miss("record_broken")
 
 
@@ -80,15 +80,15 @@ class _Event:
     @classmethod
     def of(cls, data: memoryview) -> _Event:
         event = cls(0.0, 0, [], None)
-        for number, kind, value in wire.fields(data):
-            if number == 1 and kind == wire.FIXED64:
-                event.at = wire.double(value)
-            elif number == 2 and kind == wire.VARINT:
-                event.step = step_of(wire.signed(value)) or 0
-            elif number == 4 and kind == wire.BYTES:
+        for number, kind, value in protobuf.fields(data):
+            if number == 1 and kind == protobuf.FIXED64:
+                event.at = protobuf.double(value)
+            elif number == 2 and kind == protobuf.VARINT:
+                event.step = step_of(protobuf.signed(value)) or 0
+            elif number == 4 and kind == protobuf.BYTES:
                 event.graph = value
-            elif number == 5 and kind == wire.BYTES:
-                parts = (part for inner, how, part in wire.fields(value) if inner == 1 and how == wire.BYTES)
+            elif number == 5 and kind == protobuf.BYTES:
+                parts = (part for inner, how, part in protobuf.fields(value) if inner == 1 and how == protobuf.BYTES)
                 event.values = [part for _, part in zip(range(MOST_VALUES), parts, strict=False)]
         return event
 
@@ -113,8 +113,8 @@ def _value(message: memoryview, event: _Event, source: Source, harvest: Harvest)
     elif value.simple is not None:
         _point(value.tag, value.simple, event, source, harvest)
     elif value.image is not None:
-        for number, kind, part in wire.fields(value.image):
-            if number == 4 and kind == wire.BYTES:
+        for number, kind, part in protobuf.fields(value.image):
+            if number == 4 and kind == protobuf.BYTES:
                 _image(value.tag, part, event, harvest)
     elif value.histogram is not None:
         _histogram(value.tag, _histogram_of(value.histogram), event, harvest)
@@ -126,12 +126,12 @@ def _value(message: memoryview, event: _Event, source: Source, harvest: Harvest)
 
 def _parts(message: memoryview) -> _Value:
     found = _Value()
-    for number, kind, part in wire.fields(message):
-        if number == 1 and kind == wire.BYTES:
-            found.tag = wire.text(part, 400)
-        elif number == 2 and kind == wire.FIXED32:
-            found.simple = wire.single(part)
-        elif kind != wire.BYTES:
+    for number, kind, part in protobuf.fields(message):
+        if number == 1 and kind == protobuf.BYTES:
+            found.tag = protobuf.text(part, 400)
+        elif number == 2 and kind == protobuf.FIXED32:
+            found.simple = protobuf.single(part)
+        elif kind != protobuf.BYTES:
             continue
         elif number == 4:
             found.image = part
@@ -148,12 +148,12 @@ def _parts(message: memoryview) -> _Value:
 
 def _plugin(metadata: memoryview) -> tuple[str, memoryview]:
     name, content = "", memoryview(b"")
-    for number, kind, data in wire.fields(metadata):
-        if number == 1 and kind == wire.BYTES:
-            for inner, how, part in wire.fields(data):
-                if inner == 1 and how == wire.BYTES:
-                    name = wire.text(part, 40)
-                elif inner == 2 and how == wire.BYTES:
+    for number, kind, data in protobuf.fields(metadata):
+        if number == 1 and kind == protobuf.BYTES:
+            for inner, how, part in protobuf.fields(data):
+                if inner == 1 and how == protobuf.BYTES:
+                    name = protobuf.text(part, 40)
+                elif inner == 2 and how == protobuf.BYTES:
                     content = part
     return name, content
 
@@ -191,7 +191,7 @@ def _image(tag: str, data: memoryview, event: _Event, harvest: Harvest) -> None:
 
 
 def _text(tag: str, parts: list[memoryview], event: _Event, harvest: Harvest) -> None:
-    text = "\n".join(wire.text(part, LONGEST_TEXT) for part in parts[:100])
+    text = "\n".join(protobuf.text(part, LONGEST_TEXT) for part in parts[:100])
     facts = {
         "text": text[:LONGEST_TEXT],
         "cut": len(text) > LONGEST_TEXT or any(len(p) > 4 * LONGEST_TEXT for p in parts),
@@ -210,13 +210,13 @@ def _histogram_of(message: memoryview) -> dict[str, Any] | None:
     low = high = 0.0
     limits: list[Any] = []
     counts: list[Any] = []
-    for number, kind, part in wire.fields(message):
-        if number == 1 and kind == wire.FIXED64:
-            low = wire.double(part)
-        elif number == 2 and kind == wire.FIXED64:
-            high = wire.double(part)
-        elif number in (6, 7) and kind in (wire.BYTES, wire.FIXED64):
-            (limits if number == 6 else counts).append(wire.numbers(kind, part, "<f8"))
+    for number, kind, part in protobuf.fields(message):
+        if number == 1 and kind == protobuf.FIXED64:
+            low = protobuf.double(part)
+        elif number == 2 and kind == protobuf.FIXED64:
+            high = protobuf.double(part)
+        elif number in (6, 7) and kind in (protobuf.BYTES, protobuf.FIXED64):
+            (limits if number == 6 else counts).append(protobuf.numbers(kind, part, "<f8"))
     if not limits or not counts:
         return None
     return histograms.from_limits(low, high, np.concatenate(limits), np.concatenate(counts))

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from workers.output.reporting import wire
+from workers.output.reporting import protobuf
 
 MOST_NODES, MOST_INPUTS = 4000, 40
 LONGEST_NAME, LONGEST_OP = 300, 80
@@ -21,8 +21,8 @@ def parsed(graph: memoryview) -> tuple[dict[str, Any], bytes] | None:
     """
     rows: list[tuple[str, str, list[str]]] = []
     there = 0
-    for number, kind, value in wire.fields(graph):
-        if number == 1 and kind == wire.BYTES:
+    for number, kind, value in protobuf.fields(graph):
+        if number == 1 and kind == protobuf.BYTES:
             there += 1
             if len(rows) < MOST_NODES:
                 rows.append(_node(value))
@@ -39,13 +39,13 @@ def parsed(graph: memoryview) -> tuple[dict[str, Any], bytes] | None:
 def _node(message: memoryview) -> tuple[str, str, list[str]]:
     name = op = ""
     inputs: list[str] = []
-    for number, kind, value in wire.fields(message):
-        if kind != wire.BYTES:
+    for number, kind, value in protobuf.fields(message):
+        if kind != protobuf.BYTES:
             continue
         if number == 1:
-            name = wire.text(value, LONGEST_NAME)
+            name = protobuf.text(value, LONGEST_NAME)
         elif number == 2:
-            op = wire.text(value, LONGEST_OP)
+            op = protobuf.text(value, LONGEST_OP)
         elif number == 3 and len(inputs) < MOST_INPUTS:
-            inputs.append(_OUTPUT.sub("", wire.text(value, LONGEST_NAME).lstrip("^")))
+            inputs.append(_OUTPUT.sub("", protobuf.text(value, LONGEST_NAME).lstrip("^")))
     return name, op, inputs

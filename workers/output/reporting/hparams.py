@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.output.reporting import wire
+from workers.output.reporting import protobuf
 
 MOST = 500
 LONGEST_TEXT = 300
@@ -19,11 +19,11 @@ def read(content: memoryview) -> dict[str, Any]:
         Malformed: these bytes are no such message.
     """
     found: dict[str, Any] = {}
-    for number, kind, session in wire.fields(content):
-        if number != _SESSION_BEGINS or kind != wire.BYTES:
+    for number, kind, session in protobuf.fields(content):
+        if number != _SESSION_BEGINS or kind != protobuf.BYTES:
             continue
-        for inner, how, entry in wire.fields(session):
-            if inner == _HPARAMS and how == wire.BYTES and len(found) < MOST:
+        for inner, how, entry in protobuf.fields(session):
+            if inner == _HPARAMS and how == protobuf.BYTES and len(found) < MOST:
                 name, value = _entry(entry)
                 found[name] = value
     return found
@@ -31,20 +31,20 @@ def read(content: memoryview) -> dict[str, Any]:
 
 def _entry(message: memoryview) -> tuple[str, Any]:
     name, value = "", None
-    for number, kind, part in wire.fields(message):
-        if number == _KEY and kind == wire.BYTES:
-            name = wire.text(part, 100)
-        elif number == _VALUE and kind == wire.BYTES:
+    for number, kind, part in protobuf.fields(message):
+        if number == _KEY and kind == protobuf.BYTES:
+            name = protobuf.text(part, 100)
+        elif number == _VALUE and kind == protobuf.BYTES:
             value = _value(part)
     return name, value
 
 
 def _value(message: memoryview) -> Any:
-    for number, kind, part in wire.fields(message):
-        if number == _NUMBER and kind == wire.FIXED64:
-            return wire.double(part)
-        if number == _TEXT and kind == wire.BYTES:
-            return wire.text(part, LONGEST_TEXT)
-        if number == _BOOL and kind == wire.VARINT:
+    for number, kind, part in protobuf.fields(message):
+        if number == _NUMBER and kind == protobuf.FIXED64:
+            return protobuf.double(part)
+        if number == _TEXT and kind == protobuf.BYTES:
+            return protobuf.text(part, LONGEST_TEXT)
+        if number == _BOOL and kind == protobuf.VARINT:
             return bool(part)
     return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workers.output.reporting import wire
+from workers.output.reporting import protobuf
 
 MOST_VALUES = 100_000
 MOST_TEXTS = 1000
@@ -40,20 +40,20 @@ def read(message: memoryview) -> Tensor | None:
     parts: list[np.ndarray[Any, np.dtype[Any]]] = []
     texts: list[memoryview] = []
     count = 0
-    for number, kind, value in wire.fields(message):
-        if number == 1 and kind == wire.VARINT:
+    for number, kind, value in protobuf.fields(message):
+        if number == 1 and kind == protobuf.VARINT:
             dtype = value
-        elif number == 2 and kind == wire.BYTES:
+        elif number == 2 and kind == protobuf.BYTES:
             shape = _shape(value)
-        elif number == 4 and kind == wire.BYTES:
+        elif number == 4 and kind == protobuf.BYTES:
             content = value
-        elif number == 8 and kind == wire.BYTES:
+        elif number == 8 and kind == protobuf.BYTES:
             if len(texts) < MOST_TEXTS:
                 texts.append(value)
-        elif number in _FIXED and kind in (wire.BYTES, wire.FIXED32, wire.FIXED64):
-            parts.append(wire.numbers(kind, value, _FIXED[number]).astype(float))
+        elif number in _FIXED and kind in (protobuf.BYTES, protobuf.FIXED32, protobuf.FIXED64):
+            parts.append(protobuf.numbers(kind, value, _FIXED[number]).astype(float))
         elif number in _WHOLE or number == _RAW:
-            whole = wire.varints(kind, value, MOST_VALUES)
+            whole = protobuf.varints(kind, value, MOST_VALUES)
             parts.append(_halves(whole, dtype) if number == _RAW else np.array(whole, float))
         count += len(parts[-1]) if parts else 0
         if count > MOST_VALUES:
@@ -74,22 +74,30 @@ def read(message: memoryview) -> Tensor | None:
 
 def _shape(message: memoryview) -> tuple[int, ...]:
     dims = []
-    for number, kind, value in wire.fields(message):
-        if number == 2 and kind == wire.BYTES:
-            sizes = [wire.signed(size) for inner, how, size in wire.fields(value) if inner == 1 and how == wire.VARINT]
+    for number, kind, value in protobuf.fields(message):
+        if number == 2 and kind == protobuf.BYTES:
+            sizes = [
+                protobuf.signed(size)
+                for inner, how, size in protobuf.fields(value)
+                if inner == 1 and how == protobuf.VARINT
+            ]
             dims.append(max(0, sizes[0]) if sizes else 0)
         if len(dims) > 8:
-            raise wire.Malformed("a tensor of too many dimensions")
+            raise protobuf.Malformed("a tensor of too many dimensions")
     return tuple(dims)
 
 
 def _content(content: memoryview, dtype: int) -> np.ndarray[Any, np.dtype[Any]] | None:
     if dtype == _BFLOAT16:
-        return (wire.numbers(wire.BYTES, content, "<u2")[:MOST_VALUES].astype("<u4") << 16).view("<f4").astype(float)
+        return (
+            (protobuf.numbers(protobuf.BYTES, content, "<u2")[:MOST_VALUES].astype("<u4") << 16)
+            .view("<f4")
+            .astype(float)
+        )
     known = _DTYPES.get(dtype)
     if known is None or len(content) > MOST_VALUES * np.dtype(known).itemsize:
         return None
-    return wire.numbers(wire.BYTES, content, known).astype(float)
+    return protobuf.numbers(protobuf.BYTES, content, known).astype(float)
 
 
 def _halves(bits: list[int], dtype: int) -> np.ndarray[Any, np.dtype[Any]]:

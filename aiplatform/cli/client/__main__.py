@@ -1,5 +1,0 @@
-"""`python -m aiplatform.cli.client`."""
-
-from aiplatform.cli.client.main import main
-
-raise SystemExit(main())

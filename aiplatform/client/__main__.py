@@ -1,0 +1,5 @@
+"""`python -m aiplatform.client`."""
+
+from aiplatform.client.main import main
+
+raise SystemExit(main())

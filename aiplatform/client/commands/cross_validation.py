@@ -1,0 +1,60 @@
+"""Trainings of a cross-validation: all folds followed, waited for, summed up and brought back together."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiplatform.client import output, waiting
+from aiplatform.client.commands import outputs
+from aiplatform.client.http import Client
+from aiplatform.client.output import Column
+
+COLUMNS: list[Column] = [("fold", "fold"), ("id", "id"), ("name", "name"), ("state", "state")]
+
+
+def of(client: Client, training: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The folds that a training is one of, in their order; none where it stands alone."""
+    if not (training.get("params") or {}).get("folds"):
+        return []
+    return list(_found(client, training)["folds"])
+
+
+def follow(client: Client, folds: Sequence[Mapping[str, Any]]) -> None:
+    """Print the logs of all folds, each to its end, one after another."""
+    for row in folds:
+        output.say(f"Log of fold {row['fold']}, training {row['id']}:")
+        waiting.follow_log(client, f"training/jobs/{row['id']}/log/", follow=True, apart=True)
+
+
+def end(args: argparse.Namespace, folds: Sequence[Mapping[str, Any]]) -> int:
+    """Wait until all folds are over, say what they reached, bring their results; the exit code of the worst."""
+    rows = []
+    for fold in folds:
+        place = f"fold {fold['fold']}"
+        row = waiting.until_over(args.client, f"training/jobs/{fold['id']}/", place=place)
+        if waiting.exit_code(row) and not args.json:
+            output.say(f"{place}: {output.clean(row.get('sentence') or '')} See: aip train logs {fold['id']}")
+        rows.append(row)
+    report(args, _found(args.client, folds[0]))
+    if target := getattr(args, "download", None):
+        for fold, row in zip(folds, rows, strict=True):
+            brought = outputs.bring_back(args.client, row["job"], target / f"fold_{fold['fold']}", quiet=args.json)
+            output.say(f"fold {fold['fold']}: {brought}")
+    return max(waiting.exit_code(row) for row in rows)
+
+
+def _found(client: Client, training: Mapping[str, Any]) -> Any:
+    return waiting.read(client, f"training/jobs/{training['id']}/cross-validation/")
+
+
+def report(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
+    """Print the folds, and mean and standard deviation of what they reached."""
+    if args.json:
+        output.as_json(found)
+        return
+    output.table(found["folds"], COLUMNS, empty="It is no part of a cross-validation.")
+    for figure in found["figures"]:
+        spread = f" ± {figure['spread']:.3g}" if figure["spread"] is not None else ""
+        print(f"{figure['key']}: {figure['mean']:.3g}{spread} over {figure['folds']} of the folds")

@@ -1,0 +1,91 @@
+"""`aip jobs media`: images, histograms, texts, tables, graphs and vectors that a job showed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiplatform.client import download, output
+from aiplatform.client.commands.verbs import Noun, done, show_list
+from aiplatform.client.errors import ClientError
+from aiplatform.client.output import Column
+
+KINDS = ("image", "histogram", "text", "table", "graph", "vectors", "params")
+SUFFIXES = ("png", "jpg", "json", "txt")
+PNG, JPEG = b"\x89PNG", b"\xff\xd8"
+SERIES: list[Column] = [
+    ("kind", "kind"),
+    ("name", "name"),
+    ("first step", "first_step"),
+    ("last step", "last_step"),
+    ("kept", "steps"),
+    ("came", "seen"),
+    ("refused", "refused"),
+]
+
+
+def add(jobs: Noun) -> None:
+    verb = jobs.verb("media", media, "List the images, histograms, texts, … that a job showed, or bring them here.")
+    verb.add_argument("id", type=int)
+    verb.add_argument("--kind", choices=KINDS, help="only these")
+    verb.add_argument("--name", help="only the series of this name")
+    verb.add_argument("--step", type=int, help="only those of this step")
+    verb.add_argument("--attempt", type=int, help="of this attempt; of the newest when left out")
+    verb.add_argument("--to", type=Path, metavar="FOLDER", help="bring them here; what is there already stays")
+
+
+def media(args: argparse.Namespace) -> None:
+    route = f"jobs/{args.id}/media/"
+    if args.to is None:
+        found = args.client.get(f"{route}series/", kind=args.kind, attempt=args.attempt)
+        rows = [row for row in found["series"] if args.name in (None, row["name"])]
+        show_list(args, rows, SERIES, empty="It showed nothing but curves.")
+        for note in found["notes"]:
+            output.say(note["sentence"])
+        return
+    chosen = {name: getattr(args, name) for name in ("kind", "name", "step", "attempt")}
+    brought = [_bring(args, row) for row in args.client.pages(route, **chosen)]
+    new = sum(brought)
+    here = f", {len(brought) - new} were there already" if new < len(brought) else ""
+    said = f"{new} of {len(brought)} in {args.to}{here}." if brought else "There is nothing of that."
+    done(args, {"brought": new, "found": len(brought), "folder": str(args.to)}, said)
+
+
+def _bring(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
+    """Fetch one of a series unless it is there; whole or not at all."""
+    parts = [re.sub(r"[^\w.-]+", "_", part).strip(".") or "_" for part in str(row["name"]).split("/")]
+    folder = args.to.joinpath(row["kind"], *parts)
+    stem = f"{row['step']:08d}-{row['id']}"  # two of one step have numbers of their own
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any((folder / f"{stem}.{suffix}").exists() for suffix in SUFFIXES):
+            return False
+        if row["file_url"]:
+            _fetch(args, row["file_url"], folder / stem)
+        else:
+            _write(folder / stem, row["facts"])
+    except OSError as exc:
+        raise ClientError(f"{folder} cannot be written: {exc.strerror}.") from exc
+    return True
+
+
+def _fetch(args: argparse.Namespace, url: str, target: Path) -> None:
+    partial = target.with_name(f".{target.name}")
+    download.fetch(args.client, url, partial, quiet=True)
+    with partial.open("rb") as file:
+        first = file.read(4)
+    suffix = "png" if first.startswith(PNG) else "jpg" if first.startswith(JPEG) else "json"
+    partial.replace(target.with_name(f"{target.name}.{suffix}"))
+
+
+def _write(target: Path, facts: Mapping[str, Any]) -> None:
+    """Facts that lie in no file: a text as it is, else JSON."""
+    text = facts.get("text")
+    suffix = "txt" if isinstance(text, str) else "json"
+    partial = target.with_name(f".{target.name}")
+    partial.write_text(text if isinstance(text, str) else json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+    partial.replace(target.with_name(f"{target.name}.{suffix}"))

@@ -1,0 +1,51 @@
+"""Resource options, which every submitting command has."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from aiplatform.client.commands import lookup
+from aiplatform.client.errors import USAGE, ClientError
+
+URGENT = 100
+
+
+def options(verb: argparse.ArgumentParser, *, gpus: str = "cards per node; 0 runs on the processor") -> None:
+    """Add them; `gpus` is the help of --gpus."""
+    verb.add_argument("--cluster", help="id or name; your current one when left out")
+    verb.add_argument("--gpus", type=int, help=gpus)
+    verb.add_argument("--device", metavar="KIND[:MODEL]", help="gpu, npu or cpu; the model if it matters")
+    verb.add_argument("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards")
+    verb.add_argument("--cpus", type=float, help="processor cores")
+    verb.add_argument("--memory", type=float, metavar="GIB", help="most memory on the machine; what takes more ends")
+    verb.add_argument("--priority", type=int, help="0 to 99, a higher one starts first")
+    verb.add_argument("--urgent", action="store_true", help="before everybody else; needs a right of its own")
+    verb.add_argument("--root", action="store_true", help="be root inside; for those who may, and for no preset")
+    verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
+
+
+def fields(args: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a request for what was given."""
+    given = {
+        "cluster": args.cluster and lookup.cluster(args.client, args.cluster),
+        "gpus_per_node": args.gpus,
+        "device_kind": (args.device or "").partition(":")[0] or None,
+        "device_model": (args.device or "").partition(":")[2] or None,
+        "share": args.share,
+        "cpus": args.cpus,
+        "memory_mib": args.memory and round(args.memory * 1024),
+        "priority": URGENT if args.urgent else args.priority,
+        "preemptible": args.preemptible or None,
+        "root_inside": args.root or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def priority(given: str) -> int:
+    """`"0"` to `"99"`, or `"urgent"`, as the API takes it."""
+    if given == "urgent":
+        return URGENT
+    if not given.isdigit():
+        raise ClientError(f"{given}: give a number from 0 to 99, or urgent.", USAGE)
+    return int(given)

@@ -1,0 +1,118 @@
+"""`aip ssh`: enter a job by the own key or a one-time password, with the gateway's key known beforehand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aiplatform.client import output
+from aiplatform.client.commands.verbs import Nouns, Parent, command
+from aiplatform.client.errors import OK, USAGE, ClientError
+
+EXAMPLES = """\
+  aip ssh 12
+  aip ssh 12 -- nvidia-smi
+  aip ssh -N -L 8888:localhost:8888 12
+  aip ssh --print 12          the command for another terminal, or for scp and rsync
+  aip ssh --config 12 >> ~/.ssh/config
+
+Options stand before the number, as they do with ssh.
+Your SSH key opens the job; without one a password is made for this sign-in alone."""
+PASSWORD = "AIP_SSH_ONCE"  # noqa: S105 - the variable by which it reaches ssh
+ASKPASS = f"#!/bin/sh\nprintf '%s\\n' \"${PASSWORD}\"\n"
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    verb = command(nouns, parent, "ssh", run, "Open a shell in a running job, or run a command there.")
+    verb.epilog, verb.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    verb.add_argument("job", help="its number")
+    verb.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="a command instead of a shell")
+    verb.add_argument("-L", action="append", metavar="PORT:HOST:PORT", help="bring a port of the job here")
+    verb.add_argument("-R", action="append", metavar="PORT:HOST:PORT", help="bring a port of this machine there")
+    verb.add_argument("-D", action="append", metavar="PORT", help="a SOCKS proxy into the job")
+    verb.add_argument("-N", action="store_true", help="forward ports, run nothing")
+    verb.add_argument("-t", action="store_true", help="a terminal for the command")
+    verb.add_argument("--key-only", action="store_true", help="make no password")
+    shown = verb.add_mutually_exclusive_group()
+    shown.add_argument("--print", action="store_true", help="print the command, run nothing")
+    shown.add_argument("--config", action="store_true", help="print lines for ~/.ssh/config")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ssh and end with its code, which is that of the command."""
+    if args.words and args.words[0] != "--" and args.words[0].startswith("-"):
+        raise ClientError(f"Write {args.words[0]} before the number of the job, as in: aip ssh -N -D 1080 12", USAGE)
+    number = args.job.removeprefix("job-")
+    if not number.isdecimal():
+        raise ClientError(f"{args.job} is no number of a job. See: aip jobs list", USAGE)
+    entry = args.client.get(f"jobs/{number}/ssh/")
+    if args.json:
+        output.as_json(entry)
+        return OK
+    if not entry["enabled"]:
+        raise ClientError("This installation offers no SSH (AIP_SSH_PORT is 0).")
+    if args.print or args.config:
+        print(output.clean(entry["command"]) if args.print else _lines(entry["config"]))
+        return OK
+    program = shutil.which("ssh")
+    if program is None:
+        raise ClientError("There is no ssh on this machine. Install OpenSSH's client.")
+    secret = "" if args.key_only else args.client.post(f"jobs/{number}/ssh/passwords/")["password"]
+    with tempfile.TemporaryDirectory(prefix="aip-ssh-") as folder:
+        argv = [program, *_options(args), *_known(entry, Path(folder)), "-p", str(entry["port"])]
+        argv += ["-l", str(entry["login"]), "--", str(entry["host"]), *_command(args.words)]
+        return _run(argv, _environment(secret, Path(folder)))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(output.clean(line) for line in text.splitlines())
+
+
+def _options(args: argparse.Namespace) -> list[str]:
+    flags = [f"-{name}" for name in "Nt" if getattr(args, name)]
+    forwards = [word for name in "LRD" for given in getattr(args, name) or () for word in (f"-{name}", given)]
+    return [*flags, *forwards, "-o", "NumberOfPasswordPrompts=1"]
+
+
+def _known(entry: Any, folder: Path) -> list[str]:
+    """The gateway's key as the platform told it, so that nobody has to say yes to a stranger's."""
+    if not entry["known_host"]:
+        return []
+    file = folder / "known_hosts"
+    file.write_text(f"{entry['known_host']}\n")
+    return ["-o", f"UserKnownHostsFile={file}", "-o", "StrictHostKeyChecking=yes"]
+
+
+def _environment(secret: str, folder: Path) -> dict[str, str]:
+    """Let ssh ask us for the password where no key opens the job."""
+    if not secret:
+        return dict(os.environ)
+    asker = folder / "askpass"
+    asker.write_text(ASKPASS)
+    asker.chmod(0o700)
+    return os.environ | {PASSWORD: secret, "SSH_ASKPASS": str(asker), "SSH_ASKPASS_REQUIRE": "force"}
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    given = words[1:] if words[:1] == ["--"] else words
+    return [given[0] if len(given) == 1 else shlex.join(given)] if given else []
+
+
+def _run(argv: Sequence[str], env: dict[str, str]) -> int:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # ssh hears it too, and decides
+    try:
+        return subprocess.run(argv, env=env, check=False, preexec_fn=_hear_interrupts).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

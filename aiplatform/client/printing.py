@@ -1,0 +1,64 @@
+"""Print a file of HTML as PDF by a Chromium of this machine, which is kept from any network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from aiplatform.client.errors import ClientError
+
+#: In this order; AIP_CHROMIUM names another one.
+BROWSERS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
+TIMEOUT_S = 120.0
+
+
+def browser() -> str:
+    """Path of the browser that prints.
+
+    Raises:
+        ClientError: this machine has none; says what to install, and the other way.
+    """
+    for name in (os.environ.get("AIP_CHROMIUM", ""), *BROWSERS):
+        if name and (found := shutil.which(name)):
+            return found
+    raise ClientError(
+        "A PDF is printed by Chromium, and this machine has none. Install it (apt install chromium, or set "
+        "AIP_CHROMIUM to its path), or leave out --pdf and print the HTML file in any browser."
+    )
+
+
+def as_pdf(html: bytes, target: Path) -> None:
+    """Write a page as PDF.
+
+    Raises:
+        ClientError: no browser, or it could not print.
+    """
+    program = browser()
+    with tempfile.TemporaryDirectory(prefix="aip-report-") as folder:
+        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        page.write_bytes(html)
+        argv = [
+            program, "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+            "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile",
+            "--no-pdf-header-footer", f"--print-to-pdf={printed}", page.as_uri(),
+        ]  # fmt: skip
+        if os.geteuid() == 0:  # its own sandbox refuses root; the page has no script
+            argv.insert(1, "--no-sandbox")
+        try:
+            ended = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as exc:
+            raise ClientError(f"{program} could not print the report: {exc}. Leave out --pdf for the HTML.") from exc
+        if not printed.exists():
+            said = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            raise ClientError(f"{program} could not print the report: {said[0][:300]}. Leave out --pdf for the HTML.")
+        shutil.move(printed, target)

@@ -1,0 +1,188 @@
+"""What one machine of a job does: the chunks whose number is its own modulo the number of machines.
+
+All write into the folder of one job. The first machine says how far all are, and writes the summary once every chunk
+is there; the others end when it has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from inference.batch.predictor.chunks import FOLDER, SIZE, Chunks, Line
+from inference.batch.predictor.predictions import Answering
+from inference.kit.contracts.served_task import SHAPES
+from inference.kit.model_io.requested import Requested
+from inference.kit.model_io.spec import TENSOR
+from inference.kit.models import composed, model_json
+from inference.kit.prediction import samples
+from inference.kit.prediction.predictor import Suspended
+from inference.kit.samples.run import Run, write
+from inference.kit.task_kinds import TASKS
+
+REPORT_EVERY_S = 1.0
+CHECKPOINT_EVERY_S = 60.0
+LOOK_EVERY_S = 0.2  # at what the other machines did, and at requests while nothing is to be done
+BATCH = 8
+MOST_NAMED = 1000  # pictures without an answer, in the summary; the chunks name all
+SUMMARY = "summary.json"
+
+
+class Part:
+    """One machine's part of a prediction.
+
+    Raises:
+        NoPictures: there is nothing to answer.
+        BadModel: the model's description cannot be understood.
+    """
+
+    def __init__(self, run: Run, env: Mapping[str, str] = os.environ) -> None:
+        self.run = run
+        self.rank, self.ranks = int(env.get("AIP_NODE_RANK", "0")), max(1, int(env.get("AIP_NODES", "1")))
+        self.earlier = [Path(folder) for folder in json.loads(env.get("AIP_EARLIER", "[]"))]
+        self.paths = samples.of(run, env.get("AIP_SAMPLES", ""))
+        self.pictures = samples.Pictures(Path(env["AIP_IMAGES_DIR"]))
+        self.spec = model_json.load(run.model)
+        if self.spec.task == TENSOR or self.spec.input is None:
+            raise model_json.BadModel("This model came without model.json, so its answers cannot be understood.")
+        placed = TASKS[self.spec.task].answer.draft == SHAPES
+        self.chunks = Chunks(run.outputs / FOLDER, len(self.paths), placed=placed)
+        self.begun = self.reported = self.checkpointed = time.monotonic()
+        self.computed = 0
+        self.speed: dict[str, Any] = {}
+
+    def all(self) -> None:
+        """Answer what is missing of this machine's chunks, then wait for those of the others.
+
+        Raises:
+            Suspended: a suspend was requested.
+        """
+        own = range(self.rank, self.chunks.count, self.ranks)
+        kept = sum(self.chunks.take_over(folder, own) for folder in self.earlier)
+        if kept:
+            print(f"Going on after {kept} chunks that are done.", flush=True)
+        left = [number for number in own if self.chunks.head(number) is None]
+        whole = self._answer(left) if left else True
+        while whole and not self.chunks.is_whole and not self._is_over():
+            self._tell()
+            whole = not self._leaves()
+            time.sleep(LOOK_EVERY_S)
+        if self.rank == 0:
+            self._end()
+        while self.rank and whole and not self._is_over():  # who leaves first would take the others along
+            whole = not self._leaves()
+            time.sleep(LOOK_EVERY_S)
+
+    def _answer(self, left: list[int]) -> bool:
+        """Answer these chunks; whether none was left out because a finish was requested."""
+        answering = self._asked()
+        print(f"Answering {len(left)} chunks of {SIZE} on {answering.engine.provider}.", flush=True)
+        self.begun = time.monotonic()
+        lines: list[Line] = []
+        waiting = iter(left)
+        number, finishes = next(waiting), False
+        for some in answering.lines(self._samples(left)):
+            lines += some
+            self.computed += len(some)
+            whole = False
+            while number >= 0 and len(lines) >= (need := len(self.chunks.places(number))):
+                self.chunks.put(number, lines[:need])
+                lines, number, whole = lines[need:], next(waiting, -1), True
+            self._tell()
+            finishes = self._leaves()
+            if finishes and whole:  # the chunk at hand is finished first
+                break
+        return not finishes
+
+    def _samples(self, numbers: list[int]) -> Iterator[tuple[int, str]]:
+        for number in numbers:
+            for place in self.chunks.places(number):
+                yield place, self.paths[place]
+
+    def _asked(self) -> Answering:
+        params = self.run.params
+        engine = composed.load(self.run.model, self.spec, threads=self.run.threads)
+        named = {name: params[name] for name in ("score_threshold", "max_detections") if params.get(name) is not None}
+        batch, pixels = int(params.get("batch") or BATCH), int(params.get("max_pixels") or 50_000_000)
+        self.speed = {"provider": engine.provider, "batch": batch if engine.batches else 1}
+        threads = max(2, self.run.threads)
+        requested = Requested.from_values(named)
+        return Answering(self.spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
+
+    def _leaves(self) -> bool:
+        """Whether to stop here and keep what there is."""
+        command = self.run.requested()
+        while command == "pause":
+            time.sleep(LOOK_EVERY_S)
+            command = self.run.requested()
+        if command == "suspend":
+            if self.rank == 0:
+                self._checkpoint()
+            raise Suspended
+        return command.startswith("finish")
+
+    def _is_over(self) -> bool:
+        """Whether the first machine has written how all of it ended."""
+        if self.rank == 0:
+            return False
+        try:
+            return bool(json.loads((self.run.outputs / SUMMARY).read_text())["ended"])
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def _tell(self) -> None:
+        """Say how far all machines are, now and then."""
+        now = time.monotonic()
+        if self.rank or now - self.reported < REPORT_EVERY_S:
+            return
+        self.reported = now
+        done = self._summarize(ended=False)["done"]
+        spent = max(now - self.begun, 0.001)
+        rate = self.ranks * self.computed / spent
+        eta = {"eta_s": (len(self.paths) - done) / rate} if rate else {}
+        counted = {"phase_done": done, "phase_total": len(self.paths)}
+        self.run.report(done, phase="predicting", **counted, images_per_s=rate, **eta)
+        if now - self.checkpointed >= CHECKPOINT_EVERY_S:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Say that there is something to go on from; the chunks themselves stay where they are."""
+        self.checkpointed = time.monotonic()
+        done = sum(head.pictures for head in self.chunks.heads())
+        self.run.checkpoint(done, {"state.json": json.dumps({"done": done, "total": len(self.paths)})}, most=2)
+
+    def _summarize(self, *, ended: bool) -> dict[str, Any]:
+        heads, classes = self.chunks.heads(), Counter[str]()
+        for head in heads:
+            classes.update(head.classes)
+        done = sum(head.pictures for head in heads)
+        broken = [pair for head in heads for pair in head.broken]
+        summary = {
+            "format": 1,
+            "total": len(self.paths),
+            "done": done,
+            "broken": len(broken),
+            "left_out": [{"path": path, "code": code} for path, code in broken[:MOST_NAMED]],
+            "predictions": sum(head.predictions for head in heads),
+            "classes": [{"name": name, "count": count} for name, count in classes.most_common(1000)],
+            "images_per_s": round(self.computed / max(time.monotonic() - self.begun, 0.001), 2),
+            "complete": done == len(self.paths),
+            "ended": ended,
+            **self.speed,
+        }
+        write(self.run.outputs / SUMMARY, json.dumps(summary))
+        return summary
+
+    def _end(self) -> None:
+        summary = self._summarize(ended=True)
+        figures = {name: float(summary[name]) for name in ("predictions", "broken")}
+        write(self.run.outputs / "metrics.json", json.dumps(figures))
+        self.run.report(summary["done"], phase="predicting", phase_done=summary["done"], phase_total=len(self.paths))
+        print(f"{summary['done']} pictures, {summary['predictions']} predictions.", flush=True)
+        if summary["broken"]:
+            print(f"{summary['broken']} pictures cannot be read and were left out.", flush=True)

@@ -1,0 +1,166 @@
+"""Steps for everything else: any command, a message to people."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from accounts.services import named_secrets
+from accounts.services.notify import notify
+from aiplatform.lib import files, wording
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.numbers import finite
+from aiplatform.lib.parsers import is_sound
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
+from inference.pipelines.models import StepRun
+from inference.pipelines.steps import metric_texts, secrets
+from inference.pipelines.steps.decisions import people_named
+from inference.pipelines.steps.training import figures
+from training.programs import request_schemas, variables
+from workers.models import Job
+from workers.output import files as output_files
+from workers.supervisor import secrecy
+
+MOST_BYTES = 1 << 20
+MOST_FIGURES = 200
+
+
+class CommandStep(StepKind):
+    """Any command as a job."""
+
+    name = "command"
+    label = gettext_lazy("Command")
+    about = gettext_lazy(
+        "Runs any command as a job. Numbers that it writes to $AIP_OUTPUT_DIR/metrics.json are figures."
+    )
+    group = "other"
+    icon = "code"
+    acts = True  # what a command does nobody knows
+    needs = Action.JOBS_SUBMIT
+    inputs = (
+        Port("data", gettext_lazy("Data"), "dataset", optional=True, many=True),
+        Port("after", gettext_lazy("After"), "any", optional=True, many=True),
+    )
+    outputs = (Port("figures", gettext_lazy("Figures"), "figures"), Port("items", gettext_lazy("Items"), "list"))
+    params = (
+        Param("command", gettext_lazy("Command"), form="long", required=True),
+        Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=128),
+        Param("cpus", gettext_lazy("Cores"), form="number", default=1, low=0.1, high=1024),
+        Param("secrets", gettext_lazy("Secrets"), form="secrets", default=None, help=gettext_lazy(
+            "Names of secrets of whoever runs the pipeline. The command gets each as a variable of its name.")),
+        Param("request", gettext_lazy("More of the request"), form="json", default=None,
+              help=gettext_lazy("JSON with further fields of the API for commands: image, variables, cluster …")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        request, found = params.get("request") or {}, Refusals()
+        with found:
+            if not isinstance(request, Mapping):
+                raise Invalid(_("Give an object: names and their values."), field="request")
+            secrets.check_request(request)
+        with found:
+            named_secrets.check(user, params.get("secrets") or ())
+        found.end()
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        body = dict(call.params["request"] or {}) | {
+            "name": call.name,
+            "command": call.params["command"],
+            "gpus_per_node": call.params["gpus"],
+            "cpus": call.params["cpus"],
+            "secrets": dict.fromkeys(call.params["secrets"] or (), ""),  # the owner's own, by their names
+            "datasets": [one["id"] for one in call.inputs.get("data", ())],
+        }
+        return Begun(job=request_schemas.submit(request_schemas.get("command"), call.user, body))
+
+    def look(self, row: StepRun) -> Done | None:
+        job = completed(row)
+        left = _left(job, "metrics.json")
+        numbers = {
+            str(name)[:80]: value
+            for name, value in (left.items() if isinstance(left, dict) else ())
+            if is_sound(name) and not isinstance(value, bool) and finite(value) is not None
+        }
+        outputs: dict[str, Any] = {"figures": figures(dict(list(numbers.items())[:MOST_FIGURES]), row)}
+        items = _left(job, "items.json")
+        if isinstance(items, list) and is_sound(items):
+            outputs["items"] = items[:1000]
+        return Done(outputs)
+
+
+def _left(job: Job, name: str) -> Any:
+    """What a job wrote to a JSON file in its outputs; None where it is absent or no JSON.
+
+    Secrets are starred out as in its log: whoever sees the pipeline sees its figures with their names.
+    """
+    root = output_files.folder_of(job, job.attempt_number)
+    if root is None:
+        return None
+    try:
+        with os.fdopen(files.open_beneath(root, name), "rb") as file:
+            return json.loads(secrecy.masked(file.read(MOST_BYTES), _secrets(job)))
+    except (files.OutsideRoot, OSError, ValueError, RecursionError):
+        return None
+
+
+def _secrets(job: Job) -> list[str]:
+    """What a command got as secrets, as far as it can be read."""
+    row = getattr(job, "command", None)  # absent where the job is of another kind
+    try:
+        return list(variables.unsealed(row.secrets).values()) if row else []
+    except Invalid:
+        return []
+
+
+class NotifyStep(StepKind):
+    """A message to people."""
+
+    name = "notify"
+    label = gettext_lazy("Notify")
+    about = gettext_lazy("Tells people something, by the bell and as each of them chose: mail, webhook.")
+    group = "other"
+    icon = "mail"
+    acts = True
+    needs = Action.JOBS_SUBMIT
+    inputs = (
+        Port("for", gettext_lazy("After"), "any", optional=True, many=True),
+        Port(metric_texts.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+    )
+    params = (
+        Param("text", gettext_lazy("Text"), form="long", required=True, help=metric_texts.HELP),
+        Param("people", gettext_lazy("People"), default="", help=gettext_lazy(
+            "Usernames with commas between them. Empty: the owner of the run.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        people_named(params.get("people") or "", user)
+
+    def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
+        metric_texts.check(params.get("text") or "", linked.get(metric_texts.PORT, ()), steps)
+
+    def begin(self, call: Call) -> Begun:
+        about = [str(one["label"]) for one in call.inputs.get("for", ()) if one.get("label")]
+        told, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
+        text = told + (f" ({', '.join(about)})" if about else "")
+        missing = metric_texts.said(unknown)
+        title = wording.message(
+            "pipeline.news_step", name=call.run.pipeline.name, number=call.run.number, text=text[:400]
+        )
+        for person in people_named(call.params["people"], call.user):
+            notify(
+                person,
+                "finished",
+                title=title,
+                text=missing,
+                url=f"/pipelines/runs/{call.run.pk}/",
+                key=f"pipeline-step-{call.row.pk}",
+            )
+        return Begun(done=Done(message=missing))

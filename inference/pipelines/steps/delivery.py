@@ -1,0 +1,194 @@
+"""Steps that send something away: a model to a place of somebody's, word of the run to an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import Delivery, User
+from accounts.permissions import Action
+from accounts.services import named_secrets, notify, outbox
+from aiplatform.lib import outbound, wording
+from aiplatform.lib.errors import Invalid, Refusals
+from inference.delivery.push import pushes
+from inference.delivery.push.models import Push, PushTarget
+from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
+from inference.pipelines.models import StepRun
+from inference.pipelines.steps import long_running, metric_texts, references, rows, secrets
+from inference.registry.models import ModelVersion
+from workers.clock import now
+
+LONGEST_URL, LONGEST_TEXT = 500, 400
+MOST_OUTPUTS, MOST_FIGURES = 20, 50  # that a message names
+
+
+class PushStep(long_running.LastingStep):
+    """A model that is sent to a registry, a bucket, a machine."""
+
+    name = "push"
+    label = gettext_lazy("Push")
+    about = gettext_lazy("Sends a model to one of your push targets: a registry, a bucket, a machine.")
+    group = "ship"
+    icon = "upload"
+    needs = Action.MODELS_MANAGE
+    inputs = (Port("model", gettext_lazy("Model"), "model"),)
+    outputs = (Port("file", gettext_lazy("Where it lies"), "file"),)
+    params = (
+        Param("target", gettext_lazy("Target"), required=True, help=gettext_lazy(
+            "Its name. Of another person: OWNER/NAME.")),
+        Param("content", gettext_lazy("What is sent"), form="choice", default=Push.Content.PACKAGE.value,
+              choices=tuple(Push.Content.choices)),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        if params.get("target"):
+            references.found(PushTarget.objects.usable_by(user), params["target"], user, field="target")
+
+    def begin(self, call: Call) -> Begun:
+        target = references.found(
+            PushTarget.objects.usable_by(call.user), call.params["target"], call.user, field="target"
+        )
+        version: ModelVersion = rows.model_version(call.only("model"), call.user)
+        begun = now()
+        push = pushes.submit(user=call.user, version=version, target=target, content=call.params["content"])
+        kept = {"push": push.pk, "own": push.created_at >= begun}  # else it was on its way already
+        return Begun(kept=kept, look_again=long_running.FIRST_LOOK)
+
+    def go_on(self, row: StepRun) -> Done | None:
+        push = Push.objects.filter(pk=row.kept["push"]).first()
+        if push is None or push.state == Push.State.STOPPED:
+            raise StepFailed(wording.message("pipeline.push_stopped"))
+        if push.state == Push.State.FAILED:
+            raise StepFailed(push.message)
+        if push.state != Push.State.DONE:
+            return None
+        sent = {"type": "file", "id": push.pk, "label": push.landed[:200] or str(push)[:200], "sha256": push.sha256}
+        return Done({"file": sent})
+
+    def stop(self, row: StepRun) -> None:
+        push = Push.objects.filter(pk=row.kept["push"]).first()
+        if push is not None and row.kept["own"]:
+            pushes.stop(push)
+
+
+class WebhookStep(long_running.LastingStep):
+    """Word of the run to an address."""
+
+    name = "webhook"
+    label = gettext_lazy("Webhook")
+    about = gettext_lazy(
+        "Sends word of the run, with what the steps before it made, to an address, and waits until it was taken. "
+        "It is tried for some hours; it may come twice, with the same X-Aip-Delivery."
+    )
+    group = "other"
+    icon = "network"
+    inputs = (
+        Port("for", gettext_lazy("After"), "any", optional=True, many=True),
+        Port(metric_texts.PORT, gettext_lazy("Figures"), "figures", optional=True, many=True),
+    )
+    params = (
+        Param("url", gettext_lazy("Address"), default="", help=gettext_lazy(
+            "Empty: the webhook of your settings. What goes there is signed with its secret, what goes elsewhere is "
+            "not.")),
+        Param("text", gettext_lazy("Text"), form="long", default="", help=metric_texts.HELP),
+        Param("secret", gettext_lazy("Signed with"), form="secret", default="", help=gettext_lazy(
+            "A secret of whoever runs the pipeline. It signs the body as triggers of pipelines want it.")),
+        Param("bearer", gettext_lazy("Authorization"), form="secret", default="", help=gettext_lazy(
+            "A secret of whoever runs the pipeline, sent as “Authorization: Bearer …”. The address begins with "
+            "https://.")),
+    )  # fmt: skip
+
+    def check(self, params: Mapping[str, Any], user: User) -> None:
+        found = Refusals()
+        with found:
+            if "url" in params:
+                _check_open(_address(params["url"], user)[0], params.get("bearer") or "")
+        for name in ("secret", "bearer"):
+            with found:
+                if params.get(name):
+                    named_secrets.check(user, [params[name]], field=name)
+        found.end()
+
+    def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
+        metric_texts.check(params.get("text") or "", linked.get(metric_texts.PORT, ()), steps)
+
+    def begin(self, call: Call) -> Begun:
+        self.check(call.params, call.user)
+        url, secret = _address(call.params["url"], call.user)
+        proofs = _proofs(call)
+        key = f"pipeline-step-{call.row.pk}"
+        told, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
+        text = " ".join(told.split())[:LONGEST_TEXT] or call.row.step
+        title = wording.message(
+            "pipeline.hook", name=call.run.pipeline.name, number=call.run.number, text=text, run=call.run.pk,
+            step=call.row.step, pipeline=call.run.pipeline_id, outputs=_told(call),
+        )  # fmt: skip
+        outbox.put(
+            Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title, text=metric_texts.said(unknown),
+            secret="" if outbox.SIGNING in proofs else secret, proofs=proofs, url=f"/pipelines/runs/{call.run.pk}/",
+        )  # fmt: skip
+        return Begun(kept={"delivery": key}, look_again=long_running.FIRST_LOOK)
+
+    def go_on(self, row: StepRun) -> Done | None:
+        sent = Delivery.objects.filter(key=row.kept["delivery"]).first()
+        if sent is None or sent.state == Delivery.State.FAILED:
+            raise StepFailed(wording.message("pipeline.hook_failed", why=sent.error if sent else ""))
+        return Done() if sent.state == Delivery.State.SENT else None
+
+
+def _address(url: str, user: User) -> tuple[str, str]:
+    """Where a message goes, and the secret that signs it: that of the person's own webhook, for that one alone.
+
+    Raises:
+        Invalid: there is no address, or it is none that may be called. Its name is resolved, and judged, when it is
+            sent.
+    """
+    own, url = notify.choices(user), url.strip()
+    if not url and not own.webhook_url:
+        raise Invalid(_("Give an address, or choose a webhook in your settings."), field="url")
+    if url and url != own.webhook_url:
+        if len(url) > LONGEST_URL:
+            said = _("An address has at most %(most)s characters.") % {"most": LONGEST_URL}
+            raise Invalid(said, field="url")
+        try:
+            outbound.check_written(url, allowed=settings.WEBHOOK_ALLOWED)
+        except outbound.ForbiddenAddress as exc:
+            raise Invalid(exc.message, field="url") from None
+        return url, ""
+    return own.webhook_url, own.webhook_secret
+
+
+def _check_open(url: str, bearer: str) -> None:
+    """Refuse to send a secret where everybody on the way could read it.
+
+    Raises:
+        Invalid.
+    """
+    if bearer and not url.lower().startswith("https://"):
+        said = _("A secret goes to an address that begins with https:// only; on the way everybody else could read it.")
+        raise Invalid(said, field="bearer")
+
+
+def _proofs(call: Call) -> dict[str, str]:
+    """What signs the message and proves who sends it: secrets of the owner of the run."""
+    found = {}
+    if name := call.params["secret"]:
+        found[outbox.SIGNING] = named_secrets.values(call.user, [name], field="secret")[name]
+    if name := call.params["bearer"]:
+        found[outbox.BEARER] = secrets.for_header(call.user, name, field="bearer")
+    return found
+
+
+def _told(call: Call) -> list[dict[str, Any]]:
+    """What the steps before it made: types and labels, and figures by name."""
+    found = []
+    for one in [one for given in call.inputs.values() for one in given][:MOST_OUTPUTS]:
+        told = {name: one[name] for name in ("type", "id", "label", "step") if name in one}
+        if one.get("type") == "figures":
+            told["values"] = dict(list(one.get("values", {}).items())[:MOST_FIGURES])
+        found.append(told)
+    return found

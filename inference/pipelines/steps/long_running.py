@@ -1,0 +1,118 @@
+"""Steps that go on for a while without a job: what they keep, how they fail, and what they do beside the loop.
+
+`go_on` stands in for `look`. It runs in a transaction that holds the run, and what it did is undone where it raises: a
+step that has to undo something and fails after it says why by `fail`, and is ended at the next look. What takes time
+(files, the network) stands in `aside`, which a task runs without holding anything; it must be safe to repeat.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db import OperationalError, transaction
+from django.utils.dateparse import parse_datetime
+
+from aiplatform.lib import wording
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
+from inference.pipelines import loop, step_start
+from inference.pipelines.kinds import KINDS, Done, StepFailed, StepKind
+from inference.pipelines.models import PipelineRun, StepRun
+from workers.clock import now
+
+FIRST_LOOK = timedelta(seconds=3)
+ASK_AGAIN = timedelta(minutes=15)
+WHY = "why"  # of what a row keeps: it fails at the next look
+ASKED = "asked_aside"  # of what a row keeps: since when something is done beside the loop
+log = logging.getLogger(__name__)
+
+
+class LastingStep(StepKind):
+    """A step that is looked at again and again until it is over."""
+
+    acts = True
+
+    def look(self, row: StepRun) -> Done | None:
+        if row.kept.get(WHY):
+            raise StepFailed(Message.from_json(row.kept[WHY]))
+        return self.go_on(row)
+
+    def go_on(self, row: StepRun) -> Done | None:
+        """What became of it; None: not over yet.
+
+        Raises:
+            StepFailed: it went wrong, and nothing was written just now.
+        """
+        raise NotImplementedError(f"The step kind {self.name!r} does not say how it goes on.")
+
+    def aside(self, row: StepRun) -> Mapping[str, Any] | None:
+        """What takes time; gives what the row keeps of it, None where there is no news.
+
+        Raises:
+            DomainError: the step fails with its words.
+        """
+        return None
+
+    def stop(self, row: StepRun) -> None:
+        """End what it began; called once."""
+
+
+def keep(row: StepRun, **values: Any) -> None:
+    """Keep more for the next look; within the transaction of this one."""
+    row.kept = {**row.kept, **values}
+    StepRun.objects.filter(pk=row.pk).update(kept=row.kept)
+
+
+def fail(row: StepRun, why: Message) -> None:
+    """Let it fail at the next look, so that what was written now stays."""
+    keep(row, **{WHY: why.as_json()})
+
+
+def ask_aside(row: StepRun) -> None:
+    """Have what takes time done once this transaction commits, unless it is under way.
+
+    What was asked for and is not over after a while counts as lost, and is asked for again.
+    """
+    asked = parse_datetime(row.kept.get(ASKED, ""))
+    if asked is None or now() - asked > ASK_AGAIN:
+        keep(row, **{ASKED: now().isoformat()})
+        enqueue("pipelines.step_aside", step_run_id=row.pk)
+
+
+def do_aside(step_run_id: int) -> None:
+    """Do what takes time of a step that is under way, and have its run looked at where there is news."""
+    rows = StepRun.objects.filter(pk=step_run_id, state=StepRun.State.STARTED).select_related("run__owner")
+    row = rows.first()
+    kind = KINDS.find(step_start.kind_of(row.run, row)) if row else None
+    if row is None or not isinstance(kind, LastingStep) or row.kept.get(WHY):
+        return
+    news: Mapping[str, Any] | None
+    try:
+        news = kind.aside(row)
+    except DomainError as exc:
+        news = {WHY: wording.of_error(exc).as_json()}
+    except OperationalError:
+        raise
+    except Exception as exc:  # a fault of ours fails the step, or it would be tried for ever
+        log.exception("pipeline run=%s step=%s broke beside the loop", row.run_id, row.step)
+        news = {WHY: wording.message("pipeline.broke", why=f"{type(exc).__name__}: {exc}").as_json()}
+    loop.tried(partial(_note, row, news))
+
+
+@transaction.atomic
+def _note(row: StepRun, news: Mapping[str, Any] | None) -> None:
+    """Keep what was found beside the loop, and have the run looked at where that is news."""
+    PipelineRun.objects.select_for_update().get(pk=row.run_id)  # first, as the loop does
+    fresh = StepRun.objects.filter(pk=row.pk, state=StepRun.State.STARTED).first()
+    if fresh is None:
+        return
+    kept = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(news or {})
+    StepRun.objects.filter(pk=row.pk).update(kept=kept)
+    if news is not None:
+        StepRun.objects.filter(pk=row.pk).update(look_at=now())
+        loop.nudge(row.run_id)

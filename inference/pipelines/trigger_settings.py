@@ -1,0 +1,256 @@
+"""Triggers are set up, changed, switched and deleted."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.utils.timezone import get_default_timezone_name
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import rates, sealed, signatures
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals
+from datasets.models import Dataset
+from inference.pipelines import graph, inlining, trigger_firings, triggers, writing
+from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
+from inference.serving.models import Service
+from workers.clock import now
+from workers.models import AlarmRule
+
+K = PipelineTrigger.Kind
+
+
+class BeganNone(DomainError):
+    """A delivery was taken, and begins no run: an earlier one goes on, or its run was refused."""
+
+    code: ClassVar[str] = "began_none"
+
+
+MOST = 20  # triggers of one pipeline
+MOST_BODY = 64 << 10  # bytes of a delivery
+NEWEST = "secret"  # what the newest secret of a webhook is sealed as; older ones are by when they end
+HOLDS = timedelta(hours=24)  # an older secret, after a new one was made
+MOST_OLDER = 4  # that hold at once
+MOST_A_MINUTE = 60  # deliveries to one trigger
+
+
+@transaction.atomic
+def create(
+    pipeline: Pipeline,
+    *,
+    user: User,
+    kind: str,
+    schedule: str = "",
+    zone: str = "",
+    missed: str = PipelineTrigger.Missed.LATEST,
+    dataset: Dataset | None = None,
+    service: Service | None = None,
+    rule: str = "",
+    busy: str = PipelineTrigger.Busy.SKIP,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[PipelineTrigger, str]:
+    """Set up a trigger, which begins runs as this person; returns it and, of a webhook, its secret, told once.
+
+    Args:
+        schedule: five fields of cron, in `zone`; "" takes the person's own zone.
+
+    Raises:
+        Invalid, NotAllowed: with everything that is wrong.
+    """
+    zone = (zone or user.time_zone or get_default_timezone_name()) if kind == K.CRON else ""
+    given = dict(parameters or {})
+    found = Refusals()
+    with found:
+        check(user=user, kind=kind, schedule=schedule, zone=zone, dataset=dataset, service=service, rule=rule)
+    version = writing.newest(pipeline)
+    with found:
+        inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
+    with found:
+        if pipeline.triggers.count() >= MOST:
+            raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MOST}, field="kind")
+    found.end()
+    secret = secrets.token_urlsafe(32) if kind == K.WEBHOOK else ""
+    row = PipelineTrigger.objects.create(
+        pipeline=pipeline, owner=user, kind=kind, schedule=schedule.strip() if kind == K.CRON else "", zone=zone,
+        missed=missed, dataset=dataset if kind == K.DATASET else None, service=service if kind == K.DRIFT else None,
+        rule=rule if kind == K.ALARM else "", busy=busy, parameters=given, agreed=version.number if version else 0,
+        secret=sealed.seal({NEWEST: secret} if secret else {}), seen_at=now(),
+    )  # fmt: skip
+    return row, secret
+
+
+def check(
+    *,
+    user: User,
+    kind: str,
+    schedule: str = "",
+    zone: str = "",
+    dataset: Dataset | None = None,
+    service: Service | None = None,
+    rule: str = "",
+) -> None:
+    """Refuse a trigger that could never fire, or not for this person.
+
+    Raises:
+        Invalid, NotAllowed.
+    """
+    if kind == K.CRON:
+        triggers.check(schedule, zone)
+    elif kind == K.DATASET and dataset is None:
+        raise Invalid(_("Choose the dataset whose new versions begin a run."), field="dataset")
+    elif kind == K.DRIFT:
+        if service is None or service.owner_id != user.pk:
+            raise Invalid(_("Choose a service of yours."), field="service")
+    elif kind == K.ALARM:
+        if not user.can(Action.CLUSTER_MANAGE):
+            raise NotAllowed(_("Alarms are a matter of those who manage the machines."), field="kind")
+        if rule and not AlarmRule.objects.filter(key=rule).exists():
+            raise Invalid(_("There is no alarm rule “%(rule)s”.") % {"rule": rule[:30]}, field="rule")
+    elif kind not in K.values:
+        raise Invalid(_("What begins a run is one of %(known)s.") % {"known": ", ".join(K.values)}, field="kind")
+
+
+def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
+    """Switch a trigger on or off; what came while it was off is no news.
+
+    Raises:
+        NotAllowed: somebody else switches it on.
+    """
+    if on:
+        _check_own(trigger, by)
+    columns: dict[str, Any] = {"is_on": on} | ({"seen_at": now(), "message": {}} if on else {})
+    PipelineTrigger.objects.filter(pk=trigger.pk).exclude(is_on=on).update(**columns)
+    trigger.refresh_from_db()
+    return trigger
+
+
+def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger:
+    """Have a trigger run a version from now on.
+
+    Raises:
+        NotAllowed: it is somebody else's.
+        Invalid: there is no such version.
+    """
+    _check_own(trigger, by)
+    if not trigger.pipeline.versions.filter(number=number).exists():
+        said = _("The pipeline %(name)s has no version %(word)s.")
+        raise Invalid(said % {"name": trigger.pipeline, "word": number}, field="version")
+    PipelineTrigger.objects.filter(pk=trigger.pk).update(agreed=number, message={})
+    trigger.refresh_from_db()
+    return trigger
+
+
+def _check_own(trigger: PipelineTrigger, by: User) -> None:
+    if trigger.owner_id != by.pk:
+        said = _("Only %(person)s may say this, because its runs run as this person. Set up a trigger of your own.")
+        raise NotAllowed(said % {"person": trigger.owner.get_full_name()})
+
+
+class Handed:
+    """What becomes of a person's triggers when all is handed over: they are off until the new owner agrees."""
+
+    key = "pipeline_triggers"
+    label = gettext_lazy("Triggers of pipelines")
+
+    def count(self, user: User) -> int:
+        return PipelineTrigger.objects.filter(owner=user).count()
+
+    def give(self, giver: User, taker: User) -> int:
+        rows = PipelineTrigger.objects.filter(owner=giver)
+        return rows.update(owner=taker, agreed=0, is_on=False)
+
+
+def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[datetime]:
+    """The next five times of a schedule; [] for others, and while it is off."""
+    if trigger.kind != K.CRON or not trigger.is_on:
+        return []
+    return triggers.next_times(trigger.schedule, trigger.zone, at or now())
+
+
+@transaction.atomic
+def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tuple[PipelineTrigger, str]:
+    """Give a webhook a new secret, told once; those before it hold for another day.
+
+    Args:
+        at_once: they end now, because somebody else may know them.
+
+    Raises:
+        NotAllowed: it is somebody else's.
+        Invalid: it is no webhook, or has had many new secrets today.
+    """
+    _check_own(trigger, by)
+    if trigger.kind != K.WEBHOOK:
+        raise Invalid(_("Only webhooks have a secret."))
+    row = PipelineTrigger.objects.select_for_update(of=("self",)).get(pk=trigger.pk)
+    kept = _kept(row)
+    until = now() + HOLDS
+    older = {} if at_once else {word: kept[word] for word in kept if word != NEWEST and _holds(word)}
+    if len(older) >= MOST_OLDER:
+        said = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
+        raise Invalid(said % {"count": len(older)})
+    if not at_once and NEWEST in kept:
+        older[until.isoformat()] = kept[NEWEST]
+    secret = secrets.token_urlsafe(32)
+    columns = {"secret": sealed.seal({NEWEST: secret} | older), "older_until": until if older else None}
+    PipelineTrigger.objects.filter(pk=trigger.pk).update(**columns)
+    trigger.refresh_from_db()
+    return trigger, secret
+
+
+def has_older(trigger: PipelineTrigger) -> bool:
+    """Whether an older secret of a webhook still holds."""
+    return trigger.older_until is not None and trigger.older_until > now()
+
+
+def _holding(trigger: PipelineTrigger) -> list[str]:
+    """The secrets of a webhook that hold now."""
+    return [secret for word, secret in _kept(trigger).items() if word == NEWEST or _holds(word)]
+
+
+def _kept(trigger: PipelineTrigger) -> dict[str, str]:
+    """All secrets of a webhook; none where the platform has another secret key by now, until a new one is made."""
+    try:
+        return sealed.unseal(trigger.secret)
+    except sealed.Unsealable:
+        return {}
+
+
+def _holds(until: str) -> bool:
+    return datetime.fromisoformat(until) > now()
+
+
+def delivered(
+    trigger: PipelineTrigger | None, *, signature: str, body: bytes, facts: Mapping[str, Any]
+) -> PipelineRun | None:
+    """Answer a delivery to a webhook; None where the same one began a run before.
+
+    Args:
+        trigger: None where there is no such webhook, which is answered like one whose secret the sender does not know.
+
+    Raises:
+        BadSignature: it was not proven to come from who knows the secret, now.
+        TooOften: more than sixty proven ones in a minute.
+        BeganNone: an earlier run goes on, or its run was refused.
+        Invalid: it is switched off.
+    """
+    secrets_held = [secrets.token_urlsafe(32)] if trigger is None else _holding(trigger)
+    delivery = signatures.verify(secrets_held, signature, body, now())
+    if trigger is None:
+        raise NotFound(_("There is no such webhook."))  # nobody can sign with a secret made just now
+    rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
+    if not trigger.is_on:
+        raise Invalid(_("This trigger is switched off."))
+    news = trigger_firings.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})
+    run = trigger_firings.fire(trigger, news)
+    if run is None:
+        row = trigger.firings.filter(key=delivery.key[:120]).select_related("run").first()
+        if row is not None and row.run is not None:
+            return row.run
+        raise BeganNone(str(row.message if row else "") or _("It began no run."))
+    return run

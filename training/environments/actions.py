@@ -1,0 +1,94 @@
+"""What owners do with their environments beside stopping and restoring them: more time, still needed, delete."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from accounts.services import audit
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Invalid
+from training.environments import engine, lifecycle
+from training.environments.models import Environment
+from workers import run_time, scheduler_wakeup
+from workers.clock import now
+from workers.jobs import more_time, transitions
+from workers.models import Job
+from workers.states import JobState
+
+HOURS = 2.0  # of the button
+MOST_HOURS = 24 * 7
+
+
+class NotNow(DomainError):
+    """The environment is not in a state in which that could be done."""
+
+    code = "not_now"
+
+
+@transaction.atomic
+def keep(environment: Environment, *, by: User) -> None:
+    """Say that it is still needed: it is not stopped for being idle until its idle time is over again.
+
+    Raises:
+        NotNow: it does not run.
+    """
+    if environment.job.state != JobState.RUNNING:
+        raise NotNow(_("It does not run."))
+    lifecycle.keep(environment, now())
+    transitions.note(environment.job, "kept", wording.message("environment.kept"), by=by)
+
+
+@transaction.atomic
+def extend(environment: Environment, *, hours: float, by: User) -> bool:
+    """Let it run for `hours` longer than its longest run time says; whether it may at once.
+
+    Up to what the cluster allows its owner decides. Beyond that those in charge of the cluster are asked.
+
+    Raises:
+        NotNow: it has ended, or has no limit.
+        Invalid: no span, or too long a one.
+        NoTimeNeeded: more time was asked for already.
+    """
+    if not 0 < hours <= MOST_HOURS:  # also refuses what is no number
+        raise Invalid(_("Give more than 0 and at most %(most)s hours.") % {"most": MOST_HOURS}, field="hours")
+    job = Job.objects.select_for_update().select_related("cluster").get(pk=environment.pk)
+    if job.is_final:
+        raise NotNow(_("It has ended. Restore it to go on."))
+    if run_time.runtime(job) is None:
+        raise NotNow(_("It may run for as long as it needs."))
+    if job.state == JobState.RUNNING:
+        lifecycle.keep(environment, now())
+    span, most = timedelta(hours=hours), job.cluster.max_runtime
+    if job.max_runtime is not None and (most is None or job.max_runtime + span <= most):
+        Job.objects.filter(pk=job.pk).update(max_runtime=job.max_runtime + span)
+        message = wording.message("environment.extended", span_s=span.total_seconds())
+        transitions.note(job, "extended", message, by=by)
+        scheduler_wakeup.notify()
+        return True
+    if by.can(Action.CLUSTER_MANAGE):
+        more_time.give(job, span, by=by)
+        return True
+    more_time.ask(job, hours=hours, reason=_("I am still working in this environment."), by=by)
+    return False
+
+
+@transaction.atomic
+def delete(environment: Environment, *, by: User) -> None:
+    """Remove an environment that has ended, with the packages installed in it. Its job stays, for the record.
+
+    Raises:
+        NotNow: it has not ended.
+    """
+    job = Job.objects.select_for_update().get(pk=environment.pk)
+    if not job.is_final:
+        raise NotNow(_("Stop it first; then it can be deleted."))
+    engine.forget(job, by=by)
+    environment.deleted_at = now()
+    environment.save(update_fields=["deleted_at"])
+    transitions.note(job, "deleted", wording.message("environment.deleted"), by=by)
+    audit.record(by, "environment_deleted", job, owner=job.owner.username)

@@ -1,0 +1,280 @@
+"""What the panels of a report show whoever reads it: runs by the services of the run table and the comparison, asked
+for with the reader's own rights each time. Whatever the author saw beyond that is counted, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.times import words as span_words
+from training.catalog import metric_labels
+from training.experiments import comparison, figure_sql, table
+from training.experiments.comparison import Figure
+from training.experiments.grid import Line as GridLine
+from training.experiments.models import Run
+from training.experiments.reports import panels
+from training.experiments.reports.panels import Panel
+from training.experiments.reports.scales import Numbers
+from training.experiments.reports.svg import Line
+from training.experiments.table import Column, Table
+from workers.states import JobState
+
+STRETCHES = 320  # of a curve, each with its lowest, mean and highest value
+LISTED = 20  # runs that a drawing of dots names below it
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Runs of a panel.
+
+    Attributes:
+        table: those that are shown, with the columns that were asked for.
+        hidden: how many the author meant that this reader may not see.
+    """
+
+    table: Table
+    hidden: int
+
+    @property
+    def left_out(self) -> int:
+        """How many the reader may see, but the panel has no room for."""
+        return self.table.total - len(self.table.runs)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [row["id"] for row in self.table.runs]
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.table.columns if column.name == name)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a drawing, with what is said beside it."""
+
+    line: Line
+    run: int | None  # None of a group
+    members: int
+    points: int
+    last: float | None
+    lowest: float | None
+    highest: float | None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The curves of one key."""
+
+    key: str
+    word: str
+    x: Numbers
+    curves: list[Curve]
+    above_zero_only: int = 0  # points that a logarithm cannot show
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Runs by two of their numbers, and by a third or a word."""
+
+    words: tuple[str, str]
+    points: list[tuple[float, float, Any, dict[str, Any]]]
+    missing: int  # runs without one of both numbers
+    groups: list[tuple[str, int]] = field(default_factory=list)  # what a colour means, from 1
+    colour: str = ""
+    ramp: bool = False
+
+
+def chosen(panel: Panel, reader: User, author: User | None) -> Chosen:
+    """The runs of a panel, in the order it asks for: by their numbers as it names them."""
+    columns = panel.columns or (["state"] if panel.kind != panels.RUNS else [])
+    most = panel.values.get("limit") or 1
+    if panel.runs:
+        most = max(most, len(panel.runs))
+    found = table.table(
+        reader, text=panel.filter, archived=bool(panel.runs), columns=columns, sort=_order(panel), most=most
+    )
+    if panel.runs and not panel.values["sort"] and panel.kind != panels.FIGURE:
+        found = _as_named(found, panel.runs)
+    return Chosen(found, _hidden(panel, found, reader, author))
+
+
+def _order(panel: Panel) -> str:
+    if panel.values["sort"] or panel.kind != panels.FIGURE:
+        return panel.values["sort"]
+    value: str = panel.values["value"]
+    kind, _bracket, key = value.partition("(")
+    up = kind == "min" or (kind != "max" and figure_sql.less_is_better(key.removesuffix(")")))
+    return value if up else f"-{value}"
+
+
+def _as_named(found: Table, numbers: Sequence[int]) -> Table:
+    places = {row["id"]: place for place, row in enumerate(found.runs)}
+    order = [places[number] for number in numbers if number in places]
+    columns = [Column(one.name, one.label, one.kind, [one.values[place] for place in order]) for one in found.columns]
+    return Table(found.total, [found.runs[place] for place in order], columns)
+
+
+def _hidden(panel: Panel, found: Table, reader: User, author: User | None) -> int:
+    if panel.runs:
+        return len(panel.runs) - found.total
+    if author is None or author.pk == reader.pk or reader.sees_everything:
+        return 0
+    meant = table.rows(author, text=panel.filter)
+    if author.sees_everything:  # else a filter that others wrote would count everybody's runs once an operator saves
+        meant = meant.filter(owner=author)
+    return meant.exclude(pk__in=Run.objects.visible_to(reader).values("pk")).count()
+
+
+def curves(panel: Panel, reader: User, found: Chosen) -> list[Drawn]:
+    """The curves of each key of a panel."""
+    if not found.numbers:
+        return []
+    runs = comparison.chosen(reader, found.numbers)
+    reached = comparison.figures(runs)
+    by = panel.values["group_by"]
+    groups = _alike(found.column(by).values) if by else []
+    drawn = []
+    for key in panel.values["keys"]:
+        grid = comparison.curves(runs, key, axis=panel.values["axis"], width=STRETCHES)
+        if groups:
+            rows = [_of_group(word, [grid.lines[place] for place in members]) for word, members in groups]
+        else:
+            own = [figures.get(key) for figures in reached]
+            rows = [_of_run(*one) for one in zip(runs, grid.lines, own, strict=True)]
+        rows = [_smooth(row, panel.values["smoothing"]) for row in rows if row.points]
+        below = sum(int((row.line.mean <= 0).sum()) for row in rows) if panel.values["log"] else 0
+        drawn.append(Drawn(key, metric_labels.word(key), grid.x, rows, below))
+    return drawn
+
+
+def _alike(values: Sequence[Any]) -> list[tuple[str, list[int]]]:
+    """Places of the same value, by what it is called."""
+    found: dict[str, list[int]] = {}
+    for place, value in enumerate(values):
+        found.setdefault(plain(value), []).append(place)
+    return sorted(found.items(), key=lambda one: _place(one[0]))
+
+
+def _place(word: str) -> tuple[bool, float, str]:
+    """Where a word stands among others: numbers by their size, then words."""
+    try:
+        return False, float(word), word
+    except ValueError:
+        return True, 0.0, word
+
+
+def _of_run(run: Run, line: GridLine, figure: Figure | None) -> Curve:
+    if figure is None or not np.isfinite(line.mean).any():
+        return Curve(Line(str(run), line.mean), run.pk, 1, 0, None, None, None)
+    own = Line(str(run), line.mean, line.low, line.high)
+    return Curve(own, run.pk, 1, line.points, figure.last, figure.lowest, figure.highest)
+
+
+def _of_group(word: str, lines: Sequence[GridLine]) -> Curve:
+    """The mean of all runs that have a point at a place, and one standard deviation (of a sample) around it."""
+    values = np.array([line.mean for line in lines])
+    there = np.isfinite(values)
+    count = there.sum(axis=0)
+    clean = np.where(there, values, 0.0)
+    some = count > 0
+    mean = np.full(values.shape[1], np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers has no place in the drawing
+        mean[some] = clean.sum(axis=0)[some] / count[some]
+        off = np.where(there, values - np.where(some, mean, 0.0), 0.0)
+        deviation = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
+    points = sum(line.points for line in lines)
+    members = sum(bool(line.points) for line in lines)
+    if not some.any():
+        return Curve(Line(word, mean), None, members, 0, None, None, None)
+    low, high = float(np.min(mean[some])), float(np.max(mean[some]))
+    with np.errstate(invalid="ignore"):
+        own = Line(word, mean, mean - deviation, mean + deviation)
+    return Curve(own, None, members, points, float(mean[some][-1]), low, high)
+
+
+def _smooth(curve: Curve, weight: float) -> Curve:
+    """A smoothed curve has no band of its own stretches; that of a group is smoothed as its mean is."""
+    own = curve.line
+    if not weight:
+        return curve
+    if curve.run is None and own.low is not None and own.high is not None:
+        low, high = _exponential(own.low, weight), _exponential(own.high, weight)
+        return replace(curve, line=Line(own.name, _exponential(own.mean, weight), low, high))
+    return replace(curve, line=Line(own.name, _exponential(own.mean, weight)))
+
+
+def _exponential(values: Numbers, weight: float) -> Numbers:
+    """An exponential mean, corrected for its start, as the comparison draws it (workers/static/workers/curves.js)."""
+    mean, seen, found = 0.0, 0, values.copy()
+    for place in np.flatnonzero(np.isfinite(values)).tolist():
+        mean, seen = mean * weight + float(values[place]) * (1 - weight), seen + 1
+        found[place] = mean / (1 - weight**seen)
+    return found
+
+
+def dots(panel: Panel, found: Chosen) -> Dots:
+    """Runs as points of a drawing."""
+    x, y = found.column(panel.values["x"]), found.column(panel.values["y"])
+    by = found.column(panel.values["colour"]) if panel.values["colour"] else None
+    colours = by.values if by else [None] * len(x.values)
+    rows = list(zip(x.values, y.values, colours, found.table.runs, strict=True))
+    points = [
+        (float(row[0]), float(row[1]), row[2], row[3]) for row in rows if _is_number(row[0]) and _is_number(row[1])
+    ]
+    words = (heading(x), heading(y))
+    missing = len(rows) - len(points)
+    if by is None:
+        return Dots(words, [(left, up, 1, run) for left, up, _colour, run in points], missing)
+    numbers = [float(colour) for _x, _y, colour, _run in points if _is_number(colour)]
+    if numbers and len(set(numbers)) > 5:
+        edges = np.quantile(numbers, [0.2, 0.4, 0.6, 0.8])
+        steps = [
+            1 + int(np.searchsorted(edges, float(one), "right")) if _is_number(one) else 1
+            for _x, _y, one, _run in points
+        ]
+        ends = [min(numbers), *edges.tolist(), max(numbers)]
+        groups = [(f"{ends[step]:.4g} – {ends[step + 1]:.4g}", step + 1) for step in range(5)]
+        own = [(left, up, step, run) for (left, up, _one, run), step in zip(points, steps, strict=True)]
+        return Dots(words, own, missing, groups, heading(by), ramp=True)
+    kinds = sorted({plain(colour) for _x, _y, colour, _run in points}, key=_place)
+    shades = {kind: min(place, 7) + 1 for place, kind in enumerate(kinds)}
+    own = [(left, up, shades[plain(colour)], run) for left, up, colour, run in points]
+    groups = [(kind, shades[kind]) for kind in kinds[:7]]
+    if len(kinds) > 7:
+        groups.append((kinds[7] if len(kinds) == 8 else _("others"), 8))
+    return Dots(words, own, missing, groups, heading(by))
+
+
+def heading(column: Column) -> str:
+    """What a column is called; of a figure with which of its values it holds, for a table may have several of them."""
+    kind, bracket, _key = column.name.partition("(")
+    words = {"last": _("newest"), "min": _("lowest"), "max": _("highest"), "best": _("best")}
+    return f"{column.label} ({words[kind]})" if bracket and kind in words else column.label
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def plain(value: Any, kind: str = "") -> str:
+    """A value of a column in words."""
+    if value is None or value in ("", []):
+        return "–"
+    if kind == "state":
+        return str(JobState(value).label) if value in JobState.values else str(value)
+    if kind == "time":
+        return localtime(datetime.fromisoformat(value)).strftime("%Y-%m-%d %H:%M")
+    if kind == "duration":
+        return span_words(float(value))
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
