@@ -64,6 +64,10 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import gate
 
         return gate.main(argv[2:])
+    if command == "client":
+        from aiplatform.cli import client_files
+
+        return client_files.main(argv[2:])
     if command == "aip":
         from aiplatform.client.main import main as aip
 

@@ -1,0 +1,112 @@
+"""`manage.py client FOLDER`: write the client `aip` as a wheel and as one file that Python runs.
+
+Both need Python 3.11 and nothing else, and hold the same modules as `manage.py aip`, in a package of their own name so
+that they can be installed beside a checkout of the platform.
+
+    python3 aip.pyz login https://platform.example --username alice
+    pip install aip_client-0.1.0-py3-none-any.whl && aip jobs list
+
+The wheel follows the binary distribution format:
+https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import sys
+from pathlib import Path
+
+import aiplatform.client
+import aiplatform.lib
+from aiplatform import __version__
+from aiplatform.lib import archives
+
+HOME = Path(aiplatform.client.__file__).parent
+LIB = Path(aiplatform.lib.__file__).parent
+SHARED = ("tables.py", "typed.py")  # modules of `aiplatform.lib` that the client imports; standard library only
+PACKAGE = "aip_client"  # the name of the package in the files
+PYZ = "aip.pyz"
+START = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n".encode()
+
+
+def modules() -> dict[str, bytes]:
+    """Return the modules of the client by their path, under the name that they have in the files."""
+    paths = {path.relative_to(HOME).as_posix(): path for path in sorted(HOME.rglob("*.py"))}
+    paths |= {f"lib/{name}": LIB / name for name in ("__init__.py", *SHARED)}
+    return {f"{PACKAGE}/{name}": _renamed(path.read_bytes()) for name, path in paths.items()}
+
+
+def _renamed(code: bytes) -> bytes:
+    code = code.replace(b"aiplatform.client", PACKAGE.encode())
+    return code.replace(b"from aiplatform.lib", f"from {PACKAGE}.lib".encode())
+
+
+def pyz() -> bytes:
+    """Return the client as one file: `python3 aip.pyz jobs list`. The same code makes the same bytes."""
+    return archives.small_zip([("__main__.py", START), *modules().items()])
+
+
+def wheel() -> tuple[str, bytes]:
+    """Return name and bytes of the wheel, which installs the command `aip`."""
+    about = f"{PACKAGE}-{__version__}.dist-info"
+    files = modules() | {
+        f"{about}/METADATA": _text(
+            "Metadata-Version: 2.1",
+            f"Name: {PACKAGE.replace('_', '-')}",
+            f"Version: {__version__}",
+            "Summary: Command-line client of aiplatform",
+            "License: Apache-2.0",
+            "Requires-Python: >=3.11",
+        ),
+        f"{about}/WHEEL": _text(
+            "Wheel-Version: 1.0", "Generator: aiplatform", "Root-Is-Purelib: true", "Tag: py3-none-any"
+        ),
+        f"{about}/entry_points.txt": _text("[console_scripts]", f"aip = {PACKAGE}.main:main"),
+    }
+    record = f"{about}/RECORD"
+    files[record] = _text(
+        *(f"{name},sha256={_digest(data)},{len(data)}" for name, data in files.items()), f"{record},,"
+    )
+    return f"{PACKAGE}-{__version__}-py3-none-any.whl", archives.small_zip([*files.items()])
+
+
+def _text(*lines: str) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _digest(data: bytes) -> str:
+    """Return the SHA-256 of a file as RECORD states it: base64 for URLs without padding."""
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def write(folder: Path) -> list[Path]:
+    """Write both files into a folder, which is created if it is missing.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name, data = wheel()
+    paths = [folder / PYZ, folder / name]
+    for path, content in zip(paths, (pyz(), data), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="manage.py client", description="Write the client `aip` as wheel and file.")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="where; default: the current folder")
+    options = parser.parse_args(argv)
+    try:
+        paths = write(options.folder)
+    except OSError as exc:
+        print(
+            f"{exc.filename or options.folder} cannot be written: {exc.strerror}. Choose another folder.",
+            file=sys.stderr,
+        )
+        return 1
+    for path in paths:
+        print(path)
+    return 0
