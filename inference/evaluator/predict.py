@@ -71,7 +71,7 @@ class Predictor:
         """
         done = {line["path"]: line for line in _lines(file)}
         left = [sample for sample in self.truth.samples if sample.path not in done]
-        total, started, reported = len(self.truth.samples), time.monotonic(), 0.0
+        total, started, reported = len(self.truth.samples), time.monotonic() - self.run.paused_s(), 0.0
         computed = 0
         with file.open("a", encoding="utf-8") as out:
             for lines in self._batches(left):
@@ -81,7 +81,7 @@ class Predictor:
                     out.write(json.dumps(line) + "\n")
                 out.flush()
                 computed += len(lines)
-                spent = time.monotonic() - started
+                spent = time.monotonic() - self.run.paused_s() - started
                 if spent - reported >= REPORT_EVERY_S or len(done) == total:
                     reported = spent
                     self._report(self.before + len(done), computed / spent)

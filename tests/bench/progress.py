@@ -102,7 +102,9 @@ class Replay:
         case, at = self.case, self.at
         self.attempts += 1
         with patch.object(phases, "STARTED", self.now_s):
-            told = phases.Phases(cast(Run, SimpleNamespace(report=self._report)), spent=at.phase_s)
+            told = phases.Phases(
+                cast(Run, SimpleNamespace(report=self._report, paused_s=lambda: 0.0)), spent=at.phase_s
+            )
         self._work(15)  # imports
         if not at.step:
             after = {phases.LEARNING: case.budget_s} if case.budget_s else None
@@ -112,12 +114,12 @@ class Replay:
                     phases.advance()
                     self._tell(told)
         trainer = SimpleNamespace(
-            at=at, phases=told, budget=budget.Budget(case.budget_s, case.steps), pace=budget.Pace(),
+            at=at, phases=told, budget=budget.Budget(case.budget_s, case.steps), pace=budget.Pace(at.step_s),
             task=SimpleNamespace(rows_scored=ROWS * 0.2), batch_size=BATCH, step_s=0.0, slowdown=case.load(self.now_s),
             params={"eval_share": 0.05}, used_s=lambda: at.used_s + self.now_s,
         )  # fmt: skip
         told.enter(phases.LEARNING)
-        saved = (self.now_s, vars(at) | {"phase_s": told.times()})
+        saved = (self.now_s, vars(at) | {"phase_s": told.times(), "step_s": trainer.pace.step_s})
         since, steps, last = self.now_s, 0, self.now_s - REPORT_S
         while (share := timing.progress(trainer)) < 1:
             if killed_at is not None and share >= killed_at:
@@ -139,7 +141,7 @@ class Replay:
                 last, since, steps = self.now_s, self.now_s, 0
                 told.report(at.step, {}, timing.counted(trainer), timing.left(trainer))
             if self.now_s - saved[0] >= 60:
-                saved = (self.now_s, vars(at) | {"phase_s": told.times()})
+                saved = (self.now_s, vars(at) | {"phase_s": told.times(), "step_s": trainer.pace.step_s})
         self._score(told, 1.0, {phases.EXPORTING: timing.export_s(trainer)})
         with self._during(told, phases.EXPORTING, 0, {}, thought_s=timing.export_s(trainer)):
             for _second in range(10):
