@@ -3,16 +3,19 @@
 Trainings are replayed without computing anything, by a simulated clock: step times are synthetic (log-normal noise, and
 load of other work that comes and goes), what estimates is the code of the presets itself. Printed for each case: the
 median error of the remaining time after the first tenth, how long less than a second was reported while work went on,
-and whether progress fell within a phase or reached 1.
+and whether progress fell within a phase or reached 1. `--recorded` judges recordings of real trainings instead, see
+tests/bench/recorded_progress.py.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +23,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from tests.bench import recorded_progress
 from training.presets import budget, phases, points, timing
 from training.presets.run import Run
 from training.presets.task import Position
@@ -234,7 +238,17 @@ def _pairs(reports: list[tuple[float, dict[str, Any]]]) -> Iterator[tuple[float,
             yield one["progress"], two["progress"]
 
 
-def main(_arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench progress")
+    parser.add_argument("--recorded", nargs="*", metavar="FILE", help="judge recordings of real trainings instead")
+    parser.add_argument("--record", nargs=3, metavar=("URL", "JOB", "FILE"), help="record a job; its token: AIP_TOKEN")
+    args = parser.parse_args(arguments)
+    if args.record:
+        url, job, path = args.record
+        recorded_progress.record(url, job, Path(path))
+        args.recorded = [path]
+    if args.recorded is not None:
+        return recorded_progress.main(args.recorded, max_error=MAX_ERROR, max_zero_s=MAX_ZERO_S)
     print(f"{'case':38} {'took':>7} {'median error':>13} {'estimated':>10} {'< 1 s for':>10} {'falls':>6} {'100 %':>6}")
     bad = 0
     for case in CASES:

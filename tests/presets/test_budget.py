@@ -50,7 +50,7 @@ def test_pace_of_a_restored_training_begins_with_that_of_the_earlier_attempt():
     pace = Pace(0.4)
     pace.add(1, 5.0)
     assert pace.step_s == pytest.approx(0.4)
-    for _ in range(200):
+    for _ in range(400):
         pace.add(1, 1.2)  # another machine
 
     assert pace.step_s == pytest.approx(1.2, rel=0.25)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 LONGER = 0.2  # of the elapsed time that something takes at least until it ends
 WINDOW_S = 300.0  # steps of the last minutes weigh most in the pace, or those of the last half of a long training
 WINDOW_SHARE = 0.5
-RESTORED_S = 30.0  # weight of the pace of an earlier attempt, whose machine and load may have been others
+RESTORED_S = 60.0  # weight of the pace of an earlier attempt, whose machine and load may have been others
 
 
 @dataclass
