@@ -45,6 +45,15 @@ def save(trainer: Trainer, *, best: bool = False) -> None:
     trainer.reported_at += at.last_checkpoint_s
 
 
+def score_last(trainer: Trainer, metric: float) -> None:
+    """Give the checkpoint of the end its score; it is the best one where all points were scored on all images."""
+    at = trainer.at
+    comparable = at.scored_part in (None, 1.0)
+    checkpoints.set_metric(
+        trainer.run.checkpoint_dir, at.step, metric, best=comparable and (at.best is None or metric > at.best)
+    )
+
+
 def restore(trainer: Trainer) -> None:
     """Go on from the newest whole checkpoint that the run names or its own folder holds.
 

@@ -215,6 +215,8 @@ class Trainer:
         self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
+            if not best:
+                keeping.score_last(self, figures[self.task.metric])
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
             with self.phases.during(
                 phases.EXPORTING, step=self.at.step, thought_s=timing.export_s(self), after={}
