@@ -64,7 +64,7 @@ GLOSSARY: tuple[tuple[Any, tuple[Word, ...]], ...] = (
         Word("checkpoint", _("Checkpoint"), _("What a job leaves on its way, to be restored from.")),
         Word("attempt", _("Attempt"), _("One try of a job; a restore or a preemption makes the next one.")),
         Word("pause", _("Pause"), _("Stops computing and keeps the cards; continue goes on at once.")),
-        Word("finish", _("Finish now"), _("Ends well with what is learned so far; counts as completed.")),
+        Word("finish", _("Finish early"), _("Ends well with what is learned so far; counts as completed.")),
         Word("restore", _("Restore"), _("A new attempt from a checkpoint, with what was remembered.")),
         Word("clone", _("Clone"), _("A new training with the same settings, from the beginning.")),
     )),

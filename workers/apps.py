@@ -53,7 +53,8 @@ class WorkersConfig(AppConfig):
         from accounts.services import audit
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search, sweeps
-        from workers import messages
+        from workers import kinds, messages
+        from workers.execution import reservations
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
         from workers.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
         from workers.output import causes, device_errors
@@ -70,6 +71,8 @@ class WorkersConfig(AppConfig):
             fact_words.register_values(fact, dict(Severity.choices))
         follow_groups()
         messages.register()
+        kinds.register(reservations.ReservationKind())
+        reservations.register_pins()
         ownership.register(
             ownership.Owned("jobs", _("Jobs and their results"), Job, named=False),
             ownership.Owned("job_arrays", _("Arrays of jobs"), JobArray, named=False),

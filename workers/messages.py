@@ -150,6 +150,7 @@ ENDS = {
     "root_revoked": Wording(_("Its owner may not be root inside any more. Clone it and leave root inside out.")),
     "no_cluster": Wording(_("You belong to no virtual cluster yet. Ask an administrator to add you to one.")),
     "not_a_member": Wording(_("You are not a member of %(cluster)s. Ask an administrator to add you.")),
+    "reservation_owner_gone": Wording(_("The program that these GPUs were reserved for has ended.")),
     "launch_failed": Wording(_("It could not be started: %(error)s")),
     "shut_out": Wording(
         _(

@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy as _
 
 SENTENCES = {
     "new": _("Just queued; the scheduler looks at it in a moment."),
-    "no_cards": _("Waits for cards: %(asked)s asked, %(free)s free."),
+    "no_cards": _("Waits for GPUs: %(asked)s requested, %(free)s free."),
     "no_share": _("Waits for a share of a GPU: %(asked)s/8 requested, at most %(free)s/8 free on one GPU."),
     "scattered": _(
-        "Waits for cards on one machine: %(asked)s asked, %(free)s free in all but at most %(best)s together."
+        "Waits for GPUs on one node: %(asked)s requested, %(free)s free in total but at most %(best)s on one node."
     ),
-    "no_cpu": _("Waits for processor cores: %(asked)s asked on one machine."),
+    "no_cpu": _("Waits for CPU cores: %(asked)s requested on one node."),
     "no_machine": _("No machine that is up can hold it; it starts when one comes back."),
     "no_such_tier": _("No machine that is up has an isolation tier from %(least)s to %(most)s, as its image needs."),
     "reserved": _("There is room, but it is kept for job %(job)s, which came first and needs it at once."),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from aiplatform import __version__, env
-from aiplatform.cli import bootstrap, broker, output, server
+from aiplatform.cli import bootstrap, broker, gpu_report, output, server
 from aiplatform.lib import disk, inner_port
 
 OK, WARN, FAIL = "ok", "warning", "problem"
@@ -321,10 +321,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     parser.add_argument("--settings", action="store_true", help="also list every AIP_* variable with its default")
+    gpu_report.add_arguments(parser)
     options = parser.parse_args(argv)
     import django
 
     django.setup()
+    if options.gpu_report:
+        from aiplatform.cli.gpu_report import command
+
+        return command.run(options)
     findings = examine(NODE_CHECKS if env.SERVER else CHECKS)
     if options.json:
         print(json.dumps({"version": __version__, "node": env.NODE, "findings": [asdict(f) for f in findings]}))

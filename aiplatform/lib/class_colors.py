@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-#: The hues `--chart-1` to `--chart-8` of static/base/tokens.css, for images that are drawn without a style sheet.
-PALETTE = ("#4353d6", "#0f8f86", "#d0741b", "#b8388a", "#5b8c1a", "#8757d6", "#2584c6", "#a3641f")
+#: The hues `--chart-1` to `--chart-16` of static/base/tokens.css, for images that are drawn without a style sheet.
+PALETTE = (
+    "#4353d6", "#0f8f86", "#d0741b", "#b8388a", "#5b8c1a", "#8757d6", "#2584c6", "#a3641f",
+    "#e6194b", "#2e9e3e", "#d62bcd", "#808000", "#a88400", "#e0503f", "#008a98", "#9c1f4a",
+)  # fmt: skip
 
 
 def rgb_of(place: int) -> tuple[int, int, int]:

@@ -17,11 +17,7 @@ from datasets import shapes
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
-#: New classes take the next one: first the palette of all pages, then further hues that differ on photographs.
-COLOURS = [
-    *PALETTE,
-    "#e6194b", "#3cb44b", "#f032e6", "#808000", "#e0b000", "#ff6f61", "#00a5b5", "#c2255c",
-]  # fmt: skip
+COLOURS = PALETTE  # new classes take the next one
 
 
 #: A class whose objects may be of any kind.

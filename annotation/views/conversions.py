@@ -32,11 +32,19 @@ def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
 
 @needs(Action.ANNOTATION_VIEW)
 def newest(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
-    """The newest conversion on the page of its dataset, polled while it goes on."""
+    """The newest conversion on the page of its dataset, polled while it is in progress.
+
+    When it has ended the whole page is loaded again, because its buttons depend on it.
+    """
     project = project_of(request.user, project_pk)
     row = set_of(request.user, project, pk)
-    context = {"project": project, "set": row, "mine": manages(request.user, project)}
-    return render(request, "annotation/_conversion.html", context | listing.leading_on(row, request.user))
+    leading = listing.leading_on(row, request.user)
+    context = {"project": project, "set": row, "mine": manages(request.user, project), **leading}
+    response = render(request, "annotation/_conversion.html", context)
+    conversion = leading["conversion"]
+    if request.htmx and not (conversion and conversion.is_live):
+        response["HX-Refresh"] = "true"
+    return response
 
 
 @needs(Action.ANNOTATION_MANAGE)

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from accounts.http import SignedInRequest
 from aiplatform.lib import keyset
+from aiplatform.lib.class_colors import PALETTE
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.forms import GalleryForm
@@ -68,7 +69,7 @@ def _contents(version: DatasetVersion, content: int, split: str | None) -> int:
 
 def hues_of(version: DatasetVersion) -> dict[int, int]:
     """Class id → number of its colour."""
-    return {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
+    return {item["id"]: index % len(PALETTE) + 1 for index, item in enumerate(version.classes)}
 
 
 def drawing(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> SafeString:

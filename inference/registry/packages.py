@@ -28,12 +28,12 @@ START = ("inference.kit.models.standalone", "inference.kit.models.local")  # of 
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
 #: Names by which agents on devices import what a package holds; packages keep them, agents are older than packages.
 ALIASES = {
-    "inference/server/__init__.py": "",
-    "inference/server/alone.py": "inference.kit.models.standalone",
-    "inference/server/local.py": "inference.kit.models.local",
-    "inference/server/decode.py": "inference.kit.model_io.decode",
-    "inference/server/refusals.py": "inference.kit.model_io.refusals",
-    "inference/server/requested.py": "inference.kit.model_io.requested",
+    "inference/serving/server/__init__.py": "",
+    "inference/kit/models/standalone.py": "inference.kit.models.standalone",
+    "inference/kit/models/local.py": "inference.kit.models.local",
+    "inference/kit/model_io/decode.py": "inference.kit.model_io.decode",
+    "inference/kit/model_io/refusals.py": "inference.kit.model_io.refusals",
+    "inference/kit/model_io/requested.py": "inference.kit.model_io.requested",
 }
 NEEDS = ("numpy", "onnxruntime", "pillow")
 RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""

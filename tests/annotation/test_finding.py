@@ -136,6 +136,22 @@ def test_images_show_their_shapes_and_who_works_on_them(as_alice, smears, anna):
     assert "Anna" not in tiles[0]
 
 
+def test_tiles_show_the_state_that_the_annotator_and_the_api_show(as_alice, api, smears, anna):
+    make.draw(task(smears, 2), anna)
+    make.draw(task(smears, 3), anna)
+    work.submit(task=task(smears, 3), by=anna)
+    work.submit(task=task(smears, 4), by=anna, empty=True)
+
+    page = as_alice.get(f"/annotation/projects/{smears.project_id}/datasets/{smears.pk}/").content.decode()
+    rows = api.get(f"/api/v1/annotation/projects/{smears.project_id}/tasks/").json()["results"]
+
+    tiles = page.split('<li class="tile">')[1:]
+    shown = ["New", "In progress", "Submitted", "Checked, empty"]
+    assert [word in tile for tile, word in zip(tiles, shown, strict=True)] == [True] * 4
+    assert ["1 object" in tile for tile in tiles] == [False, True, True, False]
+    assert [row["state"] for row in rows] == ["new", "in_progress", "submitted", "submitted"]
+
+
 def test_images_cost_the_same_with_many_shapes(as_alice, smears, alice, django_assert_max_num_queries):
     url = f"/annotation/projects/{smears.project_id}/datasets/{smears.pk}/"
     make.draw(task(smears, 1), alice, 250)

@@ -258,8 +258,10 @@ def test_coco_export_on_the_page_of_its_set_leads_on_to_a_training(as_alice, as_
     waiting = as_alice.get(f"{page}conversion/").content.decode()
     exports.convert(Export.objects.get().pk)
     done = as_alice.get(f"{page}conversion/").content.decode()
+    polled = as_alice.get(f"{page}conversion/", headers={"HX-Request": "true"})
     to_anna = as_anna.get(page).content.decode()
 
+    assert polled.headers["HX-Refresh"] == "true"  # the buttons of the page depend on it
     version = Export.objects.get().version
     assert f'data-dialog-open="convert-{work.pk}"' in before
     assert back.headers["Location"] == page

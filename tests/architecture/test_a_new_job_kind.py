@@ -33,6 +33,7 @@ TOUCHED = {
 COMING = {"environment", "tensorboard"}
 NAMED = {
     "workers/count_classes.py": {"environment"},  # the class that clusters limit, which several kinds may count as
+    "workers/execution/reservations.py": {"gpu_reservation"},  # its own kind, which workers/apps.py registers
     "workers/exec/peers.py": {"command"},  # what a rank starts in another, in the words of the exec server
     "workers/exec/programs.py": {"command"},  # what is run, in the words of the exec server
     "workers/images/containers/registry.py": {"service"},  # a word of the distribution API: for whom a token is

@@ -171,7 +171,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
 
     person.begin("a dataset of it")
     person.click(page.get_by_role("navigation", name="Breadcrumb").get_by_role("link").last)
-    person.click(page.get_by_role("button", name=re.compile("^(Convert|Make a dataset)")).first)
+    person.click(page.get_by_role("button", name=re.compile("^(Convert|Create dataset)")).first)
     person.click(page.locator("dialog[open]").get_by_role("button", name=re.compile("^(Convert|Make)")))
     person.click(page.get_by_role("link", name="Train on this").first)
 

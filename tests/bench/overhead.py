@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiplatform
 from tests.presets import versions
 from tests.presets.jobs import Job as PresetProcess
 from tests.running import Platform, environment, platform, wait_for
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from datasets.models import DatasetVersion
 
 HERE = Path(__file__).parent
-BARE, PARTS = HERE / "bare_loop.py", HERE / "timed_preset.py"
+BARE = Path(aiplatform.__file__).parent / "cli/gpu_report/programs/bare_loop.py"
+PARTS = HERE / "timed_preset.py"
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_S, IDLE_S = 0.2, 20.0
 CHECKPOINT_S = 30  # presets write checkpoints no more often than this unless they are asked to
@@ -274,8 +276,8 @@ class Bench:
 
     def bare(self, plan: Plan) -> Rate:
         """Train in a bare loop."""
-        steps, wall_s, cpu_s = self._run(plan, BARE, plan.params)
-        return Rate(int(steps), wall_s, cpu_s)
+        found = self._run(plan, BARE, plan.params)
+        return Rate(found["steps"], found["seconds"], found["cpu_seconds"])
 
     def parts(self, plan: Plan) -> dict[str, Any]:
         """Train as the preset does, with its functions timed, and a checkpoint each second."""
@@ -291,7 +293,7 @@ class Bench:
         command = [
             sys.executable,
             "-c",
-            f"{program.read_text()}\nmain()",
+            program.read_text(),
             plan.name,
             CASES[plan.name].task,
             str(self.seconds),
@@ -299,7 +301,7 @@ class Bench:
         done = subprocess.run(command, cwd=process.code, env=process.env, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"The {plan.name} program failed:\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
-        return json.loads(done.stdout.splitlines()[-1])
+        return json.loads(done.stdout.splitlines()[-1].removeprefix("result "))
 
 
 def _train_lines(metrics: Path) -> list[dict[str, Any]]:

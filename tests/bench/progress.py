@@ -3,16 +3,19 @@
 Trainings are replayed without computing anything, by a simulated clock: step times are synthetic (log-normal noise, and
 load of other work that comes and goes), what estimates is the code of the presets itself. Printed for each case: the
 median error of the remaining time after the first tenth, how long less than a second was reported while work went on,
-and whether progress fell within a phase or reached 1.
+and whether progress fell within a phase or reached 1. `--recorded` judges recordings of real trainings instead, see
+tests/bench/recorded_progress.py.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +23,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from tests.bench import recorded_progress
 from training.presets import budget, phases, points, timing
 from training.presets.run import Run
 from training.presets.task import Position
@@ -102,7 +106,9 @@ class Replay:
         case, at = self.case, self.at
         self.attempts += 1
         with patch.object(phases, "STARTED", self.now_s):
-            told = phases.Phases(cast(Run, SimpleNamespace(report=self._report)), spent=at.phase_s)
+            told = phases.Phases(
+                cast(Run, SimpleNamespace(report=self._report, paused_s=lambda: 0.0)), spent=at.phase_s
+            )
         self._work(15)  # imports
         if not at.step:
             after = {phases.LEARNING: case.budget_s} if case.budget_s else None
@@ -112,12 +118,12 @@ class Replay:
                     phases.advance()
                     self._tell(told)
         trainer = SimpleNamespace(
-            at=at, phases=told, budget=budget.Budget(case.budget_s, case.steps), pace=budget.Pace(),
+            at=at, phases=told, budget=budget.Budget(case.budget_s, case.steps), pace=budget.Pace(at.step_s),
             task=SimpleNamespace(rows_scored=ROWS * 0.2), batch_size=BATCH, step_s=0.0, slowdown=case.load(self.now_s),
             params={"eval_share": 0.05}, used_s=lambda: at.used_s + self.now_s,
         )  # fmt: skip
         told.enter(phases.LEARNING)
-        saved = (self.now_s, vars(at) | {"phase_s": told.times()})
+        saved = (self.now_s, vars(at) | {"phase_s": told.times(), "step_s": trainer.pace.step_s})
         since, steps, last = self.now_s, 0, self.now_s - REPORT_S
         while (share := timing.progress(trainer)) < 1:
             if killed_at is not None and share >= killed_at:
@@ -139,7 +145,7 @@ class Replay:
                 last, since, steps = self.now_s, self.now_s, 0
                 told.report(at.step, {}, timing.counted(trainer), timing.left(trainer))
             if self.now_s - saved[0] >= 60:
-                saved = (self.now_s, vars(at) | {"phase_s": told.times()})
+                saved = (self.now_s, vars(at) | {"phase_s": told.times(), "step_s": trainer.pace.step_s})
         self._score(told, 1.0, {phases.EXPORTING: timing.export_s(trainer)})
         with self._during(told, phases.EXPORTING, 0, {}, thought_s=timing.export_s(trainer)):
             for _second in range(10):
@@ -232,7 +238,17 @@ def _pairs(reports: list[tuple[float, dict[str, Any]]]) -> Iterator[tuple[float,
             yield one["progress"], two["progress"]
 
 
-def main(_arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench progress")
+    parser.add_argument("--recorded", nargs="*", metavar="FILE", help="judge recordings of real trainings instead")
+    parser.add_argument("--record", nargs=3, metavar=("URL", "JOB", "FILE"), help="record a job; its token: AIP_TOKEN")
+    args = parser.parse_args(arguments)
+    if args.record:
+        url, job, path = args.record
+        recorded_progress.record(url, job, Path(path))
+        args.recorded = [path]
+    if args.recorded is not None:
+        return recorded_progress.main(args.recorded, max_error=MAX_ERROR, max_zero_s=MAX_ZERO_S)
     print(f"{'case':38} {'took':>7} {'median error':>13} {'estimated':>10} {'< 1 s for':>10} {'falls':>6} {'100 %':>6}")
     bad = 0
     for case in CASES:

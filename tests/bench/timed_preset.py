@@ -104,3 +104,6 @@ def main() -> None:
 
 def now() -> Moment:
     return time.perf_counter(), time.process_time()
+
+
+main()

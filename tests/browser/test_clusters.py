@@ -83,7 +83,7 @@ def test_cluster_page_lets_a_member_look_and_request_more_time(open_as, alice, l
     shot(page, "cluster-member", full=True)
     borrowed = page.get_by_text("1 borrowed").count()
     page.goto(f"/jobs/{job.pk}/")
-    page.get_by_role("link", name="Ask for more time").click()
+    page.get_by_role("link", name="Request more time").click()
     page.get_by_label("Hours more").fill("6")
     page.get_by_label("Why").fill("Nearly there.")
     fits(page)

@@ -244,7 +244,7 @@ def test_job_page_button_acts_without_leaving_the_page(open_as, running, alice):
     page.locator("#job-stop").click()
     page.locator("dialog").get_by_role("button", name="Stop").click()
 
-    page.get_by_text("stop asked", exact=True).wait_for()
+    page.get_by_text("stop requested", exact=True).wait_for()
     running.refresh_from_db()
     assert running.desired == "stop"
 

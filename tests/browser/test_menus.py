@@ -115,7 +115,7 @@ def test_run_again_is_one_menu_that_explains_each_way_and_why_one_is_shut(open_a
 
     menu = page.locator("#run-again .menu-list")
     expect(menu.locator(".menu-item")).to_have_count(4)
-    expect(menu.get_by_text("Goes on where it was paused, on the cards it kept.")).to_be_visible()
+    expect(menu.get_by_text("Continues where it was paused, on the devices it kept.")).to_be_visible()
     expect(menu.locator("#again-restore[aria-disabled=true]")).to_contain_text("It can be restored once it has ended.")
     accessible(page)
     shot(page, "run-again")

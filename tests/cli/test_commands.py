@@ -121,6 +121,17 @@ def test_wait_option_of_an_evaluation_ends_once_figures_can_be_read(aip, platfor
     assert "0.9" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "split"),
+    [([], "auto"), (["--split", "val"], "val"), (["--split", "all"], ""), (["--set", "4"], None)],
+)
+def test_evaluate_start_takes_the_split_that_the_page_takes(aip, platform, options, split):
+    platform.answers("POST /api/v1/evaluations/", {"id": 5, "state": "queued"}, status=201)
+
+    assert aip("evaluate", "start", "3", "--data", "13", *options) == 0
+    assert platform.asked("POST /api/v1/evaluations/")[0].json().get("split") == split
+
+
 def test_wait_option_outlives_a_restart_of_the_platform(aip, platform):
     left = [503, 503, 200, 503, 200]  # of whether it has folds, and of its end
 

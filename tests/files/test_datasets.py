@@ -83,3 +83,16 @@ def test_what_is_wrong_with_files_is_reported_at_once(api, alice, home):
     assert (out.status_code, gone.status_code) == (400, 404)
     assert not Import.objects.exists()
     assert not Upload.objects.exists()
+
+
+def test_open_folder_offers_to_become_a_dataset(as_alice, home):
+    top, folder = (as_alice.get("/files/", {"path": path}).content.decode() for path in ("", "set"))
+    (home / "empty").mkdir()
+    empty = as_alice.get("/files/", {"path": "empty"}).content.decode()
+    answer = as_alice.post("/files/dataset/", {"path": "set"})
+
+    form = '<input type="hidden" name="path" value="set"><button class="btn">'
+    assert [form in page for page in (top, folder)] == [False, True]
+    assert 'action="/files/dataset/"' not in empty
+    row = Import.objects.get()
+    assert answer.url == f"/datasets/{row.dataset_id}/imports/{row.pk}/"

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,6 +147,22 @@ def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypat
     assert [line["step"] for line in lines] == [5, 5, 5]
     assert [line.get("phase") for line in lines] == ["scoring", "computing", None]
     assert (lines[0]["phase_done"], lines[0]["phase_total"]) == (5, 5)
+    assert lines[1]["eta_s"] >= 1.0  # metrics take their time, too
+
+
+def test_evaluator_leaves_pauses_out_of_its_rate(detecting, monkeypatch):
+    detecting.control.with_name("paused").write_text("7.5")
+    from_file = detecting.paused_s()
+    moments, pauses, rates = iter(range(0, 10_000, 10)), iter([0.0]), []
+    clock = SimpleNamespace(monotonic=lambda: float(next(moments)), perf_counter=lambda: 0.0)
+    monkeypatch.setattr("inference.kit.prediction.predictor.time", clock)
+    monkeypatch.setattr(Run, "paused_s", lambda _run: next(pauses, 5.0))
+    monkeypatch.setattr(Run, "report", lambda _run, _step, **values: rates.append(values.get("images_per_s")))
+
+    evaluate(detecting)
+
+    assert from_file == 7.5
+    assert rates[0] == pytest.approx(1.0)  # five images in ten seconds, five of them paused
 
 
 def test_evaluator_finished_early_judges_what_is_there(detecting, monkeypatch):

@@ -37,6 +37,25 @@ def test_budget_of_steps_takes_the_pace_of_late_steps():
     assert Budget(0, 400).left_s(300, 840, pace.step_s) == pytest.approx(100 * 4.0, rel=0.1)
 
 
+def test_pace_counts_the_first_step_only_until_others_follow():
+    pace = Pace()
+    pace.add(1, 40.0)  # compiles the network
+    assert pace.step_s == 40.0
+    pace.add(5, 2.0)
+
+    assert pace.step_s == pytest.approx(0.4)
+
+
+def test_pace_of_a_restored_training_begins_with_that_of_the_earlier_attempt():
+    pace = Pace(0.4)
+    pace.add(1, 5.0)
+    assert pace.step_s == pytest.approx(0.4)
+    for _ in range(400):
+        pace.add(1, 1.2)  # another machine
+
+    assert pace.step_s == pytest.approx(1.2, rel=0.25)
+
+
 def test_budget_of_time_and_steps_ends_at_whichever_comes_first():
     assert Budget(100, 1000).left_s(10, 20, 0.5) == 80
     assert Budget(100, 50).left_s(10, 20, 0.5) == 20
@@ -142,6 +161,30 @@ def test_times_of_phases_leave_out_pauses_and_go_on_from_an_earlier_attempt(cloc
     assert (last["phase"], last["progress"], last["eta_s"]) == ("learning", 0.8, 36.0)
     assert last["phase_times"]["scoring"] == {"spent_s": 8.0, "left_s": 6.0}
     assert last["phase_times"]["packing"] == {"spent_s": 5.0}
+
+
+def test_time_for_which_the_platform_stopped_the_processes_is_no_training_time(clock, job, tmp_path):
+    job.control_file = tmp_path / "control"
+    known = phases.Phases(job)
+    known.enter(phases.LEARNING)
+    clock.s += 60
+    with known.during(phases.SCORING, step=1, total=10, after={phases.LEARNING: 30.0}):
+        phases.advance(5)
+        clock.s += 8 + 3600
+        (tmp_path / "paused").write_text("3600.000")  # as the supervisor writes before the processes continue
+        left_s = phases._current.left_s(None)
+    clock.s += 10
+
+    assert known.times() == {"packing": 0.0, "learning": 70.0, "scoring": 8.0}
+    assert left_s == pytest.approx(8)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5", "nan"])
+def test_paused_seconds_that_are_no_number_count_as_none(job, tmp_path, text):
+    job.control_file = tmp_path / "control"
+    (tmp_path / "paused").write_text(text)
+
+    assert job.paused_s() == 0.0
 
 
 def test_caches_made_while_packing_count_their_rows(clock, job):

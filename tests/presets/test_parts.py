@@ -49,6 +49,19 @@ def test_checkpoints_write_keeps_the_best_beyond_the_last_two(tmp_path):
     assert (tmp_path / "best").resolve().name == "step-000001"
 
 
+def test_checkpoints_set_metric_scores_one_that_was_written_before(tmp_path):
+    checkpoints.write(tmp_path, step=1, fill=fill, metric=0.7, best=True)
+    newest = checkpoints.write(tmp_path, step=2, fill=fill)
+
+    checkpoints.set_metric(tmp_path, 2, 0.6, best=False)
+    lower = (checkpoints.meta(newest)["metric"], (tmp_path / "best").resolve().name)
+    checkpoints.set_metric(tmp_path, 2, 0.9, best=True)
+
+    assert lower == (0.6, "step-000001")
+    assert (checkpoints.meta(newest)["metric"], (tmp_path / "best").resolve().name) == (0.9, "step-000002")
+    assert sorted(path.name for path in newest.iterdir()) == ["meta.json", *sorted(checkpoints.meta(newest)["files"])]
+
+
 def test_data_cache_is_packed_once_by_two_processes(tmp_path):
     folder = versions.shades(tmp_path / "shades", train=8, val=2)
     with multiprocessing.get_context("fork").Pool(2) as pool:

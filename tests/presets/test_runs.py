@@ -173,7 +173,11 @@ def test_detect_preset_learns_and_its_export_answers_like_torch(tmp_path):
     about = json.loads((job.outputs / "model" / "model.json").read_text())
     assert about["verify"] == {"samples": 3, "max_abs_diff": pytest.approx(0, abs=1e-2)}
     assert [entry["name"] for entry in about["classes"]] == ["bright", "dark"]
-    assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
+    figures = json.loads((job.outputs / "metrics.json").read_text())
+    assert set(figures) >= {"val/ap", "val/ap50", "seconds"}
+    last = checkpoints.newest(job.checkpoints)
+    assert checkpoints.meta(last)["metric"] == figures["val/ap"]  # scored after it was written
+    assert (job.checkpoints / "best").resolve() == last.resolve()
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ def test_what_is_wrong_with_outputs_is_said_at_once(api, alice, cluster, augment
 
     assert set(both["errors"]) == {"name", "folder"}
     assert set(out["errors"]) == {"folder"}
-    assert early["errors"]["job"] == ["Its outputs become a dataset once it has ended."]
+    assert early["errors"]["job"] == ["The job must end before its outputs can become a dataset."]
 
 
 def test_outputs_of_others_do_not_exist(bob, augmented):

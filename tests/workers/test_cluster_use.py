@@ -69,7 +69,7 @@ def test_cluster_page_shows_members_who_works_and_outsiders_nothing(as_alice, as
     assert uses == {"alice": (3.0, 3, 0), "bob": (0.0, 0, 1)}
     assert "1 borrowed" in page
     assert "secret wish" not in page
-    assert "Waits for cards" in page
+    assert "Waits for GPUs" in page
     assert [client.get(f"/clusters/{lab.pk}/").status_code for client in (as_bob, as_anna)] == [404, 403]
 
 

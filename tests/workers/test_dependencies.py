@@ -109,6 +109,19 @@ def test_dependencies_of_a_waiting_job_are_changed_on_its_page_and_by_the_api(pu
     assert "Follows the jobs" in as_alice.get(f"/jobs/{behind.pk}/").content.decode()
 
 
+def test_page_of_a_waiting_job_shows_the_progress_of_the_job_it_follows(put, as_alice):
+    first = put()
+    behind = put(after=[first.pk])
+    Scheduler().tick()
+    Job.objects.filter(pk=first.pk).update(phase="learning", phase_done=3, phase_total=12, progress=0.25, eta_s=90.0)
+    transitions.move(first.pk, Event.STARTED, attempt=1)
+
+    order = as_alice.get(f"/jobs/{behind.pk}/").content.decode().split('id="h-order"')[1].split("</section>")[0]
+
+    for words in ("must complete first", "3 / 12", "25 %", "1 min 30 s left", "started <time"):
+        assert words in order
+
+
 def test_dependencies_of_a_job_that_began_stay(put, alice):
     first, behind = put(), put()
     Scheduler().tick()

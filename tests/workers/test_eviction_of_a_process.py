@@ -318,7 +318,7 @@ class Memory:
 @pytest.fixture
 def prove(stub, tmp_path, monkeypatch):
     monkeypatch.setattr(tickets, "tier", lambda: (0, ""))
-    monkeypatch.setattr(eviction_proof, "STEPS", 60)
+    monkeypatch.setattr(eviction_proof, "STEPS", 200)
     monkeypatch.setattr(eviction_proof, "EVICT_AT", 5)
 
     def one(*, more="", filled="True"):
@@ -333,7 +333,7 @@ def prove(stub, tmp_path, monkeypatch):
 def test_eviction_proof_sees_memory_leave_reused_and_equal_losses(prove, tmp_path):
     seen = prove()
 
-    assert (seen.held_mib, seen.freed_mib, seen.filled_mib, seen.steps) == (1024, 1024, 9000, 60)
+    assert (seen.held_mib, seen.freed_mib, seen.filled_mib, seen.steps) == (1024, 1024, 9000, 200)
     assert not list(tmp_path.glob("eviction-proof-*"))
 
 

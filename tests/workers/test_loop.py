@@ -49,7 +49,7 @@ def test_scheduler_starts_jobs_and_tells_the_rest_why(put):
     assert states(first, second, third) == ["assigned", "queued", "assigned"]
     second.refresh_from_db()
     assert (second.wait_code, second.wait_args, second.position) == ("no_cards", {"asked": 2, "free": 0}, 1)
-    assert second.wait_sentence == "Waits for cards: 2 asked, 0 free."
+    assert second.wait_sentence == "Waits for GPUs: 2 requested, 0 free."
     assert second.eta > now()
     assert Attempt.objects.get(job=first).allocations.count() == 3
 

@@ -153,7 +153,7 @@ def test_more_time_is_requested_and_answered_by_page_and_api(as_alice, as_bob, b
     as_bob.post(f"/time-requests/{row.pk}/answer/", {"answer": "grant", f"{row.pk}-hours": "4", f"{row.pk}-word": "ok"})
     told = as_alice.get(f"/api/v1/time-requests/{row.pk}/").json()
 
-    assert "Ask for more time" in page
+    assert "Request more time" in page
     assert sent.status_code == 302
     assert "nearly there" in listed
     assert (outsider, refused) == (404, 404)

@@ -20,7 +20,7 @@ from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.mps_control import FakeControl
 from tests.running import wait_for
-from workers.execution import launch, tickets
+from workers.execution import launch, measurement_jobs, tickets
 from workers.execution.agent import cards
 from workers.execution.agent.mps import MpsWatch
 from workers.execution.mps import daemon as daemons
@@ -338,7 +338,7 @@ def test_mps_gain_is_the_ratio_of_both_rounds_in_the_sandbox(control, node, sett
     node.refresh_from_db()
     assert (node.mps_gain["alone"], node.mps_gain["together"]) == (200.0, 600.0)
     assert {"told": "quit"} in control.calls()
-    assert not Daemon(gain.OWNER).has_folders()
+    assert not Daemon(measurement_jobs.OWNER).has_folders()
 
 
 def test_mps_gain_is_not_claimed_where_no_program_became_a_client(control, tmp_path):

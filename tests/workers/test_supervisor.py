@@ -87,10 +87,13 @@ def test_supervisor_pauses_a_program_and_lets_it_go_on(run, tier):
 
     job.wish("run")
     until(lambda: job.state() == "running")
+    paused_s = float((job.path / records.PAUSED).read_text())
     job.wish("stop")
 
     assert control == "pause"
-    assert job.exit()["requested"] == "stop"
+    assert paused_s > 0  # written before the program continues: it leaves this time out of what it measures
+    assert (record := job.exit())["requested"] == "stop"
+    assert record["paused_s"] == paused_s
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -107,6 +107,30 @@ def test_sharing_says_what_mps_needs_to_know_of_a_card(stub, tmp_path):
     assert said(tmp_path).split() == ["None", "None"]
 
 
+FACTS = """
+import json
+from workers.machines.telemetry import nvml_facts
+print(json.dumps(nvml_facts.read(30.0)))
+"""
+
+
+def test_facts_name_modes_and_links_and_leave_out_what_the_driver_does_not_say(stub, tmp_path):
+    def said(folder):
+        environ = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+        command = [sys.executable, "-c", FACTS]
+        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    facts = said(stub)
+
+    assert facts["links"] == [["X", "NVLink"], ["NVLink", "X"]]
+    assert facts["gpus"][1] == {
+        "index": 1, "uuid": "GPU-stub-1", "name": "Stub 1", "bus": "00000000:01:00.0", "memory_mib": 16384,
+        "compute_capability": "7.5", "compute_mode": "exclusive process", "mig": False,
+    }  # fmt: skip
+    assert said(tmp_path) == {}
+
+
 def test_read_cards_lists_slices_of_a_card_as_devices(stub):
     cards, readings, *_ = read_cards(stub, NVML_STUB_MIG="1")
 

@@ -35,7 +35,7 @@ def test_queue_page_tells_place_reason_and_start(as_alice, waiting, running):
     page = as_alice.get("/queue/").content.decode()
 
     assert "alices wish" in page
-    assert "Waits for cards: 4 asked, 1 free." in page
+    assert "Waits for GPUs: 4 requested, 1 free." in page
     assert "alices run" in page
 
 
@@ -43,7 +43,7 @@ def test_queue_page_shows_that_others_wait_but_not_what(as_bob, waiting):
     page = as_bob.get("/queue/").content.decode()
 
     assert "alices wish" not in page
-    assert "Waits for cards: 4 asked, 1 free." in page
+    assert "Waits for GPUs: 4 requested, 1 free." in page
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_queue_page_hides_a_clusters_queue_from_outsiders(as_bob, waiting, alice
 
     page = as_bob.get("/queue/").content.decode()
 
-    assert "Waits for cards" not in page
+    assert "Waits for GPUs" not in page
     assert "secret lab" not in page
 
 

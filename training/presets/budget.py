@@ -12,6 +12,7 @@ from dataclasses import dataclass
 LONGER = 0.2  # of the elapsed time that something takes at least until it ends
 WINDOW_S = 300.0  # steps of the last minutes weigh most in the pace, or those of the last half of a long training
 WINDOW_SHARE = 0.5
+RESTORED_S = 60.0  # weight of the pace of an earlier attempt, whose machine and load may have been others
 
 
 @dataclass
@@ -39,20 +40,30 @@ class Budget:
 
 
 class Pace:
-    """Seconds a step takes now: a mean over all steps of this attempt in which late ones weigh more."""
+    """Seconds that a step takes now: a mean over the steps of this attempt in which late ones weigh more.
 
-    def __init__(self) -> None:
+    Args:
+        earlier_step_s: seconds of a step at the end of an earlier attempt; counts like RESTORED_S of this one.
+    """
+
+    def __init__(self, earlier_step_s: float | None = None) -> None:
         self.steps = self.seconds = self.elapsed_s = 0.0
+        self.first_step_s: float | None = None
+        if earlier_step_s:
+            self.steps, self.seconds = RESTORED_S / earlier_step_s, RESTORED_S
 
     def add(self, steps: int, seconds: float) -> None:
-        """Take in `steps` that took `seconds` together."""
+        """Take in `steps` that took `seconds` together; the first ones are slow and count only until others follow."""
+        if self.first_step_s is None:
+            self.first_step_s = seconds / steps
+            return
         self.elapsed_s += seconds
         kept = math.exp(-seconds / max(WINDOW_S, WINDOW_SHARE * self.elapsed_s))
         self.steps, self.seconds = self.steps * kept + steps, self.seconds * kept + seconds
 
     @property
     def step_s(self) -> float | None:
-        return self.seconds / self.steps if self.steps else None
+        return self.seconds / self.steps if self.steps else self.first_step_s
 
 
 def counted_down(thought_s: float, elapsed_s: float) -> float:

@@ -61,6 +61,18 @@ def write(
     return final
 
 
+def set_metric(root: Path, step: int, metric: float, *, best: bool) -> None:
+    """Add the figure of merit of the checkpoint of `step`, which was measured after it had been written."""
+    folder = root / f"step-{step:06d}"
+    fresh = folder / "meta.json.new"
+    _write_synced(fresh, json.dumps({**json.loads((folder / "meta.json").read_text()), "metric": metric}, indent=1))
+    fresh.replace(folder / "meta.json")
+    _sync_folder(folder)
+    if best:
+        _point(root / "best", folder.name)
+        _sync_folder(root)
+
+
 def meta(folder: Path) -> dict[str, Any] | None:
     """The checkpoint's meta.json if the checkpoint is whole and undamaged, else None."""
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import checkpoints, phases, rng
+from .budget import Pace
 from .run import Refused
 from .task import Position
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def save(trainer: Trainer, *, best: bool = False) -> None:
     """Write a checkpoint (first rank) and wait until it is on disk (all ranks)."""
-    began, at = time.monotonic(), trainer.at
+    began, at = trainer.run.clock(), trainer.at
+    at.step_s = trainer.pace.step_s
     if trainer.ranks.leads:
         state = {
             "model": trainer.task.model.state_dict(),
@@ -38,10 +39,19 @@ def save(trainer: Trainer, *, best: bool = False) -> None:
             extra={"epoch": at.epoch, "world_size": trainer.ranks.world, **trainer.task.facts},
         )
     trainer.ranks.wait()
-    trainer.saved_at = time.monotonic()
+    trainer.saved_at = trainer.run.clock()
     at.last_checkpoint_s = trainer.saved_at - began
     at.checkpoint_s += at.last_checkpoint_s
     trainer.reported_at += at.last_checkpoint_s
+
+
+def score_last(trainer: Trainer, metric: float) -> None:
+    """Give the checkpoint of the end its score; it is the best one where all points were scored on all images."""
+    at = trainer.at
+    comparable = at.scored_part in (None, 1.0)
+    checkpoints.set_metric(
+        trainer.run.checkpoint_dir, at.step, metric, best=comparable and (at.best is None or metric > at.best)
+    )
 
 
 def restore(trainer: Trainer) -> None:
@@ -67,7 +77,7 @@ def restore(trainer: Trainer) -> None:
             f"preset. Begin a new training instead. {error}"
         ) from error
     trainer.at = _position(state["position"])
-    trainer.phases.spent = dict(trainer.at.phase_s)
+    trainer.phases.spent, trainer.pace = dict(trainer.at.phase_s), Pace(trainer.at.step_s)
     own = (trainer.task.rows, trainer.batch_size, trainer.params["seed"])
     if (state["rows"], state["batch_size"], state["seed"]) != own:
         trainer.at.batch = 0  # other data or batches: this epoch begins again

@@ -16,7 +16,8 @@ COARSE = 80  # cells of a mask's long side in which the thickest part of a class
 DOT = 5  # px from the middle of a point to its edge, for the same reason
 COLOURS = (  # those of aiplatform/lib/class_colors.py, which programs of jobs do not have
     (67, 83, 214), (15, 143, 134), (208, 116, 27), (184, 56, 138), (91, 140, 26), (135, 87, 214), (37, 132, 198),
-    (163, 100, 31),
+    (163, 100, 31), (230, 25, 75), (46, 158, 62), (214, 43, 205), (128, 128, 0), (168, 132, 0),
+    (224, 80, 63), (0, 138, 152), (156, 31, 74),
 )  # fmt: skip
 VEIL = 0.45  # how much of the colour of a mask covers its image
 GROUND, IGNORED = 0, 255  # of a mask

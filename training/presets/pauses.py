@@ -34,7 +34,7 @@ class Pausable:
 
     def used_s(self) -> float:
         """Seconds worked, pauses left out."""
-        return time.monotonic() - STARTED - self.paused_s
+        return self.run.clock() - STARTED - self.paused_s
 
     def looked_through(self, images: int, scored: int) -> None:
         """Say that all images to learn from were read once, which tells how long scoring others will take."""
@@ -77,10 +77,10 @@ class Pausable:
 
     def _rest(self, step: int) -> None:
         say(f"paused at step {step}")
-        began = time.monotonic()
+        began = self.run.clock()
         while self.run.requested() == "pause" and not self.run.terminated:
             time.sleep(PAUSE_S)
-        paused_s = time.monotonic() - began
+        paused_s = self.run.clock() - began
         self.paused_s += paused_s
         self.phases.leave_out(paused_s)
         say(f"continued at step {step}")

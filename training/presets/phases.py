@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,10 +25,11 @@ MAX_SHARE = 0.99  # a phase that still runs is never complete
 class Counter:
     """How many units of a phase are done; several threads may count."""
 
-    def __init__(self, total: int = 0) -> None:
+    def __init__(self, total: int = 0, clock: Callable[[], float] | None = None) -> None:
         self.total, self.done = total, 0
         self.beats = 0  # changes whenever the program gets on, for those who look whether it hangs
-        self.began = time.monotonic()
+        self._clock = clock or time.monotonic
+        self.began = self._clock()
         self._lock = threading.Lock()
 
     def advance(self, count: int) -> None:
@@ -37,7 +38,7 @@ class Counter:
 
     def left_s(self, thought_s: float | None) -> float | None:
         """Seconds until all units are done, by the rate so far; before there is one, by `thought_s`."""
-        elapsed_s = time.monotonic() - self.began
+        elapsed_s = self._clock() - self.began
         if self.total and self.done and elapsed_s >= SURE_FROM_S:
             rest = max(self.total - self.done, 0.05 * self.total)  # what follows the last unit takes time as well
             return elapsed_s * rest / self.done
@@ -82,9 +83,13 @@ class Phases:
         self.spent = dict(spent or {})
         self.phase, self._since = PACKING, STARTED  # starting the program prepares, too
 
+    def _now(self) -> float:
+        """Seconds on a clock without the time for which the platform stopped the program."""
+        return time.monotonic() - self.run.paused_s()
+
     def enter(self, phase: str) -> None:
         """Begin a phase; the time until now belongs to the one before."""
-        now = time.monotonic()
+        now = self._now()
         self.spent[self.phase] = self.spent.get(self.phase, 0.0) + now - self._since
         self.phase, self._since = phase, now
 
@@ -98,7 +103,7 @@ class Phases:
 
     def times(self) -> dict[str, float]:
         """Seconds spent in each phase by now."""
-        now = {self.phase: self.spent.get(self.phase, 0.0) + time.monotonic() - self._since}
+        now = {self.phase: self.spent.get(self.phase, 0.0) + self._now() - self._since}
         return {phase: round(seconds, 3) for phase, seconds in (self.spent | now).items()}
 
     def report(
@@ -141,7 +146,7 @@ class Phases:
         """
         global _current  # noqa: PLW0603  one process runs one phase at a time
         before, outer = self.phase, _current
-        _current = counter = Counter(total)
+        _current = counter = Counter(total, self._now)
         self.enter(phase)
         over = threading.Event()
         teller = threading.Thread(target=self._tell, args=(over, step, counter, thought_s, after), daemon=True)

@@ -141,6 +141,19 @@ class Run:
             return ""
         return word if word in CONTROL_COMMANDS else ""
 
+    def paused_s(self) -> float:
+        """Return for how many seconds the platform stopped the processes of this attempt, without a present pause."""
+        if self.control_file is None:
+            return 0.0
+        try:
+            return max(0.0, float(self.control_file.with_name("paused").read_text()))
+        except (OSError, ValueError):
+            return 0.0
+
+    def clock(self) -> float:
+        """Return monotonic seconds on a clock that does not advance while the platform stops the processes."""
+        return time.monotonic() - self.paused_s()
+
     def listen(self) -> None:
         """Take SIGTERM as "save what you can and end": it sets `terminated`, nothing is cut."""
 

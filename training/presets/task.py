@@ -60,6 +60,7 @@ class Position:
     checkpoint_s: float = 0.0
     last_checkpoint_s: float = 0.0
     phase_s: dict[str, float] = field(default_factory=dict)  # seconds of each phase, over all attempts
+    step_s: float | None = None  # what a step takes, see budget.Pace
     best: float | None = None
     weights_taken: int = 0  # tensors that it started from, and how many the network has
     weights_of: int = 0

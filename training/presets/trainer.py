@@ -68,7 +68,7 @@ class Trainer:
         self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
-        self.reported_at = self.lined_at = self.looked_at = time.monotonic()
+        self.reported_at = self.lined_at = self.looked_at = self.run.clock()
         self.reader = ThreadPoolExecutor(1)
         self.order = -1, torch.empty(0)  # epoch, and its rows in the order in which they are learned from
 
@@ -82,7 +82,7 @@ class Trainer:
         ahead: tuple[tuple[int, int], Future[Any]] | None = None
         self.phases.enter(phases.LEARNING)
         self._look_at_cores()
-        self.saved_at = self.reported_at = time.monotonic()
+        self.saved_at = self.reported_at = self.run.clock()
         while True:
             command, progress, reporting = self._agree()
             if command == "pause":
@@ -103,9 +103,9 @@ class Trainer:
             now = ahead[1] if ahead and ahead[0] == place else self.read(place)
             following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
             batch, ahead = now.result(), (following, self.read(following))
-            began = time.monotonic()
+            began = self.run.clock()
             self.learn(batch, progress)
-            took = time.monotonic() - began
+            took = self.run.clock() - began
             self.step_s = took if not self.step_s else self.step_s + 0.1 * (took - self.step_s)
             if reporting or self.params["show_steps"]:
                 self._report(progress)
@@ -177,7 +177,7 @@ class Trainer:
     def _end_of_step(self) -> None:
         """Score and save where it is time for it."""
         phases.advance(0)
-        at, now, used = self.at, time.monotonic(), self.used_s()
+        at, now, used = self.at, self.run.clock(), self.used_s()
         scoring = self._point_due(used)
         cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
         saving = now - self.saved_at >= self.params["checkpoint_minutes"] * 60
@@ -215,6 +215,8 @@ class Trainer:
         self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
+            if not best:
+                keeping.score_last(self, figures[self.task.metric])
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
             with self.phases.during(
                 phases.EXPORTING, step=self.at.step, thought_s=timing.export_s(self), after={}
@@ -258,7 +260,7 @@ class Trainer:
         """Agree with all ranks on what comes next: a command, the progress 0..1, whether this step is reported."""
         command = CONTROL_COMMANDS.index(self.run.requested()) if self.ranks.leads else 0
         command = TERMINATE if self.run.terminated else command
-        due = not self.step_s or time.monotonic() - self.reported_at >= REPORT_S  # the first step at once
+        due = not self.step_s or self.run.clock() - self.reported_at >= REPORT_S  # the first step at once
         code, progress, reporting = self.ranks.highest(command, *self._if_leading(timing.progress(self), due))
         return [*CONTROL_COMMANDS, "terminate"][int(code)], progress, bool(reporting)
 
@@ -267,15 +269,15 @@ class Trainer:
 
     def used_s(self) -> float:
         """Seconds this job has worked, over all attempts, pauses left out."""
-        return self.at.used_s + time.monotonic() - STARTED - self.paused_s
+        return self.at.used_s + self.run.clock() - STARTED - self.paused_s
 
     def _rest(self) -> None:
         """Wait at this step while paused. All ranks loop together, so that none times out."""
         self.say(f"paused at step {self.at.step}")
-        began = time.monotonic()
+        began = self.run.clock()
         while self._agree()[0] == "pause":
             time.sleep(PAUSE_S)
-        paused_s = time.monotonic() - began
+        paused_s = self.run.clock() - began
         self.paused_s += paused_s
         self.reported_at += paused_s
         self.phases.leave_out(paused_s)
@@ -289,7 +291,7 @@ class Trainer:
 
     def _report(self, progress: float) -> None:
         """Write the mean loss since the last report, and now and then a line for people."""
-        names, steps, now = list(self.parts), self.parts_steps, time.monotonic()
+        names, steps, now = list(self.parts), self.parts_steps, self.run.clock()
         means = dict(zip(names, self.ranks.mean(torch.stack([self.parts[n] for n in names]) / steps), strict=True))
         self._demand_finite(means)
         self.parts, self.parts_steps = {}, 0
@@ -324,7 +326,7 @@ class Trainer:
         Seldom, however often a step is told: over single steps it goes up and down by ten times, and what the end of
         the training is thought to take, and with it the learning rate, would go with it.
         """
-        self.looked_at = time.monotonic()
+        self.looked_at = self.run.clock()
         before, self.slowdown = self.slowdown, self.waiting.slowdown()
         if self.slowdown >= cores.BUSY > before:
             say(f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long")
@@ -337,11 +339,11 @@ class Trainer:
             at.scored_at = self.ranks.highest(*self._if_leading(timing.progress(self)))[0]
             at.scored_part = at.scored_part or self.ranks.highest(*self._if_leading(self._part()))[0]
         rows = points.sample(self.task.score, at.scored_part if along_the_way and at.scored_part else 1.0)
-        began, thought_s = time.monotonic(), timing.score_s(self) * len(rows) / max(len(self.task.score), 1)
+        began, thought_s = self.run.clock(), timing.score_s(self) * len(rows) / max(len(self.task.score), 1)
         mine = len(rows[self.ranks.rank :: self.ranks.world])
         with self.phases.during(phases.SCORING, step=at.step, total=mine, thought_s=thought_s, after=after):
             figures = self.task.evaluate(self.average.model, self.ranks, rows)
-            took_s = time.monotonic() - began
+            took_s = self.run.clock() - began
             if self.ranks.leads:
                 self._keep_samples(figures)
         whole_s = took_s * len(self.task.score) / len(rows)
@@ -360,9 +362,9 @@ class Trainer:
 
     def _keep_samples(self, figures: dict[str, float]) -> None:
         """Let people see what the model answers now."""
-        began = time.monotonic()
+        began = self.run.clock()
         samples.keep(self.run.output_dir, self.task, self.average.model, self.at.step, figures)
-        took_s = time.monotonic() - began
+        took_s = self.run.clock() - began
         self.at.eval_s += took_s
         self.reported_at += took_s
 

@@ -41,16 +41,16 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "", **reading: Any
 
 def _root(job: Job, folder: str) -> Path:
     if not job.is_final:
-        raise Invalid(_("Its outputs become a dataset once it has ended."), field="job")
+        raise Invalid(_("The job must end before its outputs can become a dataset."), field="job")
     outputs = earlier_outputs.folder_of(job)
     if outputs is None:
-        raise Invalid(_("It left no outputs."), field="job")
+        raise Invalid(_("The job left no outputs."), field="job")
     try:
         root = files.resolve_beneath(outputs, folder)
     except files.OutsideRoot as exc:
         raise Invalid(exc.message, field="folder") from None
     if not root.is_dir():
-        raise Invalid(_("There is no such folder in its outputs."), field="folder")
+        raise Invalid(_("The outputs have no folder “%(folder)s”.") % {"folder": folder}, field="folder")
     return root
 
 

@@ -23,13 +23,13 @@ class OutputDatasetForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=NAME_MAX,
         required=False,
-        help_text=gettext_lazy("Empty: that of the job."),
+        help_text=gettext_lazy("Leave empty to use the name of the job."),
     )
     folder = forms.CharField(
         label=gettext_lazy("Folder"),
         max_length=500,
         required=False,
-        help_text=gettext_lazy("Of the outputs, for instance augmented. Empty: all of them."),
+        help_text=gettext_lazy("A folder of the outputs, for example augmented. Leave empty to use all files."),
     )
 
 

@@ -35,8 +35,8 @@ class Button:
 LABELS = {
     "pause": (gettext_lazy("Pause"), "pause"),
     "continue": (gettext_lazy("Continue"), "play"),
-    "suspend": (gettext_lazy("Give the cards back, go on later"), "arrow-down"),
-    "finish": (gettext_lazy("Finish now"), "finish"),
+    "suspend": (gettext_lazy("Suspend"), "arrow-down"),
+    "finish": (gettext_lazy("Finish early"), "finish"),
     "stop": (gettext_lazy("Stop"), "stop"),
     "restore": (gettext_lazy("Restore"), "restore"),
 }
@@ -54,9 +54,11 @@ def _all(job: Job, can: Capabilities) -> list[Button]:
         if verb == "stop":
             asks = _("Stop %(job)s?") % {"job": job.name}
         elif verb == "suspend":
-            asks = _("Let %(job)s save and give its cards back? It waits until you continue it.") % {"job": job.name}
+            asks = _(
+                "Suspend %(job)s? It saves a checkpoint, releases its resources and waits until you continue it."
+            ) % {"job": job.name}
         elif verb == "finish":
-            asks = _("Finish %(job)s now and keep what it has?") % {"job": job.name}
+            asks = _("Finish %(job)s early and keep its result?") % {"job": job.name}
         found.append(Button(verb, label, icon, _WHY[verb](job, can), asks))
     return found
 
@@ -75,7 +77,7 @@ def shown(job: Job) -> list[Button]:
 
 
 ABOUT = {
-    "continue": gettext_lazy("Goes on where it was paused, on the cards it kept."),
+    "continue": gettext_lazy("Continues where it was paused, on the devices it kept."),
     "restore": gettext_lazy("Goes on from its newest checkpoint as a new attempt, with the same settings."),
 }
 

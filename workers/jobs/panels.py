@@ -12,7 +12,7 @@ from workers.models import Allocation, Dependency, Job
 from workers.states import JobState
 
 SHOWN = 50
-SHOWN_OF_JOB = ("name", "state", "progress")
+SHOWN_OF_JOB = ("name", "state", "progress", "eta_s", "phase", "phase_done", "phase_total", "started_at")
 
 
 def order_context(job: Job, user: User) -> dict[str, Any] | None:

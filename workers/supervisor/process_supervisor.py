@@ -304,6 +304,7 @@ class ProcessSupervisor:
         if self._paused_since is not None:
             self.paused_s += now - self._paused_since
             self._paused_since = None
+            self.records.put(records.PAUSED, f"{self.paused_s:.3f}")  # programs leave it out of what they measure
 
     def _reap(self) -> None:
         """Collect every dead child: the command itself and whatever orphans came to us."""

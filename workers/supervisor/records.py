@@ -6,6 +6,7 @@
 | requested | agent, launching | one word: run, pause, evict, stop, finish, finish quick, suspend, kill |
 | limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
 | control | supervisor | one word for the script: empty, pause, suspend, finish; "finish quick": nobody needs a result |
+| paused | supervisor | seconds for which pauses and evictions stopped the processes, those that ended |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
 | status.json | supervisor | what the processes do now |
 | exit.json | supervisor | how it ended; fsynced, then renamed: either whole or absent |
@@ -25,6 +26,7 @@ LAUNCH = "launch.json"
 REQUESTED = "requested"
 LIMIT = "limit"
 CONTROL = "control"
+PAUSED = "paused"
 SUPERVISOR = "supervisor.json"
 STATUS = "status.json"
 EXIT = "exit.json"

@@ -120,7 +120,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--data", help="dataset version: its id, NAME, or NAME:VERSION; that of the set when left out")
     verb.add_argument("--set", metavar="SET", help="a parameter set by id or name; what you give goes before it")
     verb.add_argument(
-        "--split", help="train, val, test, unseen (what it did not learn from), or auto; all images when left out"
+        "--split",
+        help="auto (default: test, else val, else unseen), train, val, test, unseen (not trained on), or all",
     )
     verb.add_argument("--name", help="a name for the evaluation")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
@@ -184,7 +185,7 @@ def start(args: argparse.Namespace) -> int | None:
         "model_version": lookup.model_version(args.client, args.model),
         "version": lookup.version(args.client, args.data) if args.data else None,
         "parameter_set": lookup.evaluation_set(args.client, args.set) if args.set else None,
-        "split": args.split,
+        "split": _split(args),
         "name": args.name,
     }
     fields = {name: value for name, value in fields.items() if value is not None} | resources.fields(args)
@@ -198,6 +199,13 @@ def start(args: argparse.Namespace) -> int | None:
         print(row["id"])
     done(args, row, f"Queued as evaluation {row['id']}.")
     return None
+
+
+def _split(args: argparse.Namespace) -> str | None:
+    """The split that the API gets; None leaves it to the parameter set."""
+    if args.split is None:
+        return None if args.set else "auto"
+    return "" if args.split == "all" else str(args.split)
 
 
 def evaluation_list(args: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 // Colors of classes: the class at one place of the class list has the same color on every page.
 
-const HUES = 8; // --chart-1 to --chart-8, see aiplatform/lib/class_colors.py
+const HUES = 16; // --chart-1 to --chart-16, see aiplatform/lib/class_colors.py
 
 /**
  * Name of the design token with the color of a class.

@@ -83,7 +83,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         raise ground_truth.Unfit("Not one image was judged.")
     inference_s = predictor.inference_s
     if not altered:
-        run.report(len(lines), phase="computing")
+        predictor.report_computing(len(lines))
     judged, images = scoring.evaluate(data, lines)
     known_of = facts.of(data, {line["path"]: line.get("light") for line in lines})
     images = [{**image, "about": known_of[image["path"]]} for image in images]
@@ -92,7 +92,7 @@ def evaluate(run: Run) -> dict[str, Any]:
             predictor, scoring, lines, task=spec.task, count=altered, outputs=run.outputs
         )
     if altered:
-        run.report(predictor.step + predictor.whole, phase="computing")
+        predictor.report_computing(predictor.step + predictor.whole)
     for name, text in scoring.files(lines).items():
         write(run.outputs / name, text)
     notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]

@@ -53,7 +53,7 @@ class Predictor:
             iou_threshold=float(run.params.get("iou_threshold") or spec.decode.iou_threshold),
             max_detections=int(run.params.get("max_detections") or 100),
         )
-        self.inference_s = 0.0
+        self.inference_s = self.predicting_s = 0.0
         self.unreadable: list[str] = []
         self.change: Callable[[Image.Image, Sample], Image.Image] | None = None  # what is looked at instead of an image
         self.phase = "scoring"  # as reported, with the images of the phase that were done before and of all of it
@@ -71,7 +71,7 @@ class Predictor:
         """
         done = {line["path"]: line for line in _lines(file)}
         left = [sample for sample in self.truth.samples if sample.path not in done]
-        total, started, reported = len(self.truth.samples), time.monotonic(), 0.0
+        total, started, reported = len(self.truth.samples), time.monotonic() - self.run.paused_s(), 0.0
         computed = 0
         with file.open("a", encoding="utf-8") as out:
             for lines in self._batches(left):
@@ -81,12 +81,13 @@ class Predictor:
                     out.write(json.dumps(line) + "\n")
                 out.flush()
                 computed += len(lines)
-                spent = time.monotonic() - started
+                spent = time.monotonic() - self.run.paused_s() - started
                 if spent - reported >= REPORT_EVERY_S or len(done) == total:
                     reported = spent
                     self._report(self.before + len(done), computed / spent)
                 if self._leaves(len(done), file):
                     break
+        self.predicting_s += time.monotonic() - self.run.paused_s() - started
         return [done[sample.path] for sample in self.truth.samples if sample.path in done]
 
     def _report(self, done: int, rate: float) -> None:
@@ -94,6 +95,10 @@ class Predictor:
         eta_s = (self.whole - done + self.later) / rate * (1 + COMPUTING) + COMPUTING_S
         counted = {"phase_done": done, "phase_total": self.whole}
         self.run.report(self.step + done, phase=self.phase, **counted, eta_s=round(eta_s, 1), images_per_s=rate)
+
+    def report_computing(self, step: int) -> None:
+        """Report that the metrics are being computed, and the seconds that this is thought to take."""
+        self.run.report(step, phase="computing", eta_s=round(COMPUTING * self.predicting_s + COMPUTING_S, 1))
 
     def _leaves(self, step: int, file: Path) -> bool:
         """Whether to stop predicting and evaluate what is there."""

@@ -49,6 +49,13 @@ class Run:
         except OSError:
             return ""
 
+    def paused_s(self) -> float:
+        """Return for how many seconds the platform stopped the processes of this attempt, without a present pause."""
+        try:
+            return max(0.0, float(self.control.with_name("paused").read_text()))
+        except (OSError, ValueError):
+            return 0.0
+
     def report(self, step: int, **values: float | str) -> None:
         """Append one line to metrics.jsonl."""
         line = json.dumps({"step": step, "time": time.time(), **values})

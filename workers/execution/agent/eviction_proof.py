@@ -7,28 +7,22 @@ free meanwhile, another program could fill it, and all losses equal those of an 
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from workers.execution import job_users, tickets
+from workers.execution.measurement_jobs import Failed, MeasurementJob
 from workers.machines.telemetry.probe import Card, Probe
-from workers.models import Device
-from workers.supervisor import __file__ as supervisor_init
-from workers.supervisor import cuda_checkpoint, processes, records, sandbox, tiers
-from workers.supervisor.ticket import Ticket
+from workers.supervisor import cuda_checkpoint
 
-SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
 STEPS, EVICT_AT = 400, 100
 BALLAST_MIB = 1024
 LEFT_MIB = 64  # what may still count as held when the program is off the card
 WAIT_S = 300.0
+MAX_RUNTIME_S = 900.0  # after which a program ends by itself, also where the proof was killed
 # Trains a small network with a ballast of known numbers beside it; prints each loss as its exact bits.
 TRAINING = """
 import os, pathlib, sys, time
@@ -61,10 +55,6 @@ print("filled", whole, len(held) >> 20, total >> 20, flush=True)
 """
 
 
-class Failed(Exception):
-    """The proof did not hold; the message says where."""
-
-
 @dataclass(frozen=True)
 class Proof:
     """What was seen, with figures: MiB of the card, seconds each way."""
@@ -88,7 +78,7 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
         Failed: it did not hold.
     """
     home = Path(tempfile.mkdtemp(prefix="eviction-proof-", dir=folder))
-    runs: list[_Run] = []
+    runs: list[_Training] = []
     try:
         plain = _begin(home / "plain", card, TRAINING, library, runs)
         undisturbed = plain.losses_at_end()
@@ -106,7 +96,7 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
         _wait(lambda: _used(probe, card) - used_before < LEFT_MIB, 30, "the card's memory is not free")
         freed = held - (_used(probe, card) - used_before)
         other = _begin(home / "other", card, FILLING, library, runs)
-        other.ended()
+        other.wait(WAIT_S)
         words = other.log().split()
         if "filled" not in words or words[words.index("filled") + 1] != "True":
             raise Failed(f"another program could not use the card: {other.log()[-300:]}")
@@ -128,77 +118,30 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
         shutil.rmtree(home, ignore_errors=True)
 
 
-class _Run:
-    """A program under a supervisor, with the ticket the platform would write."""
+class _Training(MeasurementJob):
+    """A program of the proof, of which nothing but its losses and their end is looked at."""
 
     def __init__(self, path: Path, card: Card, program: str, library: str) -> None:
-        self.path = path
-        for name in ("code", "outputs", "tmp"):
-            (path / name).mkdir(parents=True)
-        level, bwrap = tickets.tier()
-        row = Device(kind=Device.Kind.GPU, index=card.index, uuid=card.uuid, memory_mib=card.memory_mib)
-        ticket = Ticket(
-            job=0, attempt=0, argv=[sys.executable, "-c", program, str(BALLAST_MIB), str(STEPS)],
-            env={
-                "PATH": "/usr/bin:/bin", "HOME": str(path / "tmp"),
-                "CUDA_VISIBLE_DEVICES": card.uuid or str(card.index),
-                "AIP_OUTPUT_DIR": str(path / "outputs"),
-            },
-            cwd=str(path / "code"), tier=level, bwrap=bwrap, tmp=str(path / "tmp"),
-            uid=job_users.uid_of(0) if level >= sandbox.BUBBLEWRAP else 0,
-            read_only=[*map(str, tiers.python_folders()), str(path)],
-            read_write=[str(path / "code"), str(path / "outputs")], devices=tickets.device_files([row]),
-            libcuda=library,
-        )  # fmt: skip
-        records.write(path / records.LAUNCH, ticket.to_json())
-        command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(path)]
-        started = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)  # noqa: S603 - our own program and paths of ours
-        if started.returncode:
-            raise Failed(f"the supervisor did not start: {started.stderr.strip()[-300:]}")
-
-    def request(self, word: str) -> None:
-        records.write_request(self.path, word)
-
-    def status(self) -> dict[str, Any]:
-        return records.read(self.path / records.STATUS) or {}
-
-    def log(self) -> str:
-        return (self.path / records.LOG).read_text(errors="replace")
+        argv = [sys.executable, "-c", program, str(BALLAST_MIB), str(STEPS)]
+        super().__init__(path, argv, [card], max_runtime_s=MAX_RUNTIME_S, libcuda=library)
 
     def losses(self) -> list[str]:
         """Exact bits of the loss of every step so far."""
         lines = (line.split() for line in self.log().splitlines())
         return [words[2] for words in lines if len(words) == 3 and words[0] == "loss"]
 
-    def until(self, what: Callable[[], bool], otherwise: str) -> None:
-        _wait(lambda: what() or (self.path / records.EXIT).exists(), WAIT_S, otherwise)
-        if not what():
-            raise Failed(f"{otherwise}: {self.log()[-300:]}")
-
-    def ended(self) -> None:
-        """Wait for its end.
-
-        Raises:
-            Failed: it did not end well.
-        """
-        _wait((self.path / records.EXIT).exists, WAIT_S, "the program does not end")
-        if (records.read(self.path / records.EXIT) or {}).get("code") != 0:
-            raise Failed(f"a program of the proof failed: {self.log()[-300:]}")
+    def until(self, what: Callable[[], bool], problem: str) -> None:
+        self.wait_for(what, problem, WAIT_S)
 
     def losses_at_end(self) -> list[str]:
-        self.ended()
+        self.wait(WAIT_S)
         if "ballast whole" not in self.log():
             raise Failed("numbers on the card changed")
         return self.losses()
 
-    def kill(self) -> None:
-        kept = records.read(self.path / records.SUPERVISOR)
-        if kept and records.is_alive(kept):
-            processes.send([*processes.descendants(kept["pid"]), kept["pid"]], signal.SIGKILL)
 
-
-def _begin(path: Path, card: Card, program: str, library: str, runs: list[_Run]) -> _Run:
-    runs.append(_Run(path, card, program, library))
+def _begin(path: Path, card: Card, program: str, library: str, runs: list[_Training]) -> _Training:
+    runs.append(_Training(path, card, program, library))
     return runs[-1]
 
 

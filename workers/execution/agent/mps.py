@@ -8,9 +8,9 @@ from typing import Any
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from workers.execution import job_users, tickets
+from workers.execution import job_users, measurement_jobs, tickets
 from workers.execution.mps import daemon as daemons
-from workers.execution.mps import gain, joining
+from workers.execution.mps import joining
 from workers.execution.mps.daemon import Daemon, Unavailable
 from workers.jobs import transitions
 from workers.machines import lifecycle
@@ -35,7 +35,7 @@ class MpsWatch:
         live = Allocation.objects.filter(node=node, mps=True, released_at=None).select_related("attempt__job", "device")
         for row in live:
             clients[row.attempt.job.owner_id].append(row)
-        here = [owner for owner in daemons.owners() if owner != gain.OWNER and Daemon(owner).has_folders()]
+        here = [owner for owner in daemons.owners() if owner != measurement_jobs.OWNER and Daemon(owner).has_folders()]
         seen = [_keep(node, Daemon(owner)) for owner in sorted({*here, *clients})]
         running = [about for about in seen if about]
         gpus = node.devices.filter(kind=Device.Kind.GPU).exclude(health=Device.Health.GONE)

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.execution import job_users, supervisors, tickets
+from workers.execution import measurement_jobs, tickets
+from workers.execution.measurement_jobs import Failed, MeasurementJob
 from workers.execution.mps.daemon import Daemon, Unavailable
 from workers.machines.telemetry.probe import Card
-from workers.models import Device
-from workers.supervisor import processes, records, sandbox, tiers
-from workers.supervisor.ticket import Ticket
+from workers.supervisor import sandbox
 
-OWNER = 0
-"""The daemon of measurements: no person has this number."""
 MOST = 8  # a card has so many shares
 WAIT_S = 120.0
 #: Small kernels that leave most of a card idle, as a training of a small model does.
@@ -45,10 +40,6 @@ while time.monotonic() < until:
     steps += 100
 print("steps", steps, flush=True)
 """
-
-
-class Failed(Exception):
-    """Nothing was measured; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +87,11 @@ def daemon_for(card: Card) -> Iterator[Daemon]:
     Raises:
         Failed: it does not start.
     """
-    daemon, (tier, bwrap) = Daemon(OWNER), tickets.tier()
+    daemon, (tier, bwrap) = Daemon(measurement_jobs.OWNER), tickets.tier()
     try:
         with daemon.locked():
             daemon.end()  # one that an earlier measurement left
-            daemon.ensure(_uid(), [card.uuid], bwrap if tier >= sandbox.BUBBLEWRAP else "")
+            daemon.ensure(measurement_jobs.job_user(tier), [card.uuid], bwrap if tier >= sandbox.BUBBLEWRAP else "")
         yield daemon
     except Unavailable as why:
         raise Failed(str(why)) from why
@@ -118,85 +109,36 @@ def together(home: Path, card: Card, clients: int, seconds: float, program: str,
     Raises:
         Failed: one did not run, or is no client.
     """
-    runs = []
+    runs: list[MeasurementJob] = []
     try:
         for number in range(clients):
             runs.append(_begin(home / str(number), card, clients, seconds, program, daemon))  # noqa: PERF401 - those that began are ended below
         for run in runs:
-            _until(run, lambda run=run: "ready" in _log(run), "a program does not begin")  # type: ignore[misc]  # bound now
+            run.wait_for_line("ready", WAIT_S)
         known = daemon.programs() if daemon else None
         if daemon and len(known or []) < clients:
             raise Failed(f"{len(known or [])} of {clients} programs became clients of MPS; see {daemon.log}")
         for run in runs:
-            (run / "inputs" / "go").touch()
+            (run.path / "inputs" / "go").touch()
         for run in runs:
-            _until(run, (run / records.EXIT).exists, "a program does not end", seconds + WAIT_S)
-        return sum(_steps(run) for run in runs) / seconds
+            run.wait(seconds + WAIT_S)
+        return sum(float(run.wait_for_line("steps", 0)[0]) for run in runs) / seconds
     finally:
         for run in runs:
-            kept = records.read(run / records.SUPERVISOR)
-            if kept and records.is_alive(kept):
-                processes.send([*processes.descendants(kept["pid"]), kept["pid"]], signal.SIGKILL)
+            run.kill()
 
 
-def _begin(path: Path, card: Card, clients: int, seconds: float, program: str, daemon: Daemon | None) -> Path:
-    """Start one program under a supervisor; its run directory."""
-    for name in ("code", "inputs", "outputs", "tmp"):
-        (path / name).mkdir(parents=True)
-    level, bwrap = tickets.tier()
-    row = Device(kind=Device.Kind.GPU, index=card.index, uuid=card.uuid, memory_mib=card.memory_mib)
+def _begin(path: Path, card: Card, clients: int, seconds: float, program: str, daemon: Daemon | None) -> MeasurementJob:
+    """Start one program on an equal share of the card."""
+    argv = [sys.executable, "-c", program, str(path / "inputs" / "go"), str(seconds)]
+    if daemon is None:
+        return MeasurementJob(path, argv, [card], max_runtime_s=2 * WAIT_S + seconds)
     environ = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(path / "tmp"),
-        "CUDA_VISIBLE_DEVICES": card.uuid,
-        "AIP_OUTPUT_DIR": str(path / "outputs"),
+        "CUDA_MPS_PIPE_DIRECTORY": str(daemon.pipe),
+        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 / clients:g}",
+        "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={card.memory_mib // clients}M",
     }
-    if daemon:
-        environ |= {
-            "CUDA_MPS_PIPE_DIRECTORY": str(daemon.pipe),
-            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 / clients:g}",
-            "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={card.memory_mib // clients}M",
-        }
-    ticket = Ticket(
-        job=0, attempt=0, argv=[sys.executable, "-c", program, str(path / "inputs" / "go"), str(seconds)], env=environ,
-        cwd=str(path / "code"), tier=level, bwrap=bwrap, tmp=str(path / "tmp"), uid=_uid(),
-        read_only=[*map(str, tiers.python_folders()), str(path)],
-        read_write=[str(path / "code"), str(path / "outputs"), *([str(daemon.pipe)] if daemon else [])],
-        shm=str(daemon.shm) if daemon and level >= sandbox.BUBBLEWRAP else "",
-        devices=tickets.device_files([row]),
-    )  # fmt: skip
-    records.write(path / records.LAUNCH, ticket.to_json())
-    try:
-        supervisors.start(path)
-    except (supervisors.NoAnswer, supervisors.NoRoom, supervisors.SupervisorFailed) as exc:
-        raise Failed(f"a supervisor did not start: {exc}") from exc
-    return path
-
-
-def _uid() -> int:
-    """The user of the programs: one of jobs' where the sandbox lets it get to its files, else the platform's own."""
-    return job_users.uid_of(OWNER) if tickets.tier()[0] >= sandbox.BUBBLEWRAP else 0
-
-
-def _log(run: Path) -> str:
-    try:
-        return (run / records.LOG).read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-def _until(run: Path, what: Callable[[], bool], otherwise: str, limit_s: float = WAIT_S) -> None:
-    deadline = time.monotonic() + limit_s
-    while not what():
-        if (run / records.EXIT).exists() or time.monotonic() > deadline:
-            if what():
-                return
-            raise Failed(f"{otherwise}: {_log(run)[-300:]}")
-        time.sleep(0.02)
-
-
-def _steps(run: Path) -> float:
-    words = _log(run).split()
-    if "steps" not in words or (records.read(run / records.EXIT) or {}).get("code") != 0:
-        raise Failed(f"a program failed: {_log(run)[-300:]}")
-    return float(words[words.index("steps") + 1])
+    shm = str(daemon.shm) if tickets.tier()[0] >= sandbox.BUBBLEWRAP else ""
+    return MeasurementJob(
+        path, argv, [card], env=environ, read_write=[daemon.pipe], shm=shm, max_runtime_s=2 * WAIT_S + seconds
+    )

@@ -113,7 +113,7 @@ def _describe() -> list[Card]:
     count = pynvml.nvmlDeviceGetCount()
     handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
     buses = [_text(pynvml.nvmlDeviceGetPciInfo(handle).busId) for handle in handles]
-    grouped = groups(buses, [_linked(handle) for handle in handles], [_numa_node(bus) for bus in buses])
+    grouped = groups(buses, [linked(handle) for handle in handles], [_numa_node(bus) for bus in buses])
     for index, handle in enumerate(handles):
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
         whole = Card(
@@ -182,7 +182,7 @@ def _read(card: Card) -> Reading:
     return Reading(card.index, util, used, heat, power, processes, errors, fault)
 
 
-def _linked(handle: Any) -> list[str]:
+def linked(handle: Any) -> list[str]:
     """Bus ids at the other ends of a card's NVLinks; a switch is an end that several cards share."""
     found = []
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workers.clock import now
+from workers.execution import measurement_jobs
 from workers.execution.agent import eviction_probe
 from workers.execution.mps import gain
 from workers.machines import mps_policy
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         asked = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
         try:
             seen = gain.measure(wanted[0], **asked)
-        except gain.Failed as failed:
+        except measurement_jobs.Failed as failed:
             raise CommandError(f"Nothing measured: {failed}") from failed
         about = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}
         mps_policy.keep_gain(node, {**asdict(seen), **about})

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from aiplatform.lib import wording
 from workers.clock import now
-from workers.execution import tickets
+from workers.execution import measurement_jobs, tickets
 from workers.execution.agent import eviction_probe, eviction_proof
 from workers.machines import eviction_policy
 from workers.machines.telemetry.nvml import find_probe
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         proof = {"driver": eviction_probe.driver_version(), "tier": tickets.tier()[0], "at": now().isoformat()}
         try:
             seen = eviction_proof.prove(probe, wanted[0], folder=settings.DATA_ROOT)
-        except eviction_proof.Failed as failed:
+        except measurement_jobs.Failed as failed:
             message = wording.message("node.eviction_not_proven", why=str(failed))
             eviction_policy.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "message": message.as_json()})
             raise CommandError(f"Not proven: {failed}") from failed

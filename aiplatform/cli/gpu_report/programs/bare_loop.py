@@ -1,8 +1,8 @@
-"""A training loop and nothing else, which tests.bench.overhead compares jobs with.
+"""A training loop and nothing else, which preset trainings are compared with.
 
-It is run as `python -c` in a folder with a copy of the presets: the name of a preset, the class of its task and the
-seconds to learn after the first step are the arguments, images and parameters come from the environment as in a job.
-Prints the steps after the first one and the wall and CPU seconds that they took.
+Runs as `python -c` in a folder with a copy of the presets. Arguments: name of a preset, class of its task, seconds to
+learn after the first step; images and parameters come from the environment as in a job. Prints the steps after the
+first one and the wall and CPU seconds that they took.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ def main() -> None:
     run.begun()
     here = run.Run.from_environment()
     params, alone = module.CARD.read(here.params()), ranks.join()
+    device = alone.device
     task = getattr(module, task_class)(here, params, alone)
-    model = task.model = task.model.to(memory_format=torch.channels_last).train()
+    model = task.model = task.model.to(device).to(memory_format=torch.channels_last).train()
+    learner = torch.compile(model) if params["compile"] else model
     average = import_module("presets.average").Average(model, params["ema"])
     optimizer = task.optimizer()
     rates = [group["lr"] for group in optimizer.param_groups]
-    size, steps = min(params["batch_size"], task.rows), params["steps"]  # steps: of the learning rate
-    in_bfloat16 = params["amp"] and task.dense and cores.multiplies_bfloat16()
-    lanes = import_module("presets.lanes").for_learning(model, alone, size)
+    size = min(params["batch_size"] or task.recipe.batch[0], task.rows)
+    steps = params["steps"]  # of the learning rate
+    in_bfloat16 = params["amp"] and (device.type == "cuda" or (task.dense and cores.multiplies_bfloat16()))
+    lanes = None if params["compile"] else import_module("presets.lanes").for_learning(model, alone, size)
     generator = torch.Generator().manual_seed(params["seed"])
     parameters = list(ranks.parameters_of(model))
 
     def loss(batch: Any, draws: Any, lane: Any) -> Any:
-        with torch.autocast("cpu", torch.bfloat16) if in_bfloat16 else nullcontext():
-            return task.loss(model, batch, draws, lane)
+        with torch.autocast(device.type, torch.bfloat16) if in_bfloat16 else nullcontext():
+            return task.loss(learner, batch, draws, lane)
 
     def rows() -> Iterator[list[int]]:
         while True:
@@ -48,16 +51,21 @@ def main() -> None:
             for start in range(0, task.rows - size + 1, size):
                 yield order[start : start + size].tolist()
 
-    batches, began, ended = rows(), (0.0, 0.0), (0.0, 0.0)
+    def now() -> tuple[float, float]:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter(), time.process_time()
+
+    batches, began = rows(), (0.0, 0.0)
     step = 0
     with ThreadPoolExecutor(1) as reader:
         following = reader.submit(task.load, next(batches))
-        while step < 2 or ended[0] - began[0] < float(seconds):
+        while step < 2 or time.perf_counter() - began[0] < float(seconds):
             batch, following = following.result(), reader.submit(task.load, next(batches))
             share = budget.learning_rate(step / steps, warmup=params["warmup"], anneal=params["anneal"])
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * share
-            draws = task.draw(generator, size)
+            draws = {name: values.to(device) for name, values in task.draw(generator, size).items()}
             if lanes:
                 lanes.learn(model, loss, batch, draws)
             else:
@@ -66,7 +74,11 @@ def main() -> None:
             torch.nn.utils.clip_grad_norm_(parameters, 5.0)
             optimizer.step()
             average.follow(model, step)
-            ended = time.perf_counter(), time.process_time()
-            began = began if step else ended
+            began = began if step else now()
             step += 1
-    print(json.dumps([step - 1, ended[0] - began[0], ended[1] - began[1]]))
+        ended = now()
+    found = {"steps": step - 1, "seconds": ended[0] - began[0], "cpu_seconds": ended[1] - began[1], "batch": size}
+    print("result", json.dumps(found), flush=True)
+
+
+main()

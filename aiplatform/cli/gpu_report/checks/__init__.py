@@ -1,0 +1,1 @@
+"""The functions of checks: each takes a `Context` and returns what it measured. The catalog names them."""
