@@ -21,6 +21,7 @@ class InferenceConfig(AppConfig):
         from inference.conversion import kind as conversion_kind
         from inference.delivery.edge import labels as edge_words
         from inference.delivery.edge import sampling
+        from inference.delivery.edge import speeds as edge_speeds
         from inference.delivery.edge.models import EdgeGroup
         from inference.delivery.edge.navigation import entries as edge_entries
         from inference.delivery.push import labels as push_words
@@ -41,7 +42,6 @@ class InferenceConfig(AppConfig):
             training_results,
             withdrawals,
         )
-        from inference.registry import hardware_speeds as edge_speeds
         from inference.registry import kind as model_kind
         from inference.registry import search as model_search
         from inference.registry.import_trials import panel as trial_panel

@@ -26,14 +26,13 @@ from inference.registry.snippets import generation
 
 START = ("inference.kit.models.standalone", "inference.kit.models.local")  # of run.py, of edge devices
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
-#: Names by which agents on devices import what a package holds; packages keep them, agents are older than packages.
-ALIASES = {
-    "inference/serving/server/__init__.py": "",
-    "inference/kit/models/standalone.py": "inference.kit.models.standalone",
-    "inference/kit/models/local.py": "inference.kit.models.local",
-    "inference/kit/model_io/decode.py": "inference.kit.model_io.decode",
-    "inference/kit/model_io/refusals.py": "inference.kit.model_io.refusals",
-    "inference/kit/model_io/requested.py": "inference.kit.model_io.requested",
+#: Name in `inference.server` → module. Agents on devices import these names from packages of any release.
+AGENT_MODULES = {
+    "alone": "inference.kit.models.standalone",
+    "local": "inference.kit.models.local",
+    "decode": "inference.kit.model_io.decode",
+    "refusals": "inference.kit.model_io.refusals",
+    "requested": "inference.kit.model_io.requested",
 }
 NEEDS = ("numpy", "onnxruntime", "pillow")
 RUN = '''"""Print what the model says of pictures: python run.py picture.jpg"""
@@ -97,7 +96,7 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
         "requirements.txt": "".join(f"{one}>={installed(one)}\n" for one in NEEDS).encode(),
         "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
         **{inside: path.read_bytes() for inside, path in code().items()},
-        **{inside: _alias(name) for inside, name in ALIASES.items()},
+        **_agent_modules(),
         **generation.files(version.path),
         **self_tests.of(version, by).files,
     }
@@ -108,9 +107,14 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
     return [*sorted(made.items()), *files]
 
 
-def _alias(name: str) -> bytes:
-    """Return a module that is another one."""
-    return f"import sys\n\nimport {name}\n\nsys.modules[__name__] = sys.modules[{name!r}]\n".encode() if name else b""
+def _agent_modules() -> dict[str, bytes]:
+    """Return the modules that agents import, each an alias of another one, by their place in the package."""
+    folder = f"{inference.__name__}/server"
+    aliases = {
+        f"{folder}/{name}.py": f"import sys\n\nimport {module}\n\nsys.modules[__name__] = sys.modules[{module!r}]\n"
+        for name, module in AGENT_MODULES.items()
+    }
+    return {place: text.encode() for place, text in {f"{folder}/__init__.py": "", **aliases}.items()}
 
 
 def filename(version: ModelVersion) -> str:

@@ -134,6 +134,27 @@ def test_package_takes_no_more_than_it_needs():
     ]
 
 
+#: What agents of released versions import; in parts, so that no tool that renames modules changes it.
+NAMES_OF_AGENTS = {
+    "alone": "Model", "local": "Protocol", "decode": "open_image", "refusals": "Refusal", "requested": "Requested",
+}  # fmt: skip
+
+
+def test_package_keeps_the_names_that_agents_on_devices_import(api, alice, tmp_path):
+    version = factory.model_version(alice, tmp_path / "made", task="detection")
+    unpacked(api, version, tmp_path / "a")
+    lines = [f"from {'inference'}.server.{name} import {member}" for name, member in NAMES_OF_AGENTS.items()]
+    lines += ["import inference.kit.models.standalone as here", "import inference.server.alone as there"]
+    code = "\n".join(["import sys", "sys.path.insert(0, '.')", *lines, "assert here is there"])
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=tmp_path / "a", capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert set(packages.AGENT_MODULES) == set(NAMES_OF_AGENTS)
+
+
 def test_versions_without_a_description_become_no_package(api, bob, alice, tmp_path, client):
     version = factory.model_version(alice, tmp_path, task="detection")
     client.force_login(bob)

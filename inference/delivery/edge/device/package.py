@@ -12,4 +12,4 @@ def module(name: str) -> Any:
     Raises:
         ImportError: the package is older than the module.
     """
-    return import_module(f"inference.serving.server.{name}")
+    return import_module(f"inference.server.{name}")
