@@ -18,7 +18,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once
-from inference.pipelines import checks, graph, kinds, runs, warnings, writing
+from inference.pipelines import checks, graph, kinds, pipeline_warnings, runs, writing
 from inference.pipelines.models import (
     Pipeline,
     PipelineDraft,
@@ -209,7 +209,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def check(self, request: ApiRequest) -> Response:
         """What keeps a specification from running, as this person, and what may go wrong when it does."""
         spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
-        found = [*checks.problems(spec, request.user), *warnings.doubts(spec)]
+        found = [*checks.problems(spec, request.user), *pipeline_warnings.doubts(spec)]
         return Response(ProblemsOut({"problems": found}).data)
 
     @extend_schema(responses=DraftOut)

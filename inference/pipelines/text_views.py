@@ -14,7 +14,17 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_said
-from inference.pipelines import checks, diffing, graph, kinds, python_text, text, text_reading, warnings, writing
+from inference.pipelines import (
+    checks,
+    diffing,
+    graph,
+    kinds,
+    pipeline_warnings,
+    python_text,
+    text,
+    text_reading,
+    writing,
+)
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
@@ -68,7 +78,7 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
         if not wrong or request.POST.get("anyway"):
             version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
             messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
-            for one in list(warnings.doubts(graph.parse(version.spec)))[:MOST_DOUBTS]:
+            for one in list(pipeline_warnings.doubts(graph.parse(version.spec)))[:MOST_DOUBTS]:
                 messages.warning(request, f"{one.step}: {one.message}")
             return redirect("pipelines:detail", pk)
     except DomainError as exc:

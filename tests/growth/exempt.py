@@ -13,6 +13,7 @@ IMAGES = "Pillow, under limits of pixels and bytes"
 
 EXEMPT: dict[str, str] = {
     "aiplatform.cli": CLIENT,
+    "aiplatform.client": CLIENT,
     "workers.management": CLIENT,
     "workers.simulator": CLIENT,
     "aiplatform.lib.idempotency": OWN,

@@ -147,7 +147,7 @@ register(
         expressions.parse,
         RULES,
         expressions.LONGEST,
-        ("inference.pipelines.expressions", "inference.pipelines.rule_parts", "inference.pipelines.warnings"),
+        ("inference.pipelines.expressions", "inference.pipelines.rule_parts", "inference.pipelines.pipeline_warnings"),
         "a > 1",
     )
 )

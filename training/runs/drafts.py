@@ -22,8 +22,7 @@ from training.presets.preset import Preset
 from training.programs import data_checks
 from training.programs.data_checks import WrongTask
 from training.programs.models import CodeSnapshot
-from training.runs import custom_code, extra_options, parameters, pretrained_weights
-from training.runs import explicit_mode as explicit
+from training.runs import custom_code, explicit_mode, extra_options, parameters, pretrained_weights
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
 from workers.device_kinds import CPU, GPU
 from workers.images.models import Image
@@ -152,7 +151,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
         _check_data(user, request, preset)
     with found:
         if request.explicit and (preset or request.is_own_code):
-            explicit.check(preset, request.params, data_comes=request.data_comes)
+            explicit_mode.check(preset, request.params, data_comes=request.data_comes)
     with found:
         check_priority(user, request.priority)
     with found:

@@ -22,8 +22,7 @@ from training.programs.code_fields import CodeFields
 from training.programs.input_fields import InputFields
 from training.programs.launchers import HELP, Launcher
 from training.programs.pairs import read_pairs
-from training.runs import explicit_mode as explicit
-from training.runs import parameter_sets
+from training.runs import explicit_mode, parameter_sets
 from training.runs.models import ParameterSet, ParameterSetVersion
 from training.runs.param_fields import ParamFields
 from workers.images.fields import ImageChoice
@@ -207,7 +206,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             preset = PRESETS.get(data["preset"])
             with refusals_shown_on(self):
                 given = self.params_of(preset) if preset else {}
-                explicit.check(preset, given, data_comes=bool(data.get("upload_id")))
+                explicit_mode.check(preset, given, data_comes=bool(data.get("upload_id")))
         return data
 
     def _forget_hidden(self, data: dict[str, Any]) -> None:
