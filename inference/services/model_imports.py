@@ -123,7 +123,8 @@ def launch(task: ModelTask, run: RunDir) -> Launch:
     return Launch(
         argv=[sys.executable, "-P", "-m", "inference.inspector"],
         env={"PYTHONPATH": str(settings.BASE_DIR), "PYTHONDONTWRITEBYTECODE": "1"},
-        read_only=inspections.code_folders(), read_write=[folder], own_network=True, command="inference.inspector",
+        read_only=inspections.code_folders(), read_write=[folder], own_folders=[folder],
+        own_network=True, command="inference.inspector",
     )  # fmt: skip
 
 
