@@ -53,6 +53,8 @@ WORDS: dict[str, Any] = {
     "left": gettext_lazy("left"),
     "level": gettext_lazy("level"),
     "max_runtime_hours": gettext_lazy("maximum run time (h)"),
+    "default_disk_gib": gettext_lazy("default disk limit (GiB)"),
+    "max_disk_gib": gettext_lazy("maximum disk limit (GiB)"),
     "max_pause_hours": gettext_lazy("longest pause (h)"),
     "made": gettext_lazy("new account"),
     "members": gettext_lazy("members"),

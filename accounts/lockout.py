@@ -112,7 +112,7 @@ def count_token_guess(request: HttpRequest) -> bool:
     credentials = {"username": TOKEN_GUESS}
     if AxesProxyHandler.is_allowed(request, credentials):
         AxesProxyHandler.user_login_failed(sender=__name__, credentials=credentials, request=request)
-        audit.record(None, "token_unknown", request.path)
+        audit.record_refusal(None, "token_unknown", request.path)
     locked = not AxesProxyHandler.is_allowed(request, credentials)
     request.axes_locked_out = locked  # type: ignore[attr-defined]  # travels with the request
     return locked

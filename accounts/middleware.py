@@ -87,7 +87,7 @@ class OriginMiddleware:
         times = rates.count(f"missed:{user.pk}", within_s=MISSED_WITHIN_S)
         if times <= MOST_MISSED:
             more = {"others": "not written for ten minutes"} if times == MOST_MISSED else {}
-            audit.record(user, "denied", request.path, method=request.method, code="not_found", **more)
+            audit.record_refusal(user, "denied", request.path, method=request.method, code="not_found", **more)
 
 
 class PreferencesMiddleware:

@@ -46,7 +46,8 @@ def locked_out(sender: Any, request: HttpRequest, username: str | None = None, *
 
 def denied(request: HttpRequest, code: str) -> None:
     user = getattr(request, "user", None)
-    audit.record(user if isinstance(user, User) else None, "denied", request.path, method=request.method, code=code)
+    person = user if isinstance(user, User) else None
+    audit.record_refusal(person, "denied", request.path, method=request.method, code=code)
 
 
 def connect() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from typing import Any
 
-from accounts.services import batches, outbox, registration, sessions
+from celery import shared_task
+from django.db import OperationalError
+
+from accounts.services import audit, batches, outbox, registration, sessions
 
 
 @shared_task(name="accounts.deliver", ignore_result=True)
@@ -31,3 +34,12 @@ def sweep() -> None:
     batches.sweep()
     sessions.forget_old()
     registration.notify_administrators()
+
+
+@shared_task(
+    name="accounts.write_audit_entry", ignore_result=True, autoretry_for=(OperationalError,), retry_backoff=True,
+    max_retries=10,
+)  # fmt: skip
+def write_audit_entry(at: str, **values: Any) -> None:
+    """Write an entry of the audit trail that a request could not write without waiting. Safe to run twice."""
+    audit.write_deferred(at, values)

@@ -158,6 +158,8 @@ class ClusterAdmin(ModelAdmin):
         "environments_per_user",
         "max_runtime",
         "max_pause",
+        "default_disk_bytes",
+        "max_disk_bytes",
         "created_at",
         "closed_at",
     )

@@ -67,6 +67,9 @@ class Fact:
     code: bool = False
 
 
+_PATHS = ("read_only", "read_write", "own_folders")
+
+
 @dataclass(frozen=True)
 class Launch:
     """What to start, made by a kind's `prepare`; the supervisor adds the run contract's own variables."""
@@ -75,6 +78,7 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
     read_only: list[Path] = field(default_factory=list)  # mounted for the job beside its run directory
     read_write: list[Path] = field(default_factory=list)
+    own_folders: list[Path] = field(default_factory=list)  # of `read_write`, those that hold this job's files alone
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
     overlay: dict[str, Any] = field(default_factory=dict)  # an image that it runs in, see workers.supervisor.ticket
@@ -89,7 +93,7 @@ class Launch:
     def keep(self, path: Path) -> None:
         """Write it down for the other ranks of a gang; only the platform may read it."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        write_json(path, values | {name: [str(p) for p in values[name]] for name in ("read_only", "read_write")})
+        write_json(path, values | {name: [str(p) for p in values[name]] for name in _PATHS})
         path.chmod(0o600)
 
     @classmethod
@@ -100,7 +104,7 @@ class Launch:
             OSError: nothing was.
         """
         values = json.loads(path.read_text())
-        return cls(**values | {name: [Path(p) for p in values[name]] for name in ("read_only", "read_write")})
+        return cls(**values | {name: [Path(p) for p in values.get(name, ())] for name in _PATHS})
 
 
 class NotYet(DomainError):

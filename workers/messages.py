@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from aiplatform.lib import wording
-from aiplatform.lib.wording import Show, Wording, counted, hours, labelled, listed, memory, moment, nested, number
+from aiplatform.lib.wording import Show, Wording, counted, hours, labelled, listed, memory, moment, nested, number, size
 from workers import kinds
 from workers.models import Severity
 from workers.monitoring import rules
@@ -171,6 +171,11 @@ ENDS = {
         _("Memory limit %(limit)s exceeded: the program held %(held)s. Ask for more memory."),
         limit=memory("limit_mib"),
         held=memory("held_mib"),
+    ),
+    "over_disk": Wording(
+        _("Disk limit %(limit)s exceeded: the job used %(used)s. Delete files, or request a higher limit."),
+        limit=size("limit_bytes"),
+        used=size("used_bytes"),
     ),
     "machine_out_of_memory": Wording(
         _("The machine ran out of memory and ended the program. Ask for less, or for a larger machine.")

@@ -83,6 +83,7 @@ class Reason(TextChoices):
     USER_CODE = "user_code", _("The program failed")
     OUT_OF_MEMORY = "out_of_memory", _("The program ran out of memory")
     MAX_RUNTIME = "max_runtime", _("The maximum run time was reached")
+    DISK_LIMIT = "disk_limit", _("The disk limit was exceeded")
     NODE_LOST = "node_lost", _("The machine stopped answering")
     DEVICE_FAILED = "device_failed", _("A card of the job failed")
     SUPERVISOR_LOST = "supervisor_lost", _("The process that looks after the job was killed")

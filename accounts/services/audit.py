@@ -1,5 +1,6 @@
 """The audit trail: each sign-in, refusal and administrative act is a row, written in the act's transaction.
 
+Refusals of requests are written without waiting for the database, see `record_refusal`.
 Other apps call `record` from the service that does the act and name their verbs once with `register_verbs`.
 """
 
@@ -10,16 +11,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry, User
+from aiplatform.lib import stamps
+from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.registry import Registry
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+#: Columns of an entry that a worker writes later, besides its time.
+_DEFERRED = ("actor_id", "actor", "behind", "verb", "target", "facts", "address", "request_id")
 _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
 
 
@@ -149,6 +156,35 @@ def record(
         target: the row it was done to, or its name. Rows are named by number and word, not referred to.
         facts: what else a reader wants to know, as plain JSON; values of names like "password" are left out.
     """
+    entry = _entry(actor, verb, target, facts)
+    entry.save(force_insert=True)
+    return entry
+
+
+def record_refusal(actor: User | None, verb: str, target: str, /, **facts: Any) -> None:
+    """Add a refused request to the trail without waiting for a database lock.
+
+    A refused request may be a read, and a read never waits for a writer. Where a lock is held, a worker writes the
+    entry later, with the time of the refusal.
+    """
+    entry = _entry(actor, verb, target, facts)
+    if not stamps.write_at_once(DEFAULT_DB_ALIAS, lambda: entry.save(force_insert=True), "audit"):
+        values = {name: getattr(entry, name) for name in _DEFERRED}
+        enqueue("accounts.write_audit_entry", at=entry.at.isoformat(), **values)
+
+
+def write_deferred(at: str, values: Mapping[str, Any]) -> None:
+    """Write an entry that `record_refusal` handed to a worker; once, however often the message arrives."""
+    moment = datetime.fromisoformat(at)
+    named = {name: values[name] for name in _DEFERRED if name in values}
+    if not AuditEntry.objects.filter(at=moment, **named).exists():
+        AuditEntry.objects.create(at=moment, **named)
+
+
+def _entry(
+    actor: User | AnonymousUser | None, verb: str, target: Model | str | None, facts: Mapping[str, Any]
+) -> AuditEntry:
+    """An entry that is not saved yet."""
     kind = number = ""
     if isinstance(target, Model):
         kind, number = target._meta.label_lower, str(target.pk)
@@ -157,7 +193,7 @@ def record(
         name = target or ""
     origin = _origin.get()
     known = isinstance(actor, User)
-    return AuditEntry.objects.create(
+    return AuditEntry(
         actor_id=actor.pk if known and actor is not None else None,
         actor=_line(actor.username, 100) if isinstance(actor, User) else "",
         behind=_line(origin.behind, 100),

@@ -137,6 +137,20 @@ def _scratch() -> Iterator[Finding]:
     yield Finding("scratch", WARN if spins else OK, scratch_disk.sentence(str(folder), spins=spins))
 
 
+def _disk_limits() -> Iterator[Finding]:
+    """Whether the kernel keeps disk limits of jobs, or their supervisors by counting."""
+    from workers import scratch
+    from workers.supervisor import project_quota
+
+    folders = [env.DATA_ROOT / "jobs", scratch.root() / scratch.TMP]
+    existing = {str(next(path for path in (folder, *folder.parents) if path.is_dir())) for folder in folders}
+    if why := project_quota.obstacle(sorted(existing)):
+        remedy = "On XFS or ext4 mounted with prjquota, with the agent as root, the kernel keeps them exactly."
+        yield Finding("limits", OK, f"disk limits of jobs are kept by counting their files: {why}", remedy)
+    else:
+        yield Finding("limits", OK, "disk limits of jobs are kept by project quotas")
+
+
 def _evictions() -> Iterator[Finding]:
     """Whether work could be moved off this machine's cards. Off until proven and allowed."""
     from workers.execution import tickets
@@ -299,7 +313,7 @@ def _road(name: str, address: str, *, reached: bool) -> Finding:
 
 
 Check = Callable[[], Iterator[Finding]]
-_CAN: tuple[Check, ...] = (_devices, _scratch, _evictions, _sandbox, _images, _containers)
+_CAN: tuple[Check, ...] = (_devices, _scratch, _disk_limits, _evictions, _sandbox, _images, _containers)
 CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, _roads, *_CAN, _port)
 NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 

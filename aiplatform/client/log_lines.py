@@ -20,9 +20,10 @@ CODES: Mapping[str, Mapping[str, str]] = {
     "command": {"line": "argv", "not_started": "program why"},
     "program": {
         "exited": "code seconds", "signalled": "signal seconds", "over_time": "seconds",
-        "over_memory": "limit_bytes held_bytes", "disk_was_full": "seconds", "cut": "bytes", "stays_on_cards": "why",
-        "stranded": "why", "withheld": "", "engine_away": "", "engine_restarted": "", "engine_silent": "",
-        "unknown_end": "why", "lost": "", "again": "seconds number most", "starts_again": "seconds",
+        "over_memory": "limit_bytes held_bytes", "over_disk": "limit_bytes used_bytes",
+        "disk_was_full": "seconds", "cut": "bytes", "stays_on_cards": "why", "stranded": "why",
+        "withheld": "", "engine_away": "", "engine_restarted": "", "engine_silent": "", "unknown_end": "why",
+        "lost": "", "again": "seconds number most", "starts_again": "seconds",
     },
 }  # fmt: skip
 """By phase and code: the facts of a line in their order, as the platform writes them. Whatever else begins with a

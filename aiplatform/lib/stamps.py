@@ -1,13 +1,14 @@
 """Write moments of last use without waiting: a read never waits for a lock that a writer holds.
 
 SQLite has one lock for all writes, which a writer may hold for many seconds. A stamp is tried once, at once; where the
-lock is held it is dropped, and the next request tries again.
+lock is held it is dropped, and the next request tries again. What must not be dropped uses `write_at_once` and hands
+the write to a worker where it returns false.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,14 +21,24 @@ POSTGRES_WAIT = "200ms"
 
 def stamp(rows: QuerySet[Any], **values: Any) -> bool:
     """Update rows if no lock is in the way; return whether they were updated."""
+    return write_at_once(rows.db, lambda: rows.update(**values), rows.model._meta.label)
+
+
+def write_at_once(using: str, write: Callable[[], object], name: str) -> bool:
+    """Call `write` in a transaction that does not wait for locks; return whether it was written.
+
+    Args:
+        using: alias of the database.
+        name: names the write in the log.
+    """
     try:
-        with _unwaiting(rows.db), transaction.atomic(using=rows.db):
-            if connections[rows.db].vendor == "postgresql":
-                with connections[rows.db].cursor() as cursor:
+        with _unwaiting(using), transaction.atomic(using=using):
+            if connections[using].vendor == "postgresql":
+                with connections[using].cursor() as cursor:
                     cursor.execute(f"SET LOCAL lock_timeout = '{POSTGRES_WAIT}'")
-            rows.update(**values)
+            write()
     except OperationalError as error:
-        log.info("model=%s stamp dropped: %s", rows.model._meta.label, error)
+        log.info("write=%s not written at once: %s", name, error)
         return False
     return True
 

@@ -12,6 +12,16 @@ def memory(mib: int) -> str:
     return f"{mib} MiB"
 
 
+def size(amount: int) -> str:
+    """Bytes in the largest unit that keeps them at least 1: 1536 → "1.5 KiB", 2**40 → "1 TiB"."""
+    value = float(amount)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            return f"{number(value)} {unit}"
+        value /= 1024
+    return f"{number(value)} PiB"
+
+
 class Count(int):
     """How many there are: written "12,345" in every language, and still a number that chooses a plural."""
 

@@ -179,6 +179,11 @@ def memory(fact: str) -> Show:
     return Show(fact, lambda mib: units.memory(round(mib)))
 
 
+def size(fact: str) -> Show:
+    """Bytes as "400 MiB" or "1.5 GiB"."""
+    return Show(fact, lambda amount: units.size(round(amount)))
+
+
 def number(fact: str) -> Show:
     """A number without needless zeros: 2.0 → "2"."""
     return Show(fact, units.number)

@@ -123,7 +123,7 @@ def launch(task: ModelTask, run: RunDir) -> Launch:
     return Launch(
         argv=[sys.executable, "-P", "-m", "inference.registry.inspector"],
         env={"PYTHONPATH": str(settings.BASE_DIR), "PYTHONDONTWRITEBYTECODE": "1"},
-        read_only=inspections.code_folders(), read_write=[folder], own_network=True,
+        read_only=inspections.code_folders(), read_write=[folder], own_folders=[folder], own_network=True,
         command="inference.registry.inspector",
     )  # fmt: skip
 

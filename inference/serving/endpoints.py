@@ -47,6 +47,7 @@ KEPT: Mapping[str, Any] = {
     "card_memory_mib": 0,
     "cpus": DEFAULT_CPUS,
     "memory_mib": 0,
+    "max_disk_bytes": None,
     "priority": 0,
     "preemptible": False,
 }

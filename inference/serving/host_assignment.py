@@ -27,7 +27,8 @@ from workers.models import Job, VirtualCluster
 from workers.states import FINAL, Desired, JobState
 
 OPTION = "share_process"  # among the options of a service
-ALIKE = ("cpus", "memory_mib", "priority", "preemptible")  # what those that share ask alike; the rest is about cards
+#: What those that share request alike; the rest is about devices.
+ALIKE = ("cpus", "memory_mib", "max_disk_bytes", "priority", "preemptible")
 MOST = 32  # services in one process
 MOST_MIB = 256  # of the files of a model that shares
 

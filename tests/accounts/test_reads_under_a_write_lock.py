@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import closing
@@ -10,8 +11,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from accounts.models import ApiToken, UserSession
+from accounts.models import ApiToken, AuditEntry, UserSession
 from accounts.services import tokens
+from accounts.tasks import write_audit_entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,3 +69,39 @@ def test_page_of_a_session_is_answered_under_a_write_lock(alice, request):
 
     assert answer.status_code == 200
     assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "code"),
+    [
+        ("/people/", 403, "not_allowed"),
+        ("/api/v1/users/", 403, "not_allowed"),
+        ("/api/v1/datasets/4711/", 404, "not_found"),
+    ],
+)
+def test_refused_read_is_answered_under_a_write_lock_and_recorded_later(alice, request, sent, address, status, code):
+    browser = Client()
+    browser.force_login(alice)
+    browser.get(address)  # imports
+    before = AuditEntry.objects.count()
+    sent.clear()
+    locked = request.getfixturevalue("locked")
+    began = time.monotonic()
+
+    answer = browser.get(address)
+
+    took = time.monotonic() - began
+    (task,) = [kwargs for name, kwargs in sent if name == "accounts.write_audit_entry"]
+    assert answer.status_code == status
+    assert took < 1
+    assert AuditEntry.objects.count() == before
+
+    locked.execute("ROLLBACK")
+    write_audit_entry(**json.loads(json.dumps(task)))
+    write_audit_entry(**task)  # the message came twice
+    locked.execute("BEGIN IMMEDIATE")
+
+    entry = AuditEntry.objects.first()
+    assert AuditEntry.objects.count() == before + 1
+    assert (entry.actor, entry.verb, entry.target, entry.facts["code"]) == ("alice", "denied", address, code)
+    assert entry.at.isoformat() == task["at"]

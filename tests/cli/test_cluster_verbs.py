@@ -37,6 +37,13 @@ def test_clusters_command_creates_changes_and_deletes(real_aip, olga, node1, cap
     assert json.loads(capsys.readouterr().out)["id"] == made.pk
     assert planner_input.quotas_of(made)["gpu"] == Quota(3, borrows=True, per_user=2)
     assert (made.jobs_per_user, made.max_runtime.total_seconds()) == (5, 12 * 3600)
+    assert real_aip(olga, "clusters", "change", "lab", "--disk", "20GiB", "--max-disk", "1TiB") == 0
+    made.refresh_from_db()
+    assert (made.default_disk_bytes, made.max_disk_bytes) == (20 << 30, 1 << 40)
+    assert real_aip(olga, "clusters", "change", "lab", "--max-disk", "none") == 0
+    made.refresh_from_db()
+    assert (made.default_disk_bytes, made.max_disk_bytes) == (20 << 30, None)
+    capsys.readouterr()
 
     changes = ("--cards", "gpu=4", "--no-borrow", "gpu", "--jobs", "none", "--name", "vision")
     assert real_aip(olga, "clusters", "change", "lab", *changes) == 0

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from aiplatform.client.commands import resources
 from aiplatform.client.commands.submitting import seconds
 from aiplatform.client.errors import ClientError
 from tests.cli.platform_double import Uploads
@@ -283,6 +284,7 @@ def test_submitting_commands_all_request_machines_alike(aip, platform):
     for route in ("training/jobs/", "evaluations/", "services/"):
         platform.answers(f"POST /api/v1/{route}", {"id": 7, "state": "queued"}, status=201)
     asked = ("--gpus", "1", "--share", "2", "--cpus", "2", "--memory", "1.5", "--urgent", "--preemptible")
+    asked += ("--max-disk", "20GiB")
     for words in (
         ("train", "submit", "small", "--data", "13", "--preset", "detect"),
         ("evaluate", "start", "3", "--data", "13"),
@@ -292,8 +294,26 @@ def test_submitting_commands_all_request_machines_alike(aip, platform):
 
         sent = platform.seen[-1].json()
         expected = {"gpus_per_node": 1, "share": 2, "cpus": 2.0, "memory_mib": 1536, "priority": 100}
+        expected["max_disk_bytes"] = 20 << 30
         assert {name: sent[name] for name in expected} == expected
         assert sent["preemptible"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("20GiB", 20 << 30), ("20G", 20 << 30), ("20gb", 20 * 10**9), ("1.5TiB", 3 << 39), ("500 MB", 500 * 10**6),
+        ("1048576", 1 << 20), ("7B", 7),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_in_binary_and_decimal_units(text, size):
+    assert resources.size(text, "--max-disk") == size
+
+
+@pytest.mark.parametrize("text", ["much", "20 GiB left", "-1GiB", "1e9", "20XB", " "])
+def test_size_that_is_none_is_refused(aip, capsys, text):
+    assert aip("serve", "create", "small", "--model", "3", f"--max-disk={text}") == 2
+    assert "write it like 20GiB" in capsys.readouterr().err
 
 
 def test_upload_command_knows_the_formats_of_the_platform():

@@ -66,14 +66,15 @@ def test_expert_page_reads_parameters_as_the_page_of_a_template_does(as_alice, m
 
 
 def test_expert_page_writes_the_form_as_text(as_alice, machine):
-    given = fields(nodes=2, launcher="torchrun", variables="A=1\nB=2", retries=2, memory_gib="4", max_runtime_min=90)
+    given = fields(nodes=2, launcher="torchrun", variables="A=1\nB=2", retries=2, memory_gib="4", max_disk_gib="1.5")
+    given |= {"max_runtime_min": 90}
 
     answer = as_alice.post("/expert/text/", given)
 
     request = request_text.read(answer.context["text"])
     assert request["variables"] == {"A": "1", "B": "2"}
     assert (request["nodes"], request["launcher"], request["retries"]) == (2, "torchrun", 2)
-    assert (request["memory_mib"], request["max_runtime_s"]) == (4096, 5400)
+    assert (request["memory_mib"], request["max_disk_bytes"], request["max_runtime_s"]) == (4096, 3 << 29, 5400)
     assert "priority" not in request
     assert not answer.context["reading"].notes
 
@@ -134,7 +135,8 @@ def test_expert_page_is_for_those_who_submit(as_anna, as_alice):
 def test_every_field_of_a_command_is_in_form_and_text():
     """A field that is added to the route has to reach the expert page."""
     known = {
-        "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot", "code_upload": None,
+        "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot",
+        "max_disk_bytes": "max_disk_gib", "code_upload": None,
         "code_archive": None, "device_kind": "device", "device_model": "device",
     }  # fmt: skip
     form = SCHEMA.form.base_fields

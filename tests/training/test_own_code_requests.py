@@ -20,7 +20,8 @@ from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 KNOWN = {
-    "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot", "params": "pairs",
+    "max_runtime_s": "max_runtime_min", "memory_mib": "memory_gib", "code": "snapshot",
+    "max_disk_bytes": "max_disk_gib", "params": "pairs",
     "device_kind": "device", "device_model": "device", "code_upload": None, "code_archive": None,
     "preset": "from_preset",
 }  # fmt: skip

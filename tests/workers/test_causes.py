@@ -15,6 +15,7 @@ from workers.output import causes
 CERTAIN = {
     "card_memory": "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
     "memory": "[program] over_memory limit_bytes=1073741824 held_bytes=1200000000",
+    "over_disk": "[program] over_disk limit_bytes=21474836480 used_bytes=22548578304",
     "over_time": "[program] over_time seconds=60",
     "python_memory": "MemoryError",
     "shared_memory": "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that",
@@ -42,7 +43,7 @@ def test_cause_is_read_from_the_line_that_is_certain(code):
     assert codes(f"epoch 1\n{CERTAIN[code]}\nTraceback ends\n") == [code]
 
 
-@case_table("code", sorted({*CERTAIN} - {"memory", "over_time"}))
+@case_table("code", sorted({*CERTAIN} - {"memory", "over_disk", "over_time"}))
 def test_cause_is_read_from_the_line_of_one_of_several_processes(code):
     assert codes(f"[rank0]: epoch 1\n[rank3]: {CERTAIN[code]}\n") == [code]
 
@@ -55,6 +56,7 @@ def test_cause_has_a_pattern_and_words_each():
 NEAR = {
     "card_memory": "CUDA out of memory was handled: the batch is halved",
     "memory": "[program] over_memory soon",
+    "over_disk": "[program] over_disk soon",
     "over_time": "[program] over_time again",
     "python_memory": "MemoryErrors are caught, std::bad_alloc as well",
     "shared_memory": "DataLoader worker 3 was killed on purpose",

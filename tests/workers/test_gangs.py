@@ -138,7 +138,10 @@ def test_f44_gang_whose_program_was_killed_starts_again_whole(gang, beginner):
     assert str(gang.attempts.get().message) == f"The part on its node {beginner + 1} was killed."
 
 
-@pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}])
+OVER_DISK = {"signal": "SIGTERM", "limit": "disk", "disk_limit_bytes": 1 << 30, "disk_bytes": 2 << 30}
+
+
+@pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}, OVER_DISK])
 def test_gang_fails_whole_when_a_program_fell_by_its_own_fault(gang, how):
     ended(gang, 1, code=None, **how)
     remote_ranks.look("node2")
@@ -146,7 +149,8 @@ def test_gang_fails_whole_when_a_program_fell_by_its_own_fault(gang, how):
 
     first(gang)
 
-    assert (gang.state, gang.reason) == ("failed", "gang_partner")
+    assert (gang.state, gang.reason) == ("failed", "disk_limit" if how is OVER_DISK else "gang_partner")
+    assert ("Disk limit 1 GiB exceeded" in str(gang.message)) == (how is OVER_DISK)
 
 
 def test_gang_that_failed_is_restarted_where_requested(gang):

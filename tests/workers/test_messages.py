@@ -19,6 +19,7 @@ FACTS = {
     "address": "10.0.0.7", "after": "4 GiB", "attempt": 2, "allowed_mib": 4096.0, "back_s": 1.5, "before": 2, "card": 3,
     "cluster": "lab", "code": 3, "count": 4, "ended": 9, "error": "OSError: [Errno 28]", "failed": 5, "has": "1.2",
     "held_mib": 5120.0, "how": {"code": "job.exit_code", "facts": {"code": 9}}, "idle_s": 10800.0, "job": 77,
+    "limit_bytes": 1 << 30, "used_bytes": 1 << 31,
     "limit_mib": 512.0, "limit_s": 86400.0, "made_at": "2026-01-31T08:00:00+00:00", "mib": 900.4, "name": "digits",
     "new": 50, "node": "gpu-03", "nodes": ["n1", "n2"], "now": 1, "old": 0, "out_s": 0.5, "person": "anna",
     "processes": ["7 (python)"], "rank": 2, "seconds": 90, "server": "1.3", "span_s": 5400.0, "status": 503,

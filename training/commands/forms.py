@@ -25,7 +25,8 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     offers_root = True
     field_order = (
         "command", "name", "image", "home_path", "variables", "secrets", "output_path", "writes_checkpoints",
-        "datasets", "cluster", "gpus_per_node", "share", "cpus", "memory_gib", "nodes", "launcher", "processes",
+        "datasets", "cluster", "gpus_per_node", "share", "cpus", "memory_gib", "max_disk_gib", "nodes", "launcher",
+        "processes",
         "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min", "array", "after",
         "after_end", "outputs_of", "retries", "retry_pause_s",
     )  # fmt: skip

@@ -27,7 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "root_inside": False,
     "variables": {}, "secrets": {}, "datasets": [], "after": [], "after_end": [], "outputs_of": [], "retries": 0,
     "priority": 0,
-    "retry_pause_s": NOTHING.retry_pause_s, "memory_mib": 0, "code": None, "image": None,
+    "retry_pause_s": NOTHING.retry_pause_s, "memory_mib": 0, "max_disk_bytes": None, "code": None, "image": None,
     "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "",
 }  # fmt: skip
 

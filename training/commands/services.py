@@ -195,7 +195,7 @@ def as_request(command: Command) -> dict[str, Any]:
     job = command.job
     names = (
         "name", "cluster", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
-        "priority", "preemptible", "root_inside", "max_runtime",
+        "max_disk_bytes", "priority", "preemptible", "root_inside", "max_runtime",
     )  # fmt: skip
     return {name: getattr(job, name) for name in names} | {
         "command": command.script,

@@ -23,8 +23,8 @@ PLAIN = (
 DEFAULTS: dict[str, Any] = {
     "name": "", "description": "", "folder": "", "idle_hours": None, "nodes": 1, "gpus_per_node": 0, "share": 8,
     "preemptible": False, "root_inside": False, "device_kind": "gpu", "device_model": "",
-    "variables": {}, "secrets": {}, "datasets": [], "priority": 0, "memory_mib": 0, "code": None,
-    "image": None, "cluster": None, "max_runtime_s": None,
+    "variables": {}, "secrets": {}, "datasets": [], "priority": 0, "memory_mib": 0, "max_disk_bytes": None,
+    "code": None, "image": None, "cluster": None, "max_runtime_s": None,
 }  # fmt: skip
 
 

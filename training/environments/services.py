@@ -184,7 +184,7 @@ def as_request(environment: Environment) -> dict[str, Any]:
     job = environment.job
     names = (
         "name", "cluster", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",
-        "priority", "preemptible",
+        "max_disk_bytes", "priority", "preemptible",
     )  # fmt: skip
     own = ("description", "folder", "code", "variables", "idle_hours")
     return (

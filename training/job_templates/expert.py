@@ -31,8 +31,8 @@ from workers.scheduling import preview
 #: Fields of all kinds by the block they stand in, in their order; whatever else a kind has says what runs.
 DATA = ("version", "eval_version", "datasets")
 WHERE = (
-    "task_type", "device", "gpus_per_node", "share", "cpus", "memory_gib", "cluster", "nodes", "launcher", "processes",
-    "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min",
+    "task_type", "device", "gpus_per_node", "share", "cpus", "memory_gib", "max_disk_gib", "cluster", "nodes",
+    "launcher", "processes", "worker_command", "priority", "urgent", "preemptible", "root_inside", "max_runtime_min",
 )  # fmt: skip
 FOLLOWING = ("array", "after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
@@ -189,7 +189,8 @@ def blocks(form: forms.Form) -> list[Block]:
 
 
 def _units() -> dict[str, str]:
-    return {"memory_gib": "GiB", "max_runtime_min": _("min"), "retry_pause_s": "s", "idle_hours": "h"}
+    gib = dict.fromkeys(("memory_gib", "max_disk_gib"), "GiB")
+    return {**gib, "max_runtime_min": _("min"), "retry_pause_s": "s", "idle_hours": "h"}
 
 
 def _page(

@@ -26,6 +26,7 @@ def of_form(form: ResourceForm, data: Mapping[str, Any], plain: Iterable[str]) -
     return {name: data[name] for name in plain if data.get(name) not in (None, "")} | {
         "priority": requested.get("priority", 0),
         "memory_mib": requested.get("memory_mib", 0),
+        "max_disk_bytes": requested.get("max_disk_bytes"),
         "device_kind": requested.get("device_kind", "gpu"),
         "device_model": requested.get("device_model", ""),
         "variables": data.get("variables") or {},

@@ -10,12 +10,15 @@ from training.programs.input_fields import lines_of
 from workers.machines import device_rules
 from workers.models import Job
 
+GIB = 1 << 30
+MAX_BYTES = 2**63  # more is no size, and no number of a form
 MOST_MIB = 2**53  # more is no memory, and no number of a form
 
 
 def shared(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Initial values of the fields that commands, environments and own code have alike."""
     seconds, mib, priority = given["max_runtime_s"], given["memory_mib"], given["priority"]
+    size = given["max_disk_bytes"]
     current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
     return {
         "variables": lines_of(given["variables"]),
@@ -26,6 +29,7 @@ def shared(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
         "cluster": given["cluster"] or current,
         "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
         "device": device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"]),
+        "max_disk_gib": size / GIB if isinstance(size, int | float) and 0 < abs(size) < MAX_BYTES else None,
         "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
         "priority": 0 if priority == Job.URGENT else priority,
         "urgent": priority == Job.URGENT,

@@ -72,7 +72,7 @@ class TrainingRequest:
         processes: per node; 0 means one per card for a preset, and one for own code, which runs as it is.
         cpus: cores per node; None chooses.
         root_inside: for own code of people who may, see `workers.jobs.root_rights`.
-        share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `resource_request.Resources`.
+        share, card_memory_mib, memory_mib, max_disk_bytes, priority, preemptible, max_runtime: see `Resources`.
         explicit: large-scale mode, see `explicit.check`.
         parent: the training this one was made from.
     """
@@ -109,6 +109,7 @@ class TrainingRequest:
     share: int = 8
     card_memory_mib: int = 0
     memory_mib: int = 0
+    max_disk_bytes: int | None = None
     priority: int = 0
     preemptible: bool = False
     root_inside: bool = False
@@ -184,10 +185,9 @@ def check(user: User, request: TrainingRequest) -> Draft:
     with found:
         gpus = _cards(request, switches, preset)
     found.end()
-    resources = _resources(request, cluster, gpus)
     look = "preview" if switches.get("show_batch") else ""
     name = request.name or _name_for(user, request, preset.name if preset else "", look)
-    return Draft(name, training, resources)
+    return Draft(name, training, _resources(request, cluster, gpus))
 
 
 def resources_of(user: User, request: TrainingRequest) -> Resources:
@@ -209,6 +209,7 @@ def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> 
         "card_memory_mib": request.card_memory_mib,
         "cpus": request.cpus if request.cpus is not None else default_cpus(),
         "memory_mib": request.memory_mib,
+        "max_disk_bytes": request.max_disk_bytes,
         "priority": request.priority,
         "preemptible": request.preemptible,
         "root_inside": request.root_inside,

@@ -140,6 +140,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "cpus": job.cpus,
         "share": job.share,
         "memory_mib": job.memory_mib,
+        "max_disk_bytes": job.max_disk_bytes,
         "priority": job.priority,
         "preemptible": job.preemptible,
         "root_inside": job.root_inside,

@@ -30,6 +30,7 @@ class MachineRequest:
     share: int = 8
     card_memory_mib: int = 0
     memory_mib: int = 0
+    max_disk_bytes: int | None = None
     priority: int = 0
     preemptible: bool = False
     root_inside: bool = False
@@ -50,6 +51,7 @@ class MachineRequest:
             "card_memory_mib": self.card_memory_mib,
             "cpus": self.cpus if self.cpus is not None else drafts.default_cpus(),
             "memory_mib": self.memory_mib,
+            "max_disk_bytes": self.max_disk_bytes,
             "priority": self.priority,
             "preemptible": self.preemptible,
             "root_inside": self.root_inside,

@@ -36,7 +36,8 @@ AT_ONCE = 100
 #: Fields that a row keeps as they are.
 PLAIN = (
     "name", "description", "preset", "extra", "nodes", "min_nodes", "gpus_per_node", "device_kind", "device_model",
-    "processes", "cpus", "share", "card_memory_mib", "memory_mib", "priority", "preemptible",
+    "processes", "cpus", "share", "card_memory_mib", "memory_mib", "max_disk_bytes", "priority",
+    "preemptible",
 )  # fmt: skip
 
 

@@ -135,6 +135,7 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
         cpus=job.cpus,
         share=job.share,
         memory_mib=job.memory_mib,
+        max_disk_bytes=job.max_disk_bytes,
         parent=training,
     )
     with transaction.atomic():

@@ -39,8 +39,9 @@ DEFAULTS: dict[str, Any] = {
     "worker_command": "", "launcher": "", "processes": 0, "output_path": "", "writes_checkpoints": False, "extra": "",
     "nodes": 1, "share": 8, "preemptible": False, "root_inside": False, "params": {}, "variables": {}, "secrets": {},
     "version": None, "eval_version": None, "datasets": [], "after": [], "after_end": [], "outputs_of": [], "retries": 0,
-    "retry_pause_s": NOTHING.retry_pause_s, "priority": 0, "memory_mib": 0, "code": None, "image": None,
-    "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "", "preset": "", "min_nodes": 0,
+    "retry_pause_s": NOTHING.retry_pause_s, "priority": 0, "memory_mib": 0, "max_disk_bytes": None, "code": None,
+    "image": None, "cluster": None, "max_runtime_s": None, "device_kind": "gpu", "device_model": "", "preset": "",
+    "min_nodes": 0,
 }  # fmt: skip
 LINES = ("command", "worker_command", "arguments")
 

@@ -209,6 +209,7 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
     cpus = serializers.FloatField(source="job.cpus")
     share = serializers.IntegerField(source="job.share")
     memory_mib = serializers.IntegerField(source="job.memory_mib")
+    max_disk_bytes = serializers.IntegerField(source="job.max_disk_bytes")
     priority = serializers.IntegerField(source="job.priority")
     preemptible = serializers.BooleanField(source="job.preemptible")
     root_inside = serializers.BooleanField(source="job.root_inside")
@@ -239,9 +240,9 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
             "wait_sentence", "position", "eta", *PROGRESS, "loss", "lr", "attempt", "preset", "params", "extra", "code",
             "start_file", "arguments", "command", "worker_command", "launcher", "image", "variables", "secrets",
             "output_path", "parameter_set", "version", "dataset", "eval_version", "datasets", "cluster", "cluster_name",
-            "nodes", "min_nodes", "max_nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
-            "preemptible", "root_inside", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at",
-            "url",
+            "nodes", "min_nodes", "max_nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib",
+            "max_disk_bytes", "priority", "preemptible", "root_inside", "max_runtime_s", "parent", "metrics",
+            "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 

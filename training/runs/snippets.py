@@ -60,6 +60,8 @@ def request_of(training: TrainingJob) -> dict[str, Any]:
             body[name] = request[name]
     if request["writes_checkpoints"]:
         body["writes_checkpoints"] = True
+    if request["max_disk_bytes"]:
+        body["max_disk_bytes"] = request["max_disk_bytes"]
     if request["max_runtime"]:
         body["max_runtime_s"] = int(request["max_runtime"].total_seconds())
     return body
@@ -101,6 +103,8 @@ def as_cli(training: TrainingJob) -> str:
         words += ["--env", f"{name}={value}"]
     for name in body.get("secrets", ()):
         words += ["--secret", name]
+    if "max_disk_bytes" in body:
+        words += ["--max-disk", f"{body['max_disk_bytes']}B"]
     if "max_runtime_s" in body:
         words += ["--max-runtime", f"{body['max_runtime_s']}s"]
     words += [flag for name, flag in (("preemptible", "--preemptible"), ("root_inside", "--root")) if body.get(name)]

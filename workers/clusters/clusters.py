@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals, StillInUse
-from workers import planner_input, scheduler_wakeup
+from workers import disk_limits, planner_input, scheduler_wakeup
 from workers.clusters import quotas
 from workers.models import Allocation, Device, Job, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
@@ -37,6 +37,8 @@ def save(
     environments_per_user: int | None = None,
     max_runtime: timedelta | None = None,
     max_pause: timedelta | None = LONGEST_PAUSE,
+    default_disk_bytes: int | None = None,
+    max_disk_bytes: int | None = None,
     approves_environments: bool = False,
     devices: Mapping[str, Quota] | None = None,
     by: User | None = None,
@@ -45,12 +47,15 @@ def save(
 
     Args:
         max_pause: how long a paused job keeps its devices; what can save gives them back then, the rest is stopped.
+        default_disk_bytes: disk limit of jobs that request none, on each node; None is `max_disk_bytes`.
+        max_disk_bytes: the most a job can request, on each node.
         approves_environments: environments wait until somebody in charge of the cluster lets them start.
         devices: quotas by device kind; kinds left out, and None, stay as they are.
 
     Raises:
         NameTaken: another cluster has this name.
         QuotaTooLarge: more cards guaranteed than there are.
+        Invalid: a disk limit out of range, or a default above the maximum.
         StillInUse: a shorter maximum run time would end running jobs at once.
     """
     row, found = cluster or VirtualCluster(), Refusals()
@@ -59,6 +64,8 @@ def save(
     with found:
         if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
             _check_nobody_is_over(row, max_runtime)
+    with found:
+        disk_limits.check_of_cluster(default_disk_bytes, max_disk_bytes)
     if found and devices is not None:
         with found:
             quotas.check(row, devices)
@@ -66,6 +73,7 @@ def save(
     name = name.strip()
     row.name, row.max_runtime, row.max_pause = name, max_runtime, max_pause
     row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
+    row.default_disk_bytes, row.max_disk_bytes = default_disk_bytes, max_disk_bytes
     row.approves_environments = approves_environments
     row.save()
     if devices is not None:
@@ -165,6 +173,8 @@ def _facts(cluster: VirtualCluster) -> dict[str, object]:
     return {
         "max_runtime_hours": span.total_seconds() / 3600 if span else None,
         "approves_environments": cluster.approves_environments,
+        "default_disk_gib": disk_limits.to_gib(cluster.default_disk_bytes),
+        "max_disk_gib": disk_limits.to_gib(cluster.max_disk_bytes),
         "max_pause_hours": pause.total_seconds() / 3600 if pause else None,
         "cards": cards,
     }

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from aiplatform import env
 from aiplatform.lib import secret_names
-from workers import kinds, run_time, scratch
+from workers import disk_limits, kinds, run_time, scratch
 from workers.clusters import bounds
 from workers.execution import gang_environment, job_users, opening_lines, resuming, root_users, sandbox_access
 from workers.execution.mps import joining
@@ -137,6 +137,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         finish_grace_s=launch.finish_grace_s,
         card_memory_bytes=sum(-(-a.device.memory_mib * a.share // 8) for a in held) << 20 if cards else 0,
         memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
+        **disk_limits.of_ticket(attempt, rank, launch, tmp),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
         secrets=[*launch.secrets, *secret_names.values(launch.env)],
         rlimits={"CORE": 0},

@@ -65,6 +65,7 @@ class EngineKind(JobKind):
             env=packages.variables(),
             read_only=[*wheels, *packages.files()],
             read_write=[target],
+            own_folders=[target],
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:

@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.registry import Registry
-from workers import kinds, run_time
+from workers import disk_limits, kinds, run_time
 from workers.clusters import cluster_use
 from workers.jobs import buttons, job_tabs
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
@@ -92,7 +92,8 @@ def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
     Keys: job, kind_label, kind_icon, buttons, force, may_control, again, may_urgent, places, attempts, attempt,
-    runtime, limit, borrowed, time_requested, events. `runtime` is a timedelta or None. Places and events are read
+    runtime, limit, disk_limit, borrowed, time_requested, events. `runtime` is a timedelta or None, `disk_limit` bytes
+    or None. Places and events are read
     when a template shows them. The caller checked that the person may see it.
     """
     may_control = user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything)
@@ -112,6 +113,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "attempt": newest,
         "runtime": _runtime(job, newest),
         "limit": run_time.runtime(job),
+        "disk_limit": disk_limits.limit_bytes(job),
         "borrowed": cluster_use.is_borrowed(job),
         "time_requested": not job.is_final and job.time_requests.filter(answer="open").exists(),
         "events": SimpleLazyObject(lambda: events(job)),

@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import read_once, wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
-from workers import machine_needs, planner_input
+from workers import disk_limits, machine_needs, planner_input
 from workers.clusters import bounds
 from workers.device_kinds import CPU, GPU, KINDS, rules
 from workers.models import Device, Job, Node, VirtualCluster
@@ -38,6 +38,7 @@ class Resources(TypedDict, total=False):
         card_memory_mib: least memory that share must amount to; 0: whatever the card has.
         cpus: cores per node.
         memory_mib: most host memory per node, above which it is ended; 0: as much as the cluster allows a job.
+        max_disk_bytes: most disk space on each node, above which it is ended; None is the cluster's limit, or none.
         priority: 0 to 99, higher starts first; 100 is urgent.
         root_inside: its programs are root of a user namespace of their own; for people who may.
         preemptible: may make room for urgent work and go on later.
@@ -55,6 +56,7 @@ class Resources(TypedDict, total=False):
     card_memory_mib: int
     cpus: float
     memory_mib: int
+    max_disk_bytes: int | None
     priority: int
     root_inside: bool
     preemptible: bool
@@ -132,12 +134,13 @@ def bounded(requested: Resources) -> Resources:
     """The request with the cores and the memory that the job gets, see `bounds.check`.
 
     Raises:
-        OverLimit: more than a job of this cluster may use.
+        OverLimit, OverDiskLimit: more than a job of this cluster may use.
     """
     kind = requested.get("device_kind", "gpu") if requested.get("gpus_per_node", 0) else "cpu"
     cpus, memory_mib = bounds.check(
         requested["cluster"], kind, requested.get("cpus", 1.0), requested.get("memory_mib", 0)
     )
+    disk_limits.check(requested["cluster"], requested.get("max_disk_bytes"))
     bound: Resources = {**requested, "cpus": cpus, "memory_mib": memory_mib}
     if not requested.get("gpus_per_node", 0):  # cards that it takes after a restore are of the usual kind
         bound |= {"device_kind": GPU.name, "device_model": ""}
@@ -177,6 +180,8 @@ def check_shape(requested: Resources) -> None:
     with found:
         if requested.get("memory_mib", 0) < 0:
             raise Invalid(_("The memory cannot be negative."), field="memory_mib")
+    with found:
+        disk_limits.check_size(requested.get("max_disk_bytes"))
     with found:
         if span is not None and span <= timedelta(0):
             raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")

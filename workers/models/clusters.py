@@ -36,6 +36,18 @@ class VirtualCluster(models.Model):
         default=timedelta(hours=24),
         help_text=_("Paused jobs keep their cards for this long. Empty: no limit."),
     )
+    default_disk_bytes = models.PositiveBigIntegerField(
+        _("default disk limit (bytes)"),
+        null=True,
+        blank=True,
+        help_text=_("Of jobs that request none, on each node. Leave empty to use the maximum."),
+    )
+    max_disk_bytes = models.PositiveBigIntegerField(
+        _("maximum disk limit (bytes)"),
+        null=True,
+        blank=True,
+        help_text=_("The most that a job can request on each node. Leave empty for no limit."),
+    )
     approves_environments = models.BooleanField(
         _("environments need an approval"),
         default=False,
@@ -52,6 +64,12 @@ class VirtualCluster(models.Model):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(fields=["name"], condition=Q(closed_at=None), name="cluster_name_once"),
+            models.CheckConstraint(
+                condition=Q(default_disk_bytes=None)
+                | Q(max_disk_bytes=None)
+                | Q(default_disk_bytes__lte=F("max_disk_bytes")),
+                name="cluster_disk_limits_in_order",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -55,6 +55,9 @@ class Job(models.Model):
     share = models.PositiveSmallIntegerField(default=8)  # eighths of each card
     card_memory_mib = models.PositiveIntegerField(default=0)  # least memory of that share; 0: any
     memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no bound
+    max_disk_bytes = models.BigIntegerField(
+        null=True, blank=True
+    )  # most disk space on each node, see workers/disk_limits.py; None: the cluster's
     cpus = models.FloatField(default=1.0)  # cores per node: threads, and CPU shares when gpus_per_node is 0
     priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
     preemptible = models.BooleanField(default=False)
@@ -200,6 +203,9 @@ class Attempt(models.Model):
     eviction_refusal = models.CharField(
         max_length=300, blank=True
     )  # why it could not be evicted; it is not tried again
+    disk_bytes = models.BigIntegerField(
+        null=True, blank=True
+    )  # what it takes of its disk limit on its first node; None: it has none, or not measured
     log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in its curves
     metrics_step = models.BigIntegerField(default=0)  # where the last of those lines stood

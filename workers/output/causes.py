@@ -71,6 +71,9 @@ WORDS = {
           " torch.distributed.destroy_process_group() last.")
     ),
     "port_taken": Wording(_("A port that it wants to listen on is taken. Choose another, or let AIP_PORT say which.")),
+    "over_disk": Wording(
+        _("The job exceeded its disk limit. Delete files that are not needed, or request a higher limit.")
+    ),
     "over_time": Wording(_("Its longest run time was over. Ask for a longer one, and restore it.")),
     "cards_idle": Wording(
         _("Its cards computed only %(percent)s %% of the time in the last ten minutes. Mostly the data come too slowly."
@@ -100,6 +103,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (code, re.compile(pattern))
     for code, pattern in (
         ("memory", r"^\[program\] over_memory limit_bytes=\d+ held_bytes=\d+$"),
+        ("over_disk", r"^\[program\] over_disk limit_bytes=\d+ used_bytes=\d+$"),
         ("over_time", r"^\[program\] over_time seconds=[\d.]+$"),
         ("card_memory", r"(?:CUDA|NPU|HIP) out of memory\. Tried to allocate"),
         ("card_memory", _RANK + r"torch\.(?:cuda\.)?OutOfMemoryError: "),
@@ -174,7 +178,9 @@ def of(job: Job) -> list[Cause]:
     if job.state == JobState.RUNNING:
         slow = waiting_cards.of(job)
         return [Cause(slow)] if slow else []
-    ended = job.state == JobState.FAILED or job.reason in (Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME)
+    ended = job.state == JobState.FAILED or job.reason in (
+        Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME, Reason.DISK_LIMIT,
+    )  # fmt: skip
     if not ended or not job.attempt_number:
         return []
     tail = max(MIN_SEEN_BYTES, SEEN_BYTES // max(1, len(job.ranks)))

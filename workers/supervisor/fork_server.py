@@ -14,7 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE.rsplit("/", 2)[0])  # -I leaves nothing on the path but the stdlib
 
-from workers.supervisor import cgroups, daemon, records, sandbox, seccomp  # noqa: E402, F401 - found by the line above, and warm
+from workers.supervisor import cgroups, daemon, disk_limit, records, sandbox, seccomp  # noqa: E402, F401 - found by the line above, and warm
 
 
 def main(argv: list[str]) -> int:

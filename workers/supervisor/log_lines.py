@@ -45,6 +45,7 @@ CODES: "dict[str, dict[str, tuple[str, ...]]]" = {
         "signalled": ("signal", "seconds"),
         "over_time": ("seconds",),
         "over_memory": ("limit_bytes", "held_bytes"),
+        "over_disk": ("limit_bytes", "used_bytes"),
         "disk_was_full": ("seconds",),
         "cut": ("bytes",),
         "stays_on_cards": ("why",),

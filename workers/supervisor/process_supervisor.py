@@ -9,6 +9,7 @@ from workers.supervisor.command_watch import CommandWatch
 from workers.supervisor.hold import Hold
 from workers.supervisor.keeper import RecordKeeper
 from workers.supervisor.ladder import Ladder, ProcessPause
+from workers.supervisor.limit_checks import CLOSE_S, LimitChecks
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.sweep import sweep
 from workers.supervisor.ticket import Ticket
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from workers.supervisor.cgroups import Group
 
 _IDLE_S, _BUSY_S = 0.5, 0.05
-_WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
 _FATAL = {"kill": "stopping", "stop": "stopping", "finish": "finishing", "suspend": "suspending"}  # by verb
 
 
-class ProcessSupervisor:
+class ProcessSupervisor(LimitChecks):
     """Owns the user's processes from the first to the last.
 
     Reads the requested file whenever it is renamed into place (inotify) and twice a
@@ -41,7 +41,7 @@ class ProcessSupervisor:
         self.hold = Hold(run, self.pausing)
         self.ladder: Ladder | None = None
         self.requested = "run"  # the one being obeyed
-        self.limit, self.held_bytes = "", 0  # "max_runtime" when time ran out, "memory" when it held so much
+        self.limit, self.held_bytes = "", 0  # "max_runtime" when time ran out, "memory" or "disk" when it took too much
         self._weighed_next, self._close = 0.0, False  # close: near its memory limit, so look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
         self.card = gpu_checkpoint.GpuCheckpoint(ticket.libcuda)
@@ -75,6 +75,7 @@ class ProcessSupervisor:
             self.hold.step(ends=self.ladder is not None, rests=self._paused_since is not None)
             self._check_run_time(now, since)
             self._check_memory(now)
+            self._check_disk_limit(now)
             if self.ladder:
                 self.ladder.step(now)
             self._look_at_disk(now)
@@ -87,6 +88,7 @@ class ProcessSupervisor:
             if self._group.out_of_memory() and self._code != 0:
                 self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
             self._group.remove()
+        self._end_disk_limit()
         self._end_pause(time.monotonic())
         self._look_at_disk(time.monotonic(), last=True)
         code, number = processes.outcome(self._code, wrapped=self.ticket.tier >= sandbox.BUBBLEWRAP)
@@ -105,6 +107,8 @@ class ProcessSupervisor:
                 "limit": self.limit,
                 "memory_limit_bytes": self.ticket.memory_bytes,
                 "held_bytes": self.held_bytes,
+                "disk_limit_bytes": self.ticket.disk_bytes,
+                "disk_bytes": self.disk.used_bytes if self.disk else None,
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
@@ -126,6 +130,7 @@ class ProcessSupervisor:
     def _start(self, begun: "Callable[[], None]") -> str:
         """Start the command; return why it could not be, "" where it runs. A full disk is waited for."""
         self._control("")
+        self._begin_disk_limit()
         error = self._try_to_start()
         begun()
         while error is None:
@@ -262,36 +267,10 @@ class ProcessSupervisor:
         grace_s = {"stop": self.ticket.stop_grace_s, "kill": 0.0}.get(requested, self.ticket.term_grace_s)
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
-    def _check_run_time(self, now: float, since: float) -> None:
-        allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
-        if self.requested != "run" or self.card.away or allowed is None:
-            return
-        if now - since - self.paused_s >= allowed:
-            self.limit = "max_runtime"
-            self.log.tell(log_lines.PROGRAM, "over_time", seconds=f"{allowed:g}")
-            self._end("suspend", now)
-
     def _look_at_disk(self, now: float, *, last: bool = False) -> None:
         if (full_s := self.records.look(now, due=last)) is not None:
             self.log.tell(log_lines.PROGRAM, "disk_was_full", seconds=round(full_s))
         self.log.keep_quota()
-
-    def _check_memory(self, now: float) -> None:
-        """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
-        allowed = self.ticket.memory_bytes
-        if not allowed or now < self._weighed_next or self.limit == "memory" or self.card.away:
-            return  # what came off its cards is counted where evictions are decided
-        held = processes.memory_bytes(self._pids(), allowed)
-        self._close = held > allowed // 2
-        self._weighed_next = now + (_CLOSE_S if self._close else _WEIGH_S)
-        by_kernel = self._group is not None and self._group.out_of_memory()  # it took one; others may wait for that
-        if held > allowed or by_kernel:
-            self.limit, self.held_bytes = "memory", max(held, allowed)
-            self.log.tell(log_lines.PROGRAM, "over_memory", limit_bytes=allowed, held_bytes=self.held_bytes)
-            self._end_pause(now)
-            self._resume_processes()
-            self.ladder = self._ladder(0.0, 0.0)
-            self._tell("stopping")
 
     def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
         return Ladder(self._pids, ask_s, grace_s)
@@ -375,7 +354,9 @@ class ProcessSupervisor:
 
     def _sleep(self, timeout_s: float | None = None) -> None:
         busy = self.ladder or self._ends() or self.state in ("pausing", "evicting", "returning") or self.hold.active
-        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
+        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else CLOSE_S if self._close else _IDLE_S
+        if self.disk and timeout_s is None:
+            wait_s = min(wait_s, self.disk.wait_s())
         self.wakeups.wait(wait_s, self._ended_fds())
 
     def _ended_fds(self) -> list[int]:

@@ -9,6 +9,7 @@
 | paused | supervisor | seconds for which pauses and evictions stopped the processes, those that ended |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
 | status.json | supervisor | what the processes do now |
+| disk.json | supervisor | what the job takes of its disk limit, where it has one |
 | exit.json | supervisor | how it ended; fsynced, then renamed: either whole or absent |
 """
 
@@ -29,6 +30,7 @@ CONTROL = "control"
 PAUSED = "paused"
 SUPERVISOR = "supervisor.json"
 STATUS = "status.json"
+DISK = "disk.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 

@@ -37,6 +37,8 @@ class Ticket:
         opening: what its log begins with, see log_lines; a log that begins with nothing is not told its end either.
         memory_bytes: most memory all processes together may hold; 0 is no limit.
         card_memory_bytes: most memory of its cards: so much more it may hold while it is evicted from them.
+        disk_bytes: most disk space that `disk_folders` may take; 0 is no limit.
+        disk_project: project number for a quota on them, where the kernel can keep one; 0 is none.
         libcuda: name or path of the CUDA driver's library, for evictions.
         stop_grace_s: from TERM to KILL after `stop`; term_grace_s: after everything else.
         suspend_grace_s, finish_grace_s: time to write a checkpoint, or to save and evaluate, before TERM.
@@ -74,6 +76,9 @@ class Ticket:
         max_runtime_s: float | None = None,
         memory_bytes: int = 0,
         card_memory_bytes: int = 0,
+        disk_bytes: int = 0,
+        disk_folders: list[str] | None = None,
+        disk_project: int = 0,
         libcuda: str = "libcuda.so.1",
         log_quota_bytes: int = 2 << 30,
         secrets: list[str] | None = None,
@@ -100,6 +105,7 @@ class Ticket:
         self.devices, self.listens = devices or [], listens or []
         self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes
         self.card_memory_bytes, self.libcuda = card_memory_bytes, libcuda
+        self.disk_bytes, self.disk_folders, self.disk_project = disk_bytes, disk_folders or [], disk_project
         self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
         self.rlimits, self.secrets, self.opening = rlimits or {}, secrets or [], opening or []

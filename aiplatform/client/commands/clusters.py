@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from aiplatform.client import output
-from aiplatform.client.commands import lookup, members
+from aiplatform.client.commands import lookup, members, resources
 from aiplatform.client.commands.verbs import Noun, Nouns, Parent, confirm, done, limit, paging, show_list, show_one
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.output import Column
@@ -33,6 +33,10 @@ def _pause(row: dict[str, Any]) -> str:
     return "no limit" if seconds is None else f"{seconds / 3600:g} h"
 
 
+def _size(size: int | None) -> str:
+    return "no limit" if size is None else f"{size / 2**30:g} GiB"
+
+
 def _gib(name: str) -> Any:
     return lambda row: f"{row[name] / GIB:g} GiB"
 
@@ -44,6 +48,8 @@ FIELDS: list[Column] = [
     ("Cards", _cards),
     ("Maximum run time", _hours),
     ("Longest pause", _pause),
+    ("Default disk limit", lambda row: _size(row.get("default_disk_bytes"))),
+    ("Maximum disk limit", lambda row: _size(row.get("max_disk_bytes"))),
     ("Running jobs per person", "jobs_per_user"),
     ("Environments per person", "environments_per_user"),
     ("Environments need an approval", lambda row: "yes" if row.get("approves_environments") else "no"),
@@ -118,6 +124,11 @@ def _limits(verb: argparse.ArgumentParser) -> None:
         ("--pause-hours", "max_pause_s", "how many hours a paused job keeps its cards, or none"),
     ):
         verb.add_argument(flag, dest=field, type=limit, default=argparse.SUPPRESS, metavar="N", help=what)
+    for flag, field, what in (
+        ("--disk", "default_disk_bytes", "disk limit of jobs that request none, or none"),
+        ("--max-disk", "max_disk_bytes", "most disk space that a job can request on each node, or none"),
+    ):
+        verb.add_argument(flag, dest=field, type=_disk_limit, default=argparse.SUPPRESS, metavar="20GiB", help=what)
     verb.add_argument(
         "--approve-environments",
         dest="approves_environments",
@@ -125,6 +136,10 @@ def _limits(verb: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="whether environments wait until somebody in charge lets them start",
     )
+
+
+def _disk_limit(text: str) -> int | None:
+    return None if text == "none" else resources.size(text, "--disk or --max-disk")
 
 
 def cluster_list(args: argparse.Namespace) -> None:
@@ -201,7 +216,10 @@ def bounds(args: argparse.Namespace) -> None:
 
 def _fields(args: argparse.Namespace, had: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The fields of a request for the options given; quotas of a kind begin with what the cluster has."""
-    names = ("jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s", "approves_environments")
+    names = (
+        "jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s", "default_disk_bytes",
+        "max_disk_bytes", "approves_environments",
+    )  # fmt: skip
     body: dict[str, Any] = {name: getattr(args, name) for name in names if hasattr(args, name)}
     for name in ("max_runtime_s", "max_pause_s"):
         if body.get(name) is not None:

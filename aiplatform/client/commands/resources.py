@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from aiplatform.client.commands import lookup
 from aiplatform.client.errors import USAGE, ClientError
 
 URGENT = 100
+_SIZE = re.compile(r"(\d{1,16}(?:\.\d{1,6})?) ?([kmgtp]?)(ib|b|)", re.IGNORECASE)
 
 
 def options(verb: argparse.ArgumentParser, *, gpus: str = "cards per node; 0 runs on the processor") -> None:
@@ -19,6 +21,7 @@ def options(verb: argparse.ArgumentParser, *, gpus: str = "cards per node; 0 run
     verb.add_argument("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards")
     verb.add_argument("--cpus", type=float, help="processor cores")
     verb.add_argument("--memory", type=float, metavar="GIB", help="most memory on the machine; what takes more ends")
+    verb.add_argument("--max-disk", metavar="20GiB", help="most disk space on each node; what takes more ends")
     verb.add_argument("--priority", type=int, help="0 to 99, a higher one starts first")
     verb.add_argument("--urgent", action="store_true", help="before everybody else; needs a right of its own")
     verb.add_argument("--root", action="store_true", help="be root inside; for those who may, and for no preset")
@@ -35,11 +38,22 @@ def fields(args: argparse.Namespace) -> dict[str, Any]:
         "share": args.share,
         "cpus": args.cpus,
         "memory_mib": args.memory and round(args.memory * 1024),
+        "max_disk_bytes": args.max_disk and size(args.max_disk, "--max-disk"),
         "priority": URGENT if args.urgent else args.priority,
         "preemptible": args.preemptible or None,
         "root_inside": args.root or None,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def size(text: str, option: str) -> int:
+    """ "20GiB", "1.5TB", "500m" or a number of bytes, in bytes; units of one letter count in powers of 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise ClientError(f"{option} {text}: write it like 20GiB, 500MB or 1TiB.", USAGE)
+    number, letter, way = float(found[1]), found[2].upper(), found[3].lower()
+    base = 1000 if letter and way == "b" else 1024
+    return round(number * base ** ("KMGTP".index(letter) + 1 if letter else 0))
 
 
 def priority(given: str) -> int:

@@ -23,8 +23,8 @@ class EvaluationSetForm(EvaluationForm):
     visibility = forms.ChoiceField(label=_("Visible to"), choices=EvaluationSet.Visibility.choices)
 
     LEFT_OUT = (
-        "model_version", "cluster", "share", "memory_gib", "priority", "urgent", "max_runtime_min", "preemptible",
-        "parameter_set",
+        "model_version", "cluster", "share", "memory_gib", "max_disk_gib", "priority", "urgent", "max_runtime_min",
+        "preemptible", "parameter_set",
     )  # fmt: skip
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

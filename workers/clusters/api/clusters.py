@@ -176,6 +176,8 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             "environments_per_user",
             "max_runtime",
             "max_pause",
+            "default_disk_bytes",
+            "max_disk_bytes",
             "approves_environments",
         )
         values = {name: getattr(cluster, name) for name in columns} if cluster else {}

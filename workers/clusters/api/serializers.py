@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
+from workers import disk_limits
 from workers.clusters import bounds
 from workers.models import ClusterDevice, Job, Membership, VirtualCluster
 
@@ -46,7 +47,7 @@ class ClusterOut(OutMixin, serializers.ModelSerializer[VirtualCluster]):
         model = VirtualCluster
         fields = (
             "id", "name", "devices", "jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s",
-            "approves_environments", "created_at",
+            "default_disk_bytes", "max_disk_bytes", "approves_environments", "created_at",
         )  # fmt: skip
 
     def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
@@ -54,6 +55,13 @@ class ClusterOut(OutMixin, serializers.ModelSerializer[VirtualCluster]):
 
     def get_max_pause_s(self, cluster: VirtualCluster) -> float | None:
         return cluster.max_pause.total_seconds() if cluster.max_pause else None
+
+
+def _disk_limit(words: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        min_value=disk_limits.MIN_BYTES, max_value=disk_limits.MAX_BYTES, required=False, allow_null=True,
+        help_text=words,
+    )  # fmt: skip
 
 
 class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
@@ -66,6 +74,8 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
     approves_environments = serializers.BooleanField(
         required=False, help_text="Environments wait until somebody in charge of the cluster lets them start."
     )
+    default_disk_bytes = _disk_limit("Disk limit of jobs that request none, on each node; null: the maximum.")
+    max_disk_bytes = _disk_limit("The most disk space a job can request on each node; null: no limit.")
     max_runtime_s = serializers.FloatField(
         min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
     )

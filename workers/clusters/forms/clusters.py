@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.forms.picking import PeopleField
 from accounts.services import finding
 from aiplatform.lib import units
-from workers import planner_input
+from workers import disk_limits, planner_input
 from workers.clusters import bounds, members, quotas
 from workers.clusters.clusters import LONGEST_PAUSE
 from workers.clusters.quotas import KindPresent
@@ -68,6 +68,21 @@ class ClusterForm(forms.Form):
         help_text=_("Empty: no limit."),
     )
 
+    default_disk_gib = forms.FloatField(
+        label=_("Default disk limit per node (GiB)"),
+        required=False,
+        min_value=0.001,
+        max_value=disk_limits.MAX_BYTES >> 30,
+        help_text=_("For jobs that request none. Leave empty to use the maximum."),
+    )
+    max_disk_gib = forms.FloatField(
+        label=_("Maximum disk limit per node (GiB)"),
+        required=False,
+        min_value=0.001,
+        max_value=disk_limits.MAX_BYTES >> 30,
+        help_text=_("The most that a job can request. Leave empty for no limit."),
+    )
+
     approves_environments = forms.BooleanField(
         label=_("Environments need an approval"),
         required=False,
@@ -113,6 +128,8 @@ class ClusterForm(forms.Form):
                 "max_pause_hours",
                 "jobs_per_user",
                 "environments_per_user",
+                "default_disk_gib",
+                "max_disk_gib",
                 "approves_environments",
             )
         ]
@@ -125,6 +142,8 @@ class ClusterForm(forms.Form):
             "name": given["name"],
             "jobs_per_user": given["jobs_per_user"],
             "environments_per_user": given["environments_per_user"],
+            "default_disk_bytes": disk_limits.from_gib(given["default_disk_gib"]),
+            "max_disk_bytes": disk_limits.from_gib(given["max_disk_gib"]),
             "approves_environments": given["approves_environments"],
             "max_runtime": timedelta(hours=hours) if hours is not None else None,
             "max_pause": timedelta(hours=pause) if pause is not None else None,
@@ -143,6 +162,8 @@ class ClusterForm(forms.Form):
             "name": cluster.name,
             "jobs_per_user": cluster.jobs_per_user,
             "environments_per_user": cluster.environments_per_user,
+            "default_disk_gib": _gib(cluster.default_disk_bytes),
+            "max_disk_gib": _gib(cluster.max_disk_bytes),
             "approves_environments": cluster.approves_environments,
             "max_runtime_hours": units.number(span.total_seconds() / 3600) if span else None,
             "max_pause_hours": units.number(pause.total_seconds() / 3600) if pause else None,
@@ -154,6 +175,12 @@ class ClusterForm(forms.Form):
                 f"per_user_{kind}": quota.per_user,
             }
         return shown
+
+
+def _gib(size: int | None) -> str | None:
+    """Bytes as a field shows them, exact to the byte where the number is short."""
+    gib = disk_limits.to_gib(size)
+    return None if gib is None else f"{gib:.6f}".rstrip("0").rstrip(".")
 
 
 def _words(kind: KindPresent) -> tuple[str, str, str]:

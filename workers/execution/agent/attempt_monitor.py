@@ -254,15 +254,18 @@ class AttemptMonitor:
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
                 Job.objects.filter(pk=job.pk).update(desired=Desired.PAUSE)
+            if record.get("disk_bytes"):
+                Attempt.objects.filter(pk=self.attempt.pk).update(disk_bytes=record["disk_bytes"])
             self._start_again(verdict.exit_code)
 
     def _start_again(self, exit_code: int | None = None) -> None:
         """A service that failed starts again, with growing pauses; any other job as often as was requested.
 
-        A service whose program says by its exit code that another start would fail in the same way stays failed.
+        A service whose program says by its exit code that another start would fail in the same way stays failed, and
+        so does what exceeded its disk limit.
         """
         job = self.attempt.job
-        if job.state != S.FAILED or job.desired in _ENDING:
+        if job.state != S.FAILED or job.desired in _ENDING or job.reason == Reason.DISK_LIMIT:
             return
         if job.restart == Job.Restart.ON_FAILURE and exit_code == PERMANENT_FAILURE:
             why = closing_lines.last_error(self.run.log)

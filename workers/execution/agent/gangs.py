@@ -155,9 +155,9 @@ def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
         message, record = wording.message("job.rank_ended", rank=cause.rank + 1), record_of(run, cause.rank)
         if record:
             message = wording.message("job.rank_ended_so", rank=cause.rank + 1, how=verdicts.how_it_ended(record))
-        transitions.move(
-            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.GANG_PARTNER, message=message
-        )
+        is_over_disk = record is not None and record.get("limit") == "disk"
+        reason = Reason.DISK_LIMIT if is_over_disk else Reason.GANG_PARTNER
+        transitions.move(attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=reason, message=message)
         return
     code = "job.rank_killed" if cause.how is RankEnd.KILLED else "job.rank_ended"
     message, again = wording.message(code, rank=cause.rank + 1), wording.message("job.requeued_whole")

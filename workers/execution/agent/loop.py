@@ -41,7 +41,7 @@ from workers.execution.agent.events import Due, Events
 from workers.execution.agent.heartbeat import Heartbeat
 from workers.execution.agent.npu_logs import NpuLogs
 from workers.machines import lifecycle, unkillable
-from workers.machines.telemetry import sampler
+from workers.machines.telemetry import host, sampler
 from workers.models import Allocation, Attempt, Device, Node
 from workers.output import metrics
 from workers.output.reporting import ingest as reporting
@@ -267,6 +267,7 @@ class Agent:
             rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
             rows.update(sample={**card, "at": moment.isoformat()})
         for pk, figures in sample.jobs.items():
+            figures |= _disk_figures(here[pk])
             self._each(
                 here[pk].attempt, partial(metrics.record_system, figures=figures, at=moment, node=here[pk].number)
             )
@@ -296,6 +297,16 @@ class Agent:
         """Do something slower beside the looks, once at a time per key."""
         if key not in self.busy or self.busy[key].done():
             self.busy[key] = self.pool.submit(_logged, key, work)
+
+
+def _disk_figures(part: ranks.RankRun) -> dict[str, float]:
+    """The curve of what a job takes of its disk limit; nothing without one. Its row has the newest value."""
+    used = part.disk_bytes
+    if used is None:
+        return {}
+    if part.rank == 0 and part.attempt.disk_bytes != used:
+        Attempt.objects.filter(pk=part.attempt.pk).update(disk_bytes=used)
+    return {"system/disk_used_mib": round(used / host.MIB, 1)}
 
 
 def _take_in(attempt: Attempt) -> None:

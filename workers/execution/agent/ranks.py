@@ -31,6 +31,13 @@ class RankRun:
         return self.rank + 1 if self.attempt.job.nodes > 1 else None
 
     @property
+    def disk_bytes(self) -> int | None:
+        """What it takes of its disk limit here, as its supervisor reported last; None without a limit."""
+        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
+        used = (records.read(home / records.DISK) or {}).get("used_bytes")
+        return used if isinstance(used, int) else None
+
+    @property
     def root_pid(self) -> int | None:
         """Process above all of its own here, its supervisor or a container's first; None before it began."""
         home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)

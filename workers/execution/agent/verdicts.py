@@ -56,6 +56,9 @@ def judge(
         limit, held = record.get("memory_limit_bytes", 0), record.get("held_bytes", 0)
         message = wording.message("job.over_memory", limit_mib=limit / (1 << 20), held_mib=held / (1 << 20))
         return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY, message, number)
+    if record.get("limit") == "disk":
+        first = Event.STOP_REQUESTED if state == JobState.PREEMPTING else None  # it is not queued again
+        return Verdict(Event.EXITED_BAD, Reason.DISK_LIMIT, _over_disk(record), number, first)
     if record.get("limit") == "stranded" and state not in (JobState.STOPPING, JobState.FINISHING):
         return Verdict(Event.SUSPENDED, Reason.EVICTED, _stranded(record, saved=saved), number)
     if state == JobState.STOPPING or record.get("requested") == "stop":
@@ -85,6 +88,11 @@ def judge(
     return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY if record.get("oom") else Reason.USER_CODE, how, number)
 
 
+def _over_disk(record: dict[str, Any]) -> Message:
+    limit, used = record.get("disk_limit_bytes") or 0, record.get("disk_bytes") or 0
+    return wording.message("job.over_disk", limit_bytes=limit, used_bytes=max(used, limit))
+
+
 def _why(reason: Reason) -> Message:
     return wording.message("job.reason", reason=reason)
 
@@ -106,6 +114,8 @@ def how_it_ended(record: dict[str, Any]) -> Message:
 
 
 def _end(record: dict[str, Any]) -> Message:
+    if record.get("limit") == "disk":
+        return _over_disk(record)
     if record.get("oom"):
         return wording.message("job.machine_out_of_memory")
     name = record.get("signal")

@@ -201,7 +201,11 @@ def _thin(launch: Launch, use: ImageUse, folder: Path) -> Launch:
     told = _environment(venv)
     told["PATH"] = os.pathsep.join([str(venv / "bin"), _environment(folder)["PATH"]])
     return dataclasses.replace(
-        launch, read_only=[*launch.read_only, folder], read_write=[*launch.read_write, venv], env=told | launch.env
+        launch,
+        read_only=[*launch.read_only, folder],
+        read_write=[*launch.read_write, venv],
+        own_folders=[*launch.own_folders, venv],
+        env=told | launch.env,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
+from workers import disk_limits
 from workers.jobs import resource_request
 from workers.models import Device, Job, VirtualCluster
 
@@ -27,6 +28,10 @@ class ResourcesIn(serializers.Serializer):
     share = serializers.IntegerField(min_value=1, max_value=8, default=8)
     cpus = serializers.FloatField(min_value=0.1, max_value=1024, required=False, allow_null=True, default=None)
     memory_mib = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
+    max_disk_bytes = serializers.IntegerField(
+        min_value=disk_limits.MIN_BYTES, max_value=disk_limits.MAX_BYTES, required=False, allow_null=True, default=None,
+        help_text="Most disk space on each node; null: the cluster's limit.",
+    )  # fmt: skip
     priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT, default=0)
     preemptible = serializers.BooleanField(default=False)
     max_runtime_s = serializers.IntegerField(

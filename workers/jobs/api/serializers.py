@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
-from workers import kinds, run_time
+from workers import disk_limits, kinds, run_time
 from workers.jobs import buttons, panels
 from workers.jobs.api.progress_fields import PROGRESS, PhaseTimeOut
 from workers.models import Job, JobEvent
@@ -41,7 +41,7 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
         fields = (
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
             "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
-            *PROGRESS, "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "root_inside",
+            *PROGRESS, "nodes", "gpus_per_node", "cpus", "max_disk_bytes", "priority", "preemptible", "root_inside",
             "max_runtime_s", "restart", "retries", "retried", "array",
             "array_index", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
             "url",
@@ -80,6 +80,12 @@ class JobDetailOut(JobOut):
     """One job, with its buttons: [{"verb", "allowed", "why"}]."""
 
     actions = serializers.SerializerMethodField()
+    disk_limit_bytes = serializers.SerializerMethodField(
+        help_text="Bytes that it may take on each node, by its own limit and its cluster's; null: no limit."
+    )
+    disk_bytes = serializers.SerializerMethodField(
+        help_text="Bytes that its newest attempt takes on its first node; null: no limit, or not measured yet."
+    )
     limit_s = serializers.SerializerMethodField(help_text="Seconds it may run, with what was granted; null: no limit.")
     isolation = serializers.SerializerMethodField(
         help_text="Sandbox its newest attempt runs or ran in; null: not begun."
@@ -94,7 +100,10 @@ class JobDetailOut(JobOut):
     )
 
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation", "exit_code", "follows", "places")  # type: ignore[assignment]  # longer than the tuple it extends
+        fields = (  # type: ignore[assignment]  # longer than the tuple it extends
+            *JobOut.Meta.fields, "actions", "disk_limit_bytes", "disk_bytes", "limit_s", "isolation", "exit_code",
+            "follows", "places",
+        )  # fmt: skip
 
     def get_follows(self, job: Job) -> list[dict[str, Any]]:
         rows = job.dependencies.values_list("on_id", "on__state", "needs")
@@ -115,6 +124,13 @@ class JobDetailOut(JobOut):
     def get_exit_code(self, job: Job) -> int | None:
         newest = job.attempts.order_by("-number").first()
         return newest.exit_code if newest else None
+
+    def get_disk_limit_bytes(self, job: Job) -> int | None:
+        return disk_limits.limit_bytes(job)
+
+    def get_disk_bytes(self, job: Job) -> int | None:
+        newest = job.attempts.order_by("-number").first()
+        return newest.disk_bytes if newest else None
 
     def get_limit_s(self, job: Job) -> float | None:
         span = run_time.runtime(job)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.row_choices import RowChoice, offer
+from workers import disk_limits
 from workers.clusters import members
 from workers.device_kinds import KINDS
 from workers.jobs import resource_request, root_rights
@@ -53,6 +54,13 @@ class ResourceForm(forms.Form):
             "Of the machine, not of the card. A job that takes more is ended. Left empty: as much as allowed."
         ),
     )
+    max_disk_gib = forms.FloatField(
+        label=gettext_lazy("Disk limit"),
+        min_value=0.001,
+        max_value=disk_limits.MAX_BYTES >> 30,
+        required=False,
+        help_text=gettext_lazy("A job that takes more is ended. Leave empty to use the cluster's limit."),
+    )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
         min_value=0,
@@ -84,7 +92,8 @@ class ResourceForm(forms.Form):
     device_kinds: tuple[str, ...] = tuple(KINDS)
     #: Fields of `Resources` that have another name here.
     called: Mapping[str, str] = {
-        "device_kind": "device", "device_model": "device", "memory_mib": "memory_gib", "max_runtime": "max_runtime_min",
+        "device_kind": "device", "device_model": "device", "memory_mib": "memory_gib",
+        "max_disk_bytes": "max_disk_gib", "max_runtime": "max_runtime_min",
     }  # fmt: skip
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -119,12 +128,15 @@ class ResourceForm(forms.Form):
         """Whether one of the folded fields has an error."""
         return any(
             self.errors.get(name)
-            for name in ("memory_gib", "priority", "max_runtime_min", "nodes", "min_nodes", "processes")
+            for name in ("memory_gib", "max_disk_gib", "priority", "max_runtime_min", "nodes", "min_nodes", "processes")
         )
 
     def unclear(self) -> str:
         """Return the first error of a field that was sent and that `resources` leaves out; "" without one."""
-        names = ("cluster", "device", "nodes", "min_nodes", "share", "memory_gib", "priority", "max_runtime_min")
+        names = (
+            "cluster", "device", "nodes", "min_nodes", "share", "memory_gib", "max_disk_gib", "priority",
+            "max_runtime_min",
+        )  # fmt: skip
         wrong = next((name for name in names if name in self.data and self.errors.get(name)), "")
         return f"{self[wrong].label}: {self.errors[wrong][0]}" if wrong else ""
 
@@ -137,6 +149,7 @@ class ResourceForm(forms.Form):
             share=share,
             card_memory_mib=self.memory_of.get(share, 0),
             memory_mib=round(gib * 1024) if gib else 0,
+            max_disk_bytes=disk_limits.from_gib(data.get("max_disk_gib")),
             priority=Job.URGENT if data.get("urgent") else data.get("priority") or 0,
             preemptible=bool(data.get("preemptible")),
             max_runtime=timedelta(minutes=minutes) if minutes else None,
@@ -198,6 +211,7 @@ def initial_of(requested: Resources) -> dict[str, Any]:
         "urgent": priority >= Job.URGENT,
         "max_runtime_min": int(span.total_seconds() // 60) if span else None,
         "memory_gib": requested["memory_mib"] / 1024 if requested.get("memory_mib") else None,
+        "max_disk_gib": disk_limits.to_gib(requested.get("max_disk_bytes")),
     }
 
 

@@ -22,6 +22,7 @@ const GROUPS = {
   eta_s: () => t("Time left (s)"),
   "system/cpu": () => t("Processor (100 % is one core)"),
   "system/memory_mib": () => t("Memory (MiB)"),
+  "system/disk_used_mib": () => t("Disk usage (MiB)"),
   "system/disk_mib_s": () => t("Disk (MiB/s)"),
   "system/machine_net_mib_s": () => t("Network of the whole machine (MiB/s)"),
   "system/gpu_util": () => t("GPU load (%)"),
