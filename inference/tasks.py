@@ -12,7 +12,7 @@ from inference.monitoring import collecting
 from inference.monitoring import telling as drift_telling
 from inference.push import pushes
 from inference.scaling import scaling
-from inference.services import each, swapping
+from inference.services import each, models, swapping
 from inference.sharing import filling, parting
 from inference.traffic import counting, trials
 from workers.models import Job
@@ -38,6 +38,7 @@ PARTS = (
     samples.sweep,
     drift_telling.sweep,
     pushes.sweep,
+    models.remove_stale_workplaces,
 )
 
 

@@ -11,7 +11,7 @@ from inference.formats import known, onnx, safetensors
 from inference.scripted import figures
 from inference.server import model_json, oip
 from tests.growth.parsers_text import JSON
-from tests.growth.registry import Parser, encoded, numbered, register, repeated
+from tests.growth.registry import JOB, Parser, encoded, numbered, register, repeated
 from tests.inference import tiny
 from workers.images.containers import manifests, reference
 from workers.output import causes
@@ -97,6 +97,7 @@ register(
         20 << 30,
         ("inference.formats.onnx", "inference.formats.wire"),
         model(field(1, field(4, b"Add"))),
+        runs_in=JOB,
     )
 )
 register(
@@ -113,11 +114,18 @@ register(
         safetensors.MAX_HEADER_BYTES,
         ("inference.formats.safetensors", "inference.formats.shapes"),
         tensors("0", 1),
+        runs_in=JOB,
     )
 )
 register(
     Parser(
-        "literals in models", known._literal, LITERALS, onnx.MOST_METADATA_BYTES, ("inference.formats.known",), "[1]"
+        "literals in models",
+        known._literal,
+        LITERALS,
+        onnx.MOST_METADATA_BYTES,
+        ("inference.formats.known",),
+        "[1]",
+        runs_in=JOB,
     )
 )
 register(
@@ -135,6 +143,7 @@ register(
         model_json.MAX_BYTES,
         ("inference.server.model_json",),
         CLASSIFIER,
+        runs_in=JOB,
     )
 )
 register(
@@ -147,7 +156,7 @@ register(
             **encoded({"shape": repeated("2,", f'{INFERENCE}"data":[1],"shape":[', "1]}]}")}),
         },
         1 << 20,
-        ("inference.server.oip",), b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}')
+        ("inference.server.oip",), b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}', runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -157,6 +166,7 @@ register(
         figures.MOST_BYTES,
         ("inference.scripted.figures",),
         b'{"a": 1}',
+        runs_in=JOB,
     )
 )
 register(
@@ -168,7 +178,7 @@ register(
             **encoded({"layers": LAYERS}),
         },
         4 << 20,
-        ("workers.images.containers.manifests",), MANIFEST)
+        ("workers.images.containers.manifests",), MANIFEST, runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -203,7 +213,7 @@ register(
         encoded({"tokens": repeated("aip_"), "letters": repeated("a"), "beginnings": repeated("secretaaaa"),
                  "whole": repeated("b")}),
         1 << 20,
-        ("workers.supervisor.secrecy",), b'a')
+        ("workers.supervisor.secrecy",), b'a', runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -213,6 +223,7 @@ register(
         csv_files.LONGEST_ROW,
         ("workers.output.reporting.csv_files",),
         b"1,2",
+        runs_in=JOB,
     )
 )
 register(
@@ -223,5 +234,6 @@ register(
         1 << 20,
         ("workers.output.reporting.json_lines",),
         b'{"a": 1}',
+        runs_in=JOB,
     )
 )
