@@ -14,6 +14,7 @@ from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform import env, secrets, startup
+from aiplatform.lib import problems
 
 startup.begins()
 
@@ -368,6 +369,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,
+    "APPEND_COMPONENTS": problems.COMPONENTS,
     "ENUM_NAME_OVERRIDES": {
         "ImageSourceEnum": "workers.images.models.Image.Source",
         "DeviceKindEnum": "workers.models.Device.Kind",

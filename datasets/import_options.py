@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
-from datasets.formats import encodings, mask_pairs
+from datasets.formats import encodings, mask_pairs, scaling
 
 MAX_MASK_FOLDERS = 1000
 
@@ -21,11 +21,13 @@ class Options:
     Args:
         allow_unlabelled: import images without annotations although annotation files are there.
         encoding: of text files that are not UTF-8; "" detects it.
+        sizes: `scaling.SCALE` or `scaling.KEEP`, where all stated sizes differ from the images' by one factor.
         mask_folders: folder → `mask_pairs.MASKS` or `mask_pairs.IMAGES`, where names and content leave it open.
     """
 
     allow_unlabelled: bool = False
     encoding: str = ""
+    sizes: str = ""
     mask_folders: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -40,7 +42,7 @@ class Options:
         """The same options.
 
         Raises:
-            Invalid: an unknown encoding, or a folder that is neither masks nor images.
+            Invalid: an unknown encoding, an unknown choice for sizes, or a folder that is neither masks nor images.
         """
         refusals = Refusals()
         with refusals:
@@ -59,5 +61,8 @@ class Options:
                     _("Folder “%(name)s”: choose masks or images.") % {"name": next(iter(wrong), "")[:200]},
                     field="mask_folders",
                 )
+        with refusals:
+            if self.sizes not in {"", scaling.SCALE, scaling.KEEP}:
+                raise Invalid(_("Shapes are scaled (scale) or kept as stated (keep)."), field="sizes")
         refusals.end()
         return self

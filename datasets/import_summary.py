@@ -25,6 +25,7 @@ def summary(report: Mapping[str, Any]) -> dict[str, Any]:
         "unused_label_files": unused,
         "problems": report.get("problem_total", 0),
         "unlabelled": bool(report.get("unlabelled")),
+        "undecided": list(report.get("undecided", ())),
     }
 
 
@@ -53,6 +54,11 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         sentences.append(text % _count(count))
     count = counts["problems"]
     sentences.append(ngettext("%(count)s problem.", "%(count)s problems.", count) % _count(count))
+    if "mask_folders" in counts["undecided"]:
+        sentences.append(_("Decide whether the images of some folders are masks. Otherwise they become images."))
+    if "sizes" in counts["undecided"]:
+        text = _("All stated sizes differ from those of the images. Decide whether to scale the shapes by %(factor)s.")
+        sentences.append(text % {"factor": report.get("scale", "")})
     if counts["unlabelled"]:
         sentences.append(
             _("No annotations would be imported. Correct the files, or allow an import without annotations.")

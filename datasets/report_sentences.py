@@ -33,6 +33,9 @@ FILES = {
     "captions": Wording(
         _("A COCO file that was not read: captions, keypoints or panoptic, or one without annotations.")
     ),
+    "class_texts": Wording(
+        _("The text names classes of images, which is not read. Put the images of each class in a folder of its name.")
+    ),
     "csv_labels": Wording(_("A table of annotations. Tables are not read; convert it to COCO, YOLO or Pascal VOC.")),
     "via_labels": Wording(_("Annotations of VIA, which are not read. Export COCO there.")),
     "createml_labels": Wording(
@@ -89,10 +92,27 @@ IMAGES = {
         _("%(count)s images are called %(name)s; the one nearest to the file was taken: %(image)s."),
         count=thousands("count"),
     ),
+    "ambiguous_image": Wording(
+        _("%(count)s images are called %(name)s: %(places)s. Which one is meant is unclear, so none was used."),
+        count=thousands("count"),
+    ),
+    "other_filename": Wording(
+        _("The file names “%(name)s”, but has the name of %(image)s, which was taken. Both images are there.")
+    ),
     "image_listed_twice": Wording(_("%(image)s is listed twice; its annotations were joined.")),
     "image_taken": Wording(_("%(image)s is already taken from %(file)s.")),
     "annotated_twice": Wording(_("%(file)s annotates the same image; this file was left out.")),
     "two_splits": Wording(_("“%(image)s” is already in %(split)s; it stays there.")),
+    "class_folders": Wording(
+        _("The images lie in folders that may be classes (%(names)s). Annotation files are read instead.")
+    ),
+    "class_folders_lost": Wording(
+        _("The images lie in folders that may be classes (%(names)s), which are not read beside annotation files.")
+    ),
+    "scaled": Wording(_("All shapes were multiplied by %(factor)s, because all stated sizes differ by that factor.")),
+    "not_scaled": Wording(
+        _("The shapes were not scaled: the stated sizes do not differ from those of the images by one exact factor.")
+    ),
     "no_class_folder": Wording(_("The image lies in no class folder and was left out.")),
     "no_annotations": Wording(
         _(
@@ -122,6 +142,18 @@ MASKS = {
     "mask_without_image": Wording(_("The picture of this mask is not there; it was left out.")),
     "second_mask": Wording(_("%(image)s has a mask already; this one was left out.")),
     "void_pixels": Wording(_("Pixels of the value 255 are undecided borders; they became no object.")),
+    "palette_colours": Wording(
+        _("Masks of this set have different palettes. Each is read by the colors of its own palette.")
+    ),
+    "palette_numbers": Wording(
+        _("Masks of this set have different palettes. The list of classes names numbers, so the colors were not used.")
+    ),
+    "colours_and_numbers": Wording(
+        _("Some masks of this set hold colors, others numbers. A class that has both is listed twice; join its names.")
+    ),
+    "narrow_and_wide": Wording(
+        _("Masks of 8 and of 16 bits have no value in common. A class that has a value in both is listed twice.")
+    ),
     "mask_unreadable": Wording(_("The mask cannot be read (%(error)s).")),
     "mask_of_many_values": Wording(
         _("The mask holds %(count)s values; a mask has one for each class."), count=thousands("count")

@@ -145,6 +145,12 @@ MEANINGS: dict[str, Any] = {
     "several_images": ngettext_lazy(
         "name that several images have; the nearest was taken", "names that several images have; the nearest was taken"
     ),
+    "ambiguous_image": ngettext_lazy(
+        "name that several images have; none was taken", "names that several images have; none was taken"
+    ),
+    "other_filename": ngettext_lazy(
+        "annotation file that names another image", "annotation files that name another image"
+    ),
     "duplicate_image": ngettext_lazy("image listed more than once", "images listed more than once"),
     "same_content": ngettext_lazy("image that is the same as another", "images that are the same as another"),
     "leak": ngettext_lazy(
@@ -152,6 +158,8 @@ MEANINGS: dict[str, Any] = {
     ),
     "two_splits": ngettext_lazy("image in two splits", "images in two splits"),
     "other_size": ngettext_lazy("image of another size than stated", "images of another size than stated"),
+    "scaled": ngettext_lazy("set of shapes that was scaled", "sets of shapes that were scaled"),
+    "not_scaled": ngettext_lazy("set of shapes that cannot be scaled", "sets of shapes that cannot be scaled"),
     "rotated": ngettext_lazy("image stored rotated", "images stored rotated"),
     "first_frame": ngettext_lazy(
         "image of several frames or pages, of which the first counts",
@@ -176,6 +184,8 @@ MEANINGS: dict[str, Any] = {
     "second_mask": ngettext_lazy(
         "further mask of a picture, left out", "further masks of pictures, left out"
     ),
+    "other_palettes": ngettext_lazy("set of masks with several palettes", "sets of masks with several palettes"),
+    "mixed_masks": ngettext_lazy("set of masks of several kinds", "sets of masks of several kinds"),
     "bad_mask_image": ngettext_lazy("mask that cannot be read", "masks that cannot be read"),
     "foreign_image": ngettext_lazy(
         "image of a kind that is not taken (save it as PNG or JPEG)",
@@ -200,6 +210,10 @@ MEANINGS: dict[str, Any] = {
     "captions": ngettext_lazy(
         "COCO file not read (captions, keypoints, panoptic or without annotations)",
         "COCO files not read (captions, keypoints, panoptic or without annotations)",
+    ),
+    "class_texts": ngettext_lazy("text file of classes, not read", "text files of classes, not read"),
+    "class_folders": ngettext_lazy(
+        "image whose folder may be its class", "images whose folders may be their classes"
     ),
     "csv_labels": ngettext_lazy(
         "table of annotations, not read (convert it to COCO, YOLO or Pascal VOC)",

@@ -7,7 +7,7 @@ from django.core.cache import cache
 
 from inference.delivery.edge import rollout as edge_stages
 from inference.delivery.push import pushes
-from inference.registry import sweeps
+from inference.registry import registration, sweeps
 from inference.serving import model_swaps
 from inference.serving.feedback import samples
 from inference.serving.models import Service
@@ -39,6 +39,7 @@ PARTS = (
     samples.sweep,
     drift_telling.sweep,
     pushes.sweep,
+    registration.remove_stale_workplaces,
 )
 
 

@@ -66,6 +66,12 @@ class KeysetPagination(CursorPagination):
             queryset = orders.with_column(queryset, orders.demanded(request.query_params))
         return super().paginate_queryset(queryset, request, view)
 
+    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+        """Describe a page; its first and last have no address before and behind them."""
+        address = {"type": ["string", "null"], "format": "uri"}
+        properties = {"next": address, "previous": address, "results": schema}
+        return {"type": "object", "required": ["next", "previous", "results"], "properties": properties}
+
     def _get_position_from_instance(self, instance: Any, ordering: Any) -> Any:
         value = keyset.value_of(instance, ordering[0].removeprefix("-"))  # DRF's own does not reach through relations
         return None if value is None else str(value)

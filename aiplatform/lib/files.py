@@ -33,15 +33,22 @@ class OutsideRoot(DomainError):
     status: ClassVar[int] = 403
 
 
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 3000  # of every file system; a path leaves room for the root above it
+
+
 def resolve_beneath(root: Path, relative: str | Path) -> Path:
     """The real path of `relative` below `root`, all links followed.
 
     Raises:
-        OutsideRoot: it leads out of `root` ("..", an absolute path elsewhere, a link) or holds a NUL.
+        OutsideRoot: it leads out of `root` ("..", an absolute path elsewhere, a link), holds a NUL, or is too long for
+            a file system, which refuses to look whether it is there.
     """
     text = os.fspath(relative)
     if "\0" in text:
         raise OutsideRoot(_("A path cannot contain a NUL character."))
+    encoded = os.fsencode(text)
+    if len(encoded) > MAX_PATH_BYTES or max(map(len, encoded.split(b"/"))) > MAX_NAME_BYTES:
+        raise OutsideRoot(_("This path, or a name in it, is longer than file systems allow."))
     base = Path(os.path.realpath(root))
     real = Path(os.path.realpath(base / text))
     if not real.is_relative_to(base):

@@ -16,8 +16,8 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 
 LONGEST = 100_000
-MAX_MARKS = 15_000  # characters that mean something, about 10 µs each
-MAX_LINES = 5_000  # about 40 µs each
+MAX_MARKS = 5_000  # characters that mean something, about 10 µs each
+MAX_LINES = 1_200  # about 40 µs each
 _MARKS = "[]*_`|<&!\\~"
 _SCHEMES = ("http://", "https://", "mailto:", "/", "#")
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import IO, Any
 
 from django.conf import settings
@@ -14,9 +17,40 @@ from rest_framework.parsers import JSONParser, MultiPartParser
 from aiplatform.lib.queries import UNSTORABLE
 
 MAX_DEPTH = 64
+MAX_CONTAINERS = 200_000  # brackets in a body: each list or object takes as long to make as many characters of text
 LARGEST = 2**63 - 1  # of whole numbers, in every database we speak to
 _DIGITS = len(str(LARGEST)) + 1  # with a sign
 _TOO_LARGE = float("inf")
+_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # whole numbers beside, that fit, are read without a call of ours
+_KINDS = {str, int, float, bool, type(None), list, dict}
+
+
+def _is_clean(value: Any) -> bool:
+    """Whether `_faults` finds nothing. Looks at all values of one depth together, ten times as fast as one by one."""
+    level = [value]
+    for _depth in range(MAX_DEPTH + 1):
+        kinds = set(map(type, level))
+        if not kinds <= _KINDS:
+            return False
+        if str in kinds and UNSTORABLE.search("".join([item for item in level if type(item) is str])):
+            return False
+        if float in kinds and not all(map(math.isfinite, [item for item in level if type(item) is float])):
+            return False
+        if int in kinds and not _fit([item for item in level if type(item) is int]):
+            return False
+        tables = [item for item in level if type(item) is dict] if dict in kinds else []
+        if tables and UNSTORABLE.search("".join([key for table in tables for key in table])):
+            return False
+        below: list[Iterable[Any]] = [table.values() for table in tables]
+        below += [item for item in level if type(item) is list] if list in kinds else []
+        level = list(chain.from_iterable(below))
+        if not level:
+            return True
+    return False
+
+
+def _fit(numbers: list[int]) -> bool:
+    return min(numbers) >= -LARGEST - 1 and max(numbers) <= LARGEST
 
 
 def _whole(digits: str) -> int | float:
@@ -58,6 +92,8 @@ def check(value: Any) -> None:
         ParseError: it is nested too deep.
         ValidationError: the place of each fault ("params.rings.3"; "" is the whole), at most twenty of them.
     """
+    if _is_clean(value):
+        return
     found: dict[str, list[str]] = {}
     for place, sentence in _faults(value):
         found.setdefault(place or "non_field_errors", [sentence])
@@ -70,19 +106,23 @@ def check(value: Any) -> None:
 def is_sound(value: Any) -> bool:
     """Whether databases store a value and calculations survive it, for what nobody is there to be told."""
     try:
-        return next(_faults(value), None) is None
+        return _is_clean(value) or next(_faults(value), None) is None
     except ParseError:
         return False
 
 
 class CarefulJSONParser(JSONParser):
-    """Strict JSON: numbers are finite and fit 64 bits, text has no NUL, at most 64 levels deep."""
+    """Strict JSON: numbers are finite and fit 64 bits, text has no NUL, levels, lists and objects are bounded."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         encoding = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)
         try:
             text = stream.read().decode(encoding)  # knows encodings of text only: others unpack a bomb
-            data = json.loads(text, parse_int=_whole, parse_constant=float)
+            if text.count("[") + text.count("{") > MAX_CONTAINERS:
+                said = _("This JSON holds more than %(most)s lists and objects.") % {"most": f"{MAX_CONTAINERS:,}"}
+                raise ParseError(said)
+            parse_int = _whole if _LONG_NUMBER.search(text) else None
+            data = json.loads(text, parse_int=parse_int, parse_constant=float)
         except RecursionError as exc:
             raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH}) from exc
         except (ValueError, LookupError) as exc:

@@ -12,7 +12,7 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.units import Count
 from datasets import import_summary
-from datasets.formats import detect, mask_pairs
+from datasets.formats import detect, mask_pairs, scaling
 from datasets.import_options import Options
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.report_words import meaning, told
@@ -179,6 +179,11 @@ class ReadingIn(StrictMixin, serializers.Serializer):
     encoding = serializers.CharField(
         max_length=40, required=False, help_text="Of text files that are not UTF-8, such as gb18030. Default: detected."
     )
+    sizes = serializers.ChoiceField(
+        choices=[scaling.SCALE, scaling.KEEP],
+        required=False,
+        help_text="Scale shapes, or keep them, where all stated sizes differ from the images' by one factor.",
+    )
     mask_folders = serializers.DictField(
         child=serializers.ChoiceField(choices=[mask_pairs.MASKS, mask_pairs.IMAGES]),
         required=False,
@@ -195,6 +200,7 @@ class ReadingIn(StrictMixin, serializers.Serializer):
             "options": Options(
                 allow_unlabelled=given.pop("allow_unlabelled"),
                 encoding=given.pop("encoding", ""),
+                sizes=given.pop("sizes", ""),
                 mask_folders=given.pop("mask_folders", {}),
             ),
         }

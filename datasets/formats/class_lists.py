@@ -24,6 +24,7 @@ LISTS = (
     "predefined_classes.txt",
     "codes.txt",
 )
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # of libyaml where it is installed
 _YAML_EVENTS = 100_000
 _YAML_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"}
 _YAML_NESTING = 64  # lists and objects within one another
@@ -115,11 +116,11 @@ def yaml_object(listing: Listing, name: str, problems: Problems | None = None) -
     text = _text(listing, name, problems)
     depth = 0
     try:
-        for count, event in enumerate(yaml.parse(text, Loader=yaml.BaseLoader)):
+        for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if count > _YAML_EVENTS or depth > _YAML_NESTING:
                 return None
-        node = yaml.compose(text, Loader=yaml.BaseLoader)
+        node = yaml.compose(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return _plain(node)

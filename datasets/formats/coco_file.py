@@ -200,10 +200,9 @@ class CocoFile:
         """The image that an entry names, new or listed before; None where it is not there or another file's."""
         name, path_of_name = item["file_name"], f"{path}.file_name"
         match = self.listing.match(name, near=self.near, split=self.split)
-        match.report(self.problems, self.where + path_of_name, name)
+        match.report(self.problems, self.where + path_of_name, name, message("report.missing_image", image=name))
         source = match.source
         if source is None:
-            self.report(path_of_name, "missing_image", message("report.missing_image", image=name))
             return None
         if source in mine:
             self.report(path_of_name, "duplicate_image", message("report.image_listed_twice", image=name))

@@ -91,9 +91,9 @@ class _File:
         wanted = node.get("name", "")
         subset = split_of(node.get("subset", ""))
         where = f"{self.name}: {wanted}"
-        source = self.listing.find_image(wanted, self.problems, where, near=self.near, split=subset)
+        missing = message("report.missing_image", image=wanted)
+        source = self.listing.find_image(wanted, self.problems, where, missing, near=self.near, split=subset)
         if source is None:
-            self.problems.add(where, "missing_image", message("report.missing_image", image=wanted))
             if count := sum(1 for _shape in node):
                 self.problems.skip(where, "lost_shapes", message("report.image_lost"), count=count)
             return

@@ -12,11 +12,17 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import message
 from datasets.formats import coco, cvat, file_kinds, folders, images, label_studio, labelme, masks, voc, yolo
+from datasets.formats.class_texts import ClassTexts
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
+from datasets.formats.problems import natural
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
+
+
+MAX_FOLDERS = 5  # that a report names
+PER_IMAGE = {"voc", "labelme"}  # formats with an annotation file of its own for each image
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ def read(listing: Listing, format_name: str, *, images_only: bool = False) -> Pa
     boxes = [shape.bbox for item in parsed.images if not item.relative for shape in item.shapes]
     if boxes and all(max(x + across, y + down) <= 1 for x, y, across, down in boxes):
         parsed.problems.add("", "fractions", message("report.fraction_boxes"))
+    if parsed.format not in {"folders", "masks", "images"} and folders.fits(listing):
+        _report_class_folders(listing, parsed)
     _account(listing, parsed, images_only=images_only)
     for folder, (mask, image) in listing.unsure_masks.items():
         parsed.problems.add(folder, "unsure_masks", message("report.unsure_masks", mask=mask, image=image))
@@ -83,6 +91,20 @@ def _report_classes(parsed: Parsed) -> None:
     for name, count in Counter(info.name for info in parsed.classes).items():
         if count > 1:
             parsed.problems.add("", "same_class_name", message("report.same_class_name", name=name, count=count))
+
+
+def _report_class_folders(listing: Listing, parsed: Parsed) -> None:
+    """Report folders that may be classes where annotation files were read.
+
+    It is a problem only where an image has nothing else that says what it shows.
+    """
+    names = sorted(folders.class_names(listing), key=natural)
+    shown = ", ".join(names[:MAX_FOLDERS]) + (", …" if len(names) > MAX_FOLDERS else "")
+    bare = sum(not image.annotated for image in parsed.images)
+    if parsed.format in PER_IMAGE and bare:
+        parsed.problems.add("", "class_folders", message("report.class_folders_lost", names=shown), count=bare)
+    else:
+        parsed.problems.note("", "class_folders", message("report.class_folders", names=shown))
 
 
 def is_unlabelled(parsed: Parsed) -> bool:
@@ -100,6 +122,7 @@ def _account(listing: Listing, parsed: Parsed, *, images_only: bool) -> None:
     """Give every file that became no image and was not read its place in the report."""
     pictures = set(listing.images)
     others_read = any(image.annotated for image in parsed.images)
+    class_texts = ClassTexts(listing)
     for name in listing.files:
         if name in parsed.labels or name in pictures:
             continue
@@ -108,6 +131,8 @@ def _account(listing: Listing, parsed: Parsed, *, images_only: bool) -> None:
             tell(name, "mask_not_read", message("report.mask_not_read"))
             continue
         sort, says = file_kinds.described(listing.root, name)
+        if sort == "other_file" and class_texts.has(name):
+            sort, says = "class_texts", file_kinds.SENTENCES["class_texts"]
         if sort == "other_labels" and not others_read:
             sort, says = "unread_labels", message("report.unread_labels")
         lost = sort in file_kinds.LOST or (sort in file_kinds.LABELS and not images_only)

@@ -58,6 +58,7 @@ SENTENCES = {
     "other_labels": message("report.other_labels"),
     "captions": message("report.captions"),
     "csv_labels": message("report.csv_labels"),
+    "class_texts": message("report.class_texts"),
     "odd_json": message("report.odd_json"),
     "odd_xml": message("report.odd_xml"),
     "other_file": message("report.other_file"),
@@ -68,6 +69,7 @@ LOST = {"foreign_image", "heic_photo", "raw_photo", "video", "archive_inside"}
 LABELS = {
     "other_labels", "unread_labels", "captions", "csv_labels", "via_labels", "createml_labels", "foreign_labels",
     "mask_not_read", "bad_mask_image", "unreadable", "unsafe_xml", "not_coco",
+    "class_texts", "ambiguous_image",
 }  # fmt: skip
 
 

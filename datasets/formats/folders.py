@@ -15,12 +15,17 @@ MASK_NAMES = {"mask", "masks", "segmentationclass", "segmentationobject", "æŽ©ç 
 
 def fits(listing: Listing) -> bool:
     """Whether every image lies in a class folder and there are at least two classes."""
-    classes = set()
-    for _split, label in _places(listing).values():
-        if not label:
-            return False
-        classes.add(label)
-    return len(classes) >= 2 and not {name.casefold() for name in classes} <= PLAIN_NAMES | MASK_NAMES
+    classes = class_names(listing)
+    return (
+        "" not in classes
+        and len(classes) >= 2
+        and not {name.casefold() for name in classes} <= PLAIN_NAMES | MASK_NAMES
+    )
+
+
+def class_names(listing: Listing) -> set[str]:
+    """Names of the folders that may be classes; "" among them where an image lies in none."""
+    return {label for _split, label in _places(listing).values()}
 
 
 def read(listing: Listing) -> Parsed:

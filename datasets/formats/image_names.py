@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from aiplatform.lib.wording import message
+from aiplatform.lib.wording import Message, message
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.formats.problems import Problems
 
@@ -21,6 +21,7 @@ KEYS: dict[str, Callable[[str], str]] = {
     "exact stem": lambda path: PurePosixPath(path).stem,
 }
 
+MAX_PLACES = 5  # images that a report names where several have one name
 _FALLBACKS = {
     "suffix": "report.matched_suffix",
     "case": "report.matched_case",
@@ -36,6 +37,7 @@ class Match:
 
     Args:
         source: its path; None where no image fits, or several do and none fits better.
+        tied: the images that fit equally well where `source` is None.
         by: in what it differs: "suffix" (only the end of its path is the same), "case", "escape", "stem", "prefix"; ""
             in nothing.
         count: images that fit equally well, of which the nearest was chosen.
@@ -44,16 +46,32 @@ class Match:
     source: str | None
     by: str = ""
     count: int = 1
+    tied: tuple[str, ...] = ()
 
-    def report(self, problems: Problems, where: str, name: str) -> None:
-        """Report that a fallback was used, or that a choice was made."""
-        if self.source is None:
-            return
-        if self.count > 1:
+    def report(self, problems: Problems, where: str, name: str, missing: Message | None = None) -> None:
+        """Report that a fallback was used, that a choice was made, or why no image was found.
+
+        Args:
+            missing: what is reported where no image has the name; None reports nothing then.
+        """
+        if self.tied:
+            report_tie(problems, where, name, self.tied)
+        elif self.source is None:
+            if missing is not None:
+                problems.add(where, "missing_image", missing)
+        elif self.count > 1:
             said = message("report.several_images", count=self.count, name=name, image=self.source)
             problems.add(where, "several_images", said)
         elif self.by:
             problems.note(where, f"matched_{self.by}", message(_FALLBACKS[self.by], name=name, image=self.source))
+
+
+def report_tie(problems: Problems, where: str, name: str, images: Sequence[str]) -> None:
+    """Report a name that several images have of which none is nearer, with their places."""
+    places = ", ".join(images[:MAX_PLACES]) + (", …" if len(images) > MAX_PLACES else "")
+    problems.add(
+        where, "ambiguous_image", message("report.ambiguous_image", count=len(images), name=name, places=places)
+    )
 
 
 def key_function(what: str) -> Callable[[str], str]:

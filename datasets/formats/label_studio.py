@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -176,13 +176,14 @@ class _File:
         names = [value for value in fields.values() if isinstance(value, str) and value]
         upload = task.get("file_upload")
         names = [upload, *names] if isinstance(upload, str) and upload else names
-        for name in names:
-            match = self._match(name)
-            if match.source is not None:
-                match.report(self.problems, where, name)
-                return self.items[match.source]
+        matches = {name: self._match(name) for name in names}
+        found = next(((name, match) for name, match in matches.items() if match.source), None)
+        found = found or next(((name, match) for name, match in matches.items() if match.tied), None)
         wanted = next((name for name in names if "/" in name or "." in name), names[0] if names else "")
-        self.problems.add(where, "missing_image", message("report.missing_image", image=wanted[:200]))
+        name, match = found or (wanted, Match(None))
+        match.report(self.problems, where, name, message("report.missing_image", image=wanted[:200]))
+        if match.source is not None:
+            return self.items[match.source]
         if count:
             self.problems.skip(where, "lost_shapes", message("report.image_lost"), count=count)
         return None
@@ -194,7 +195,7 @@ class _File:
         last = PurePosixPath(path.replace("\\", "/")).name
         if match.source is None and _UPLOAD_PREFIX.match(last):
             match = self.listing.match(_UPLOAD_PREFIX.sub("", last), near=self.near)
-            return Match(match.source, "prefix" if match.source else "", match.count)
+            return replace(match, by="prefix" if match.source else "")
         return match
 
     def _read_region(self, region: _Region, item: ImageItem, where: str) -> None:

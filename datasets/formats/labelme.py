@@ -46,8 +46,6 @@ def read(listing: Listing) -> Parsed:
         parsed.labels.add(name)
         source = _image_of(listing, name, data, problems)
         if source is None:
-            code = "report.image_in_label_file" if data.get("imageData") else "report.missing_own_image"
-            problems.add(name, "missing_image", message(code, image=_wanted(name, data)))
             _count_lost(name, data, problems)
         elif source in files:
             problems.add(name, "duplicate_image", message("report.annotated_twice", file=files[source]))
@@ -104,7 +102,8 @@ def _image_of(listing: Listing, name: str, data: dict[str, Any], problems: Probl
     beside = listing.find_stem(PurePosixPath(name).stem)
     if (found.source is None or found.by) and len(beside) == 1:
         return beside[0]
-    found.report(problems, name, str(wanted))
+    code = "report.image_in_label_file" if data.get("imageData") else "report.missing_own_image"
+    found.report(problems, name, str(wanted), message(code, image=_wanted(name, data)))
     return found.source
 
 

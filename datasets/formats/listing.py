@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from aiplatform.lib.archive_names import is_junk
 from aiplatform.lib.files import walk_beneath
-from aiplatform.lib.wording import Worded, message
+from aiplatform.lib.wording import Message, Worded, message
 from datasets.formats import encodings, image_names, mask_pairs
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.formats.image_names import Match
-from datasets.formats.nearness import nearest
+from datasets.formats.nearness import all_nearest
 from datasets.formats.neutral import split_of
 from datasets.formats.problems import Problems
 
@@ -33,6 +33,7 @@ class Listing:
         litter: files of operating systems, which are passed over.
         unsure_masks: folder whose images may be masks → an example: one of them and the image of the same name.
         detected_masks: the same for folders whose images are read as masks because of their content alone.
+        ambiguous_masks: mask that is read for no image → the images of its name, of which none is nearer.
         encoding: that a user chose for texts that are not UTF-8; "" detects it.
         tick: called now and then by readers that take long.
     """
@@ -44,6 +45,7 @@ class Listing:
     litter: int = 0
     unsure_masks: dict[str, tuple[str, str]] = field(default_factory=dict)
     detected_masks: dict[str, tuple[str, str]] = field(default_factory=dict)
+    ambiguous_masks: dict[str, list[str]] = field(default_factory=dict)
     encoding: str = ""
     tick: Callable[[], None] = lambda: None
     _foreign: bytes | None = None
@@ -69,15 +71,20 @@ class Listing:
         images = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
         pairs = mask_pairs.find(root, images, mask_folders)
         pictures = [name for name in images if name not in pairs.images]
-        return cls(root, names, pictures, pairs.images, litter, pairs.unsure, pairs.detected)
+        return cls(root, names, pictures, pairs.images, litter, pairs.unsure, pairs.detected, pairs.ambiguous)
 
     def with_suffix(self, suffix: str) -> list[str]:
         return [name for name in self.files if name.lower().endswith(suffix)]
 
-    def find_image(self, name: str, problems: Problems, where: str, *, near: str = "", split: str = "") -> str | None:
-        """The image that an annotation file names; None where none fits. A fallback is reported at `where`."""
+    def find_image(
+        self, name: str, problems: Problems, where: str, missing: Message, *, near: str = "", split: str = ""
+    ) -> str | None:
+        """The image that an annotation file names; None where none fits, or several do.
+
+        Reports at `where`: a fallback, images that fit equally well, or `missing`.
+        """
         found = self.match(name, near=near, split=split)
-        found.report(problems, where, name)
+        found.report(problems, where, name, missing)
         return found.source
 
     def match(self, name: str, *, near: str = "", split: str = "") -> Match:
@@ -85,7 +92,7 @@ class Listing:
 
         Tried in order: beside the annotation file (`near`: its folder), as given, the longest common path suffix,
         then the same ignoring case, percent-encoding, and the ending. Of several equal ones those of the file's
-        split, then the nearest; without the exact name only one that is unique.
+        split, then the nearest; of equally near ones none. Without the exact name only one that is unique.
         """
         wanted = image_names.plain(name)
         for guess in (f"{near}/{wanted}" if near else wanted, wanted):
@@ -103,11 +110,12 @@ class Listing:
                 continue
             if len(fitting) > 1 and split:
                 fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])] or fitting
-            if by != "name" and len(fitting) > 1:
-                return Match(None)
+            best = all_nearest(fitting, near) if by == "name" else fitting
+            if len(best) > 1:
+                return Match(None, tied=tuple(best))
             if by == "name" and shared <= wanted.count("/"):
                 by = "suffix"
-            return Match(nearest(fitting, near), "" if by == "name" else by, len(fitting))
+            return Match(best[0], "" if by == "name" else by, len(fitting))
         return Match(None)
 
     def _with_suffix(self, wanted: str) -> tuple[list[str], int]:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from PIL import Image
 
-from datasets.formats.nearness import nearest
+from datasets.formats.nearness import all_nearest, nearest
 
 MASKS, IMAGES = "masks", "images"  # what a user may choose for a folder
 _WORDS = {
@@ -46,11 +46,13 @@ class MaskPairs:
         images: mask → the image it belongs to; "" for a mask in a folder of masks whose image is not there.
         unsure: folder that may hold masks → an example: a file of it and the image of the same name.
         detected: the same for folders that are taken for masks by their content alone.
+        ambiguous: mask → the images of its name, of which none is nearer. It belongs to none of them.
     """
 
     images: dict[str, str] = field(default_factory=dict)
     unsure: dict[str, tuple[str, str]] = field(default_factory=dict)
     detected: dict[str, tuple[str, str]] = field(default_factory=dict)
+    ambiguous: dict[str, list[str]] = field(default_factory=dict)
 
 
 def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = None) -> MaskPairs:
@@ -61,7 +63,8 @@ def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = N
     """
     chosen = chosen or {}
     open_images = [path for path in images if chosen.get(str(PurePosixPath(path).parent)) != IMAGES]
-    found = MaskPairs(_named(root, open_images, images))
+    found = MaskPairs()
+    found.images = _named(root, open_images, images, found.ambiguous)
     rest = [path for path in images if path not in found.images]
     _by_content(root, rest, chosen, found)
     _doubtful([path for path in open_images if path not in found.images], rest, found)
@@ -74,7 +77,10 @@ def has_name_of(mask: str, image: str) -> bool:
     return bool({stem, _IMAGE_ENDING.sub("", stem)} & set(_bare(PurePosixPath(mask).stem.casefold())))
 
 
-def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dict[str, str]:
+def _named(
+    root: Path, open_images: Sequence[str], images: Sequence[str], ambiguous: dict[str, list[str]]
+) -> dict[str, str]:
+    """Mask → image by their names; several images that fit equally well are added to `ambiguous`."""
     candidates = _candidates(open_images)
     if not candidates:
         return {}
@@ -88,15 +94,21 @@ def _named(root: Path, open_images: Sequence[str], images: Sequence[str]) -> dic
                 by_stem[short].append(path)
             by_home[_home(path)].append(path)
     pairs: dict[str, str] = {}
+    tied: dict[str, list[str]] = {}
     for mask in candidates:
         stem = PurePosixPath(mask).stem.casefold()
         partners = next((by_stem[key] for key in _bare(stem) if key in by_stem), None)
         if partners:
-            pairs[mask] = nearest(partners, str(PurePosixPath(mask).parent))
+            near = all_nearest(partners, str(PurePosixPath(mask).parent))
+            pairs[mask] = near[0]
+            if len(near) > 1:
+                tied[mask] = near
         elif _home(mask) and PurePosixPath(mask).parent.name.casefold() in _SURE and len(by_home[_home(mask)]) == 1:
             pairs[mask] = by_home[_home(mask)][0]  # a folder per image, which has a folder of masks
     if not pairs or not _hold_few_values(root, list(pairs)):
         return {}
+    ambiguous.update(tied)
+    pairs |= dict.fromkeys(tied, "")
     lonely = [mask for mask in candidates if mask not in pairs and _SURE & set(_folder_words(mask))]
     return pairs | dict.fromkeys(lonely, "")
 

@@ -7,25 +7,24 @@ black are background; 255 is the undecided border, unless it is the only value t
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 import numpy as np
 from PIL import Image
 
 from aiplatform.lib.wording import Worded, message
-from datasets.formats import class_lists, mask_pairs, tracing
-from datasets.formats.class_lists import ClassNames, Colour
+from datasets.formats import mask_pairs, mask_values, tracing
+from datasets.formats.class_lists import ClassNames
+from datasets.formats.image_names import report_tie
 from datasets.formats.images import unannotated
 from datasets.formats.listing import Listing
+from datasets.formats.mask_values import Content, Value
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape
 from datasets.formats.outline_shapes import mask_shape
-from datasets.formats.problems import Problems
 from datasets.shapes import geometry
 from datasets.shapes.outlines import spanned
 from datasets.shapes.polygon import POLYGON
-
-Value = int | Colour
 
 MOST_VALUES = 256
 SOFT_VALUES = 16  # more of them may be smoothed edges or noise
@@ -41,7 +40,7 @@ _BACKGROUNDS = {"background", "_background_", "__background__", "__ignore__", "_
 
 def fits(listing: Listing) -> bool:
     """Whether pictures have masks beside them."""
-    return any(listing.masks.values())
+    return any(listing.masks.values()) or bool(listing.ambiguous_masks)
 
 
 def read(listing: Listing) -> Parsed:
@@ -49,13 +48,15 @@ def read(listing: Listing) -> Parsed:
     parsed = Parsed(format="masks", task=SHAPES)
     problems = parsed.problems
     items = unannotated(listing)
-    found: list[tuple[ImageItem, Value, Shape]] = []
-    values: Counter[Value] = Counter()
-    palette: dict[int, Colour] = {}
+    found: list[tuple[ImageItem, Content, Value, Shape]] = []
+    contents: list[Content] = []
     kinds: dict[str, str] = {}
     for mask, picture in _used(listing).items():
         listing.tick()
         parsed.labels.add(mask)
+        if mask in listing.ambiguous_masks:
+            report_tie(problems, mask, PurePosixPath(mask).stem, listing.ambiguous_masks[mask])
+            continue
         if not picture:
             problems.add(mask, "mask_without_image", message("report.mask_without_image"))
             continue
@@ -65,23 +66,24 @@ def read(listing: Listing) -> Parsed:
             problems.add(mask, "second_mask", message("report.second_mask", image=item.path))
             continue
         try:
-            layers = _layers(listing, mask, palette)
+            content, layers = _layers(listing, mask)
         except Worded as exc:
             problems.add(mask, "bad_mask_image", exc.worded)
             continue
         item.annotated = True
+        contents.append(content)
         for value, pixels in layers:
-            values[value] += 1
-            found += [(item, value, shape) for shape in _shapes(pixels)]
+            found += [(item, content, value, shape) for shape in _shapes(pixels)]
             item.height, item.width = pixels.shape
             item.exact = True
-    names_of = _named(listing, values, palette, problems)
+    names_of = mask_values.unify(contents, listing, problems)
+    values = {content.classes[value] for content in contents for value in content.values}
     parsed.labels.update(names_of.files)
     ids = _ids(values, names_of)
-    parsed.classes = [ClassInfo(number, name) for number, name in sorted(ids.values())]
-    for item, value, shape in found:
-        if value in ids:
-            shape.class_id = ids[value][0]
+    parsed.classes = [ClassInfo(number, name) for number, name in sorted(set(ids.values()))]
+    for item, content, value, shape in found:
+        if known := ids.get(content.classes[value]):
+            shape.class_id = known[0]
             item.shapes.append(shape)
     if any(value in _VOID for value in values) and not all(value in ids for value in values):
         problems.note("", "void_pixels", message("report.void_pixels"))
@@ -112,18 +114,15 @@ def _stem(path: str) -> str:
     return PurePosixPath(path).stem.casefold()
 
 
-def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tuple[Value, np.ndarray]]:
-    """Value → its pixels, background left out.
+def _layers(listing: Listing, mask: str) -> tuple[Content, list[tuple[Value, np.ndarray]]]:
+    """What kind of mask it is, and value → its pixels, background left out.
 
     Raises:
         Worded: the image does not decode, or holds more values than a mask has.
     """
     try:
         with Image.open(listing.root / mask, formats=("PNG", "BMP", "GIF", "TIFF")) as image:
-            if image.mode == "P":
-                colours = image.getpalette() or []
-                for index in range(len(colours) // 3):
-                    palette.setdefault(index, (colours[3 * index], colours[3 * index + 1], colours[3 * index + 2]))
+            flat = (image.getpalette() or []) if image.mode == "P" else []
             plain = image.mode in {"P", "1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}
             pixels = np.asarray(image if plain else image.convert("RGB"))
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
@@ -141,7 +140,10 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
         if kind:
             value: Value = (kind >> 16, kind >> 8 & 255, kind & 255) if pixels.ndim == 3 else kind
             layers.append((value, packed == kind))
-    return layers
+    content = Content(
+        [value for value, _pixels in layers], mask_values.palette(flat), is_wide=pixels.dtype.itemsize > 1
+    )
+    return content, layers
 
 
 def _is_soft(kinds: np.ndarray, counts: np.ndarray) -> bool:
@@ -162,31 +164,26 @@ def _shapes(pixels: np.ndarray) -> list[Shape]:
     return [Shape(0, POLYGON.name, spanned([ring]), [ring], geometry.area([ring])) for ring in rings]
 
 
-def _named(listing: Listing, values: Counter[Value], palette: dict[int, Colour], problems: Problems) -> ClassNames:
-    """Names of values, by index: from a colour table, else from a list of names, where there is one."""
-    table = class_lists.coloured(listing, problems)
-    if table.by_colour:
-        table.by_index = {
-            index: table.by_colour[colour] for index, colour in palette.items() if colour in table.by_colour
-        }
-        return table
-    return class_lists.listed(listing, problems) if all(isinstance(value, int) for value in values) else ClassNames()
+def _ids(values: Collection[Value], names: ClassNames) -> dict[Value, tuple[int, str]]:
+    """Value → class id and name. Ids count from 1 in the order of the values; what has no name gets its value.
 
-
-def _ids(values: Counter[Value], names: ClassNames) -> dict[Value, tuple[int, str]]:
-    """Value → class id and name. Ids count from 1 in the order of the values; what has no name gets its value."""
+    A number and a colour that a table gives one name are one class.
+    """
     kept = [value for value in values if value not in _VOID] or list(values)
     ids: dict[Value, tuple[int, str]] = {}
-    taken: set[str] = set()
+    taken: dict[str, Value] = {}
     for value in sorted(kept, key=lambda value: (value,) if isinstance(value, int) else value):
         name = names.by_colour.get(value, "") if isinstance(value, tuple) else names.by_index.get(value, "")
         if name.casefold() in _BACKGROUNDS:
             continue
+        if name in taken and isinstance(taken[name], tuple) != isinstance(value, tuple):
+            ids[value] = ids[taken[name]]
+            continue
         name = name or ("#{:02x}{:02x}{:02x}".format(*value) if isinstance(value, tuple) else _number(value, kept))
         if name in taken:
             name = f"{name} ({value})"
-        taken.add(name)
-        ids[value] = (len(ids) + 1, name)
+        taken[name] = value
+        ids[value] = (len(taken), name)
     return ids
 
 

@@ -72,7 +72,6 @@ def read(listing: Listing) -> Parsed:
         parsed.labels.add(name)
         source = _image_of(listing, name, root, problems)
         if source is None:
-            problems.add(name, "missing_image", message("report.missing_own_image", image=_wanted(name, root)))
             _count_lost(name, root, problems)
         elif source in annotations:
             problems.add(name, "duplicate_image", message("report.annotated_twice", file=annotations[source][1]))
@@ -192,13 +191,14 @@ def _image_of(listing: Listing, name: str, root: ElementTree.Element, problems: 
             parents[str(PurePosixPath(path).parent.parent)].append(path)
         same = parents.get(str(PurePosixPath(near).parent), same)
         same = [path for path in same if str(PurePosixPath(path).parent) == near] or same
+    wanted, near = _text(root, "filename") or stem, near.removeprefix(".")
     if len(same) == 1:
+        other = listing.match(wanted, near=near).source
+        if other not in {None, same[0]}:
+            problems.add(name, "other_filename", message("report.other_filename", name=wanted, image=same[0]))
         return same[0]
-    return listing.find_image(_text(root, "filename"), problems, name, near="" if near == "." else near)
-
-
-def _wanted(name: str, root: ElementTree.Element) -> str:
-    return _text(root, "filename") or PurePosixPath(name).stem
+    missing = message("report.missing_own_image", image=wanted)
+    return listing.find_image(wanted, problems, name, missing, near=near)
 
 
 def _size(root: ElementTree.Element) -> tuple[int | None, int | None]:

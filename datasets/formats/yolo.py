@@ -14,9 +14,10 @@ from typing import Any
 from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists
 from datasets.formats.file_kinds import yolo_line
+from datasets.formats.image_names import Match
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.nearness import nearest
+from datasets.formats.nearness import all_nearest, nearest
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box, split_of
 from datasets.formats.problems import Problems, natural
 from datasets.shapes import geometry
@@ -66,6 +67,7 @@ def read(listing: Listing) -> Parsed:
         parsed.problems.add(lists.files[0], "other_names", message("report.other_names", file=config))
     splits = _Splits(listing, data or {}, parsed)
     labels = _label_files(listing)
+    _drop_ambiguous(listing, labels, parsed)
     keypoints = _keypoint_numbers(data or {})
     paths = version_paths(listing.images)
     used: set[int] = set()
@@ -122,6 +124,30 @@ def _label_files(listing: Listing) -> dict[str, str]:
         if name:
             pairs[source] = name
     return pairs
+
+
+def _drop_ambiguous(listing: Listing, labels: dict[str, str], parsed: Parsed) -> None:
+    """Leave one image to a label file that images of several folders fit: the nearest one, or none, with a report."""
+    images: dict[str, list[str]] = {}
+    for source, name in labels.items():
+        images.setdefault(name, []).append(source)
+    for name, sources in images.items():
+        if len({PurePosixPath(source).parent for source in sources}) < 2:
+            continue
+        near = all_nearest(sources, str(PurePosixPath(name).parent))
+        match = Match(near[0], count=len(sources)) if len(near) == 1 else Match(None, tied=tuple(near))
+        match.report(parsed.problems, name, PurePosixPath(name).stem)
+        for source in sources:
+            if source != match.source:
+                del labels[source]
+        if match.source is None:
+            parsed.labels.add(name)
+            _count_lost(listing, name, parsed.problems)
+
+
+def _count_lost(listing: Listing, name: str, problems: Problems) -> None:
+    if count := sum(map(bool, map(_words, _lines(listing, name)))):
+        problems.skip(name, "lost_shapes", message("report.file_lost"), count=count)
 
 
 def _fitting(names: list[str], source: str) -> str:
@@ -235,7 +261,7 @@ class _Splits:
     def _list(self, listing: Listing, entry: str, split: str, parsed: Parsed) -> None:
         base = PurePosixPath(entry.replace("\\", "/")).name
         for name in listing.files:
-            if PurePosixPath(name).name != base:
+            if PurePosixPath(name).name != base or name in parsed.labels:
                 continue
             paths = [line.strip() for line in _lines(listing, name, parsed.problems) if line.strip()]
             if not any(PurePosixPath(path).suffix for path in paths[:5]):
@@ -243,10 +269,8 @@ class _Splits:
             parsed.labels.add(name)
             for path in paths:
                 near = str(PurePosixPath(name).parent).removeprefix(".")
-                source = listing.find_image(path, parsed.problems, name, near=near)
-                if source is None:
-                    parsed.problems.add(name, "missing_image", message("report.missing_listed_image", image=path))
-                else:
+                missing = message("report.missing_listed_image", image=path)
+                if source := listing.find_image(path, parsed.problems, name, missing, near=near):
                     self.named.setdefault(source, split)
             return
 
@@ -266,5 +290,4 @@ def _report_lonely(listing: Listing, parsed: Parsed) -> None:
         if "labels" in name.casefold().split("/")[:-1]:
             parsed.labels.add(name)
             parsed.problems.add(name, "missing_image", message("report.lonely_label_file"))
-            if count := sum(map(bool, map(_words, _lines(listing, name)))):
-                parsed.problems.skip(name, "lost_shapes", message("report.file_lost"), count=count)
+            _count_lost(listing, name, parsed.problems)

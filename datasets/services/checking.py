@@ -6,6 +6,7 @@ What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib.wording import Message, message
 from datasets import pictures
-from datasets.formats import detect, file_kinds, leaks
+from datasets.formats import detect, file_kinds, leaks, scaling
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
 from datasets.formats.size_checks import fit_to_image
@@ -58,6 +59,7 @@ def check(row: Import, claim: ImportClaim) -> None:
         parsed.problems.add("", "no_annotations", message("report.no_annotations"), fatal=True)
     files = detect.files_of(listing, parsed)
     results = _checked(row, listing, [item.source for item in parsed.images], claim)
+    factor = _scale(parsed, results, options)
     kept = _keep(parsed, results)
     if not kept and not parsed.problems.fatal:
         parsed.problems.add("", "no_images", message("report.no_images"), fatal=True)
@@ -71,6 +73,9 @@ def check(row: Import, claim: ImportClaim) -> None:
     report["wrapper"] = str(listing.root.relative_to(root))
     pairs = listing.unsure_masks | listing.detected_masks
     report["unsure_masks"] = {folder: list(pair) for folder, pair in pairs.items()}
+    report["scale"] = str(factor) if factor else ""
+    open_questions = {"mask_folders": bool(listing.unsure_masks), "sizes": bool(factor) and not options.sizes}
+    report["undecided"] = [name for name, is_open in open_questions.items() if is_open]
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 
@@ -107,6 +112,20 @@ def _checked(row: Import, listing: Listing, sources: list[str], claim: ImportCla
             out.write(json.dumps({"source": source} | entry) + "\n")
             claim.progress("checking", len(results), total)
     return results
+
+
+def _scale(parsed: Parsed, results: dict[str, dict[str, Any]], options: Options) -> Fraction | None:
+    """Scale all shapes where a user chose it; the factor by which they may be, None where there is none for all."""
+    entries = [(item, results[item.source]) for item in parsed.images if "error" not in results[item.source]]
+    factor = scaling.common_factor((item, entry["width"], entry["height"]) for item, entry in entries)
+    if options.sizes == scaling.SCALE:
+        if factor is None:
+            parsed.problems.add("", "not_scaled", message("report.not_scaled"))
+        else:
+            for item, _entry in entries:
+                scaling.scale(item, factor)
+            parsed.problems.note("", "scaled", message("report.scaled", factor=str(factor)))
+    return factor
 
 
 def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:

@@ -306,7 +306,7 @@ def _agree(row: Import) -> bool:
         sentence = _("The data has problems that must be mended first. See the report.")
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(state=S.FAILED, error=sentence, updated_at=now())
         return False
-    if not _may_be_unlabelled(row):
+    if row.report.get("undecided") or not _may_be_unlabelled(row):
         Import.objects.filter(pk=row.pk, state=S.REPORTED).update(agreed=False, updated_at=now())
         return False
     _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))

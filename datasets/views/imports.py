@@ -69,6 +69,8 @@ def _shown(row: Import) -> dict[str, Any]:
         "encoding": Options.from_json(row.options).encoding,
         "offers_encoding": any(group["code"] in ENCODING_CODES for group in report.get("groups") or ()),
         "encodings": encodings.DETECTED,
+        "scale": report.get("scale", ""),
+        "sizes": Options.from_json(row.options).sizes,
         "unsure_masks": report.get("unsure_masks") or {},
         "kept_until": f"{localtime(imports.kept_until(row)):%Y-%m-%d}",
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
@@ -129,6 +131,7 @@ def _options(row: Import, request: SignedInRequest) -> Options:
     return replace(
         kept,
         encoding=str(request.POST.get("encoding", kept.encoding)).strip(),
+        sizes=str(request.POST.get("sizes", kept.sizes)),
         mask_folders={**kept.mask_folders, **folders},
     )
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import disk, files
+from aiplatform.lib import copies, disk, files
 from aiplatform.lib.errors import DomainError
 
 BLOCK = 1 << 20
@@ -22,26 +22,36 @@ class TooLarge(DomainError):
 
 
 def copied(source: BinaryIO, target: Path, *, most: int) -> int:
-    """Copy what is left of an open file; gives the number of bytes.
+    """Copy what is left of an open file; gives the number of bytes. What is appended meanwhile is left out.
 
     Raises:
-        TooLarge: there are more than `most`, or there came to be; the target is gone then.
+        TooLarge: there are more than `most`; the target is gone then.
         DiskFull: the disk has no room for `most`, or for as many as there are.
     """
-    if min(most, _size(source)) > files.free_bytes(target.parent):
+    size = _size(source)
+    if min(most, size) > files.free_bytes(target.parent):
         raise disk.DiskFull
-    count = 0
     try:
-        with target.open("wb") as out:
-            while block := source.read(BLOCK):
-                count += len(block)
-                if count > most:
-                    raise TooLarge(_("A file is larger than the %(most)s MiB that are taken.") % {"most": most >> 20})
-                out.write(block)
+        if size > most:
+            raise TooLarge(_("A file is larger than the %(most)s MiB that are taken.") % {"most": most >> 20})
+        if _is_whole_file(source):
+            copies.copy(source, target)
+        else:
+            with target.open("wb") as out:
+                while size and (block := source.read(min(size, BLOCK))):
+                    size -= out.write(block)
     except BaseException:
         target.unlink(missing_ok=True)
         raise
-    return count
+    return target.stat().st_size
+
+
+def _is_whole_file(source: BinaryIO) -> bool:
+    """Whether it is a file of the system, at its beginning."""
+    try:
+        return source.fileno() >= 0 and not source.tell()
+    except OSError:
+        return False
 
 
 def _size(source: BinaryIO) -> int:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,8 @@ from workers.kinds import Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
-LARGE_BYTES = 256 << 20  # larger files are not read while a request waits
-WAIT_S = 20  # of a request, for smaller ones
+LARGE_BYTES = 64 << 20  # larger files are not read while a request waits
+SHORT = replace(inspections.REQUEST, seconds=20)  # what a request bears for smaller ones
 MAX_RUNTIME = timedelta(hours=1)  # of the job
 DESCRIPTION = "model.json"
 
@@ -172,7 +172,7 @@ def _reply(outputs: Path) -> dict[str, Any] | None:
     """What the program left; None where it left nothing that can be read."""
     try:
         with os.fdopen(files.open_beneath(outputs, REPLY), "rb") as file:
-            reply = json.loads(file.read(inspections.MAX_REPLY_BYTES))
+            reply = json.loads(file.read(inspections.WORKER.reply_bytes))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return None
     return reply if isinstance(reply, dict) else None

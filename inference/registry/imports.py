@@ -7,7 +7,6 @@ Files that can run code when they are opened (pickles, archives of torch) are op
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import file_names, files, trees
+from aiplatform.lib import copies, file_names, files, trees
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from datasets.files import homes, paths
 from inference.registry import import_jobs, inspections, model_jobs
@@ -86,7 +85,7 @@ def bring_in(
     about |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
     if brought.size_bytes <= import_jobs.LARGE_BYTES:
         try:
-            return registry.register(made=made, patience_s=import_jobs.WAIT_S, **about)
+            return registry.register(made=made, bounds=import_jobs.SHORT, **about)
         except inspections.TooSlow as slow:
             if slow.others:
                 raise
@@ -125,7 +124,8 @@ def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, trie
 
 def _single(archive: Path, suffix: str, into: Path) -> None:
     into.mkdir()
-    shutil.copyfile(archive, into / f"archive{suffix}")
+    with archive.open("rb") as source:
+        copies.copy(source, into / f"archive{suffix}")
 
 
 def from_home(user: User, path: str) -> Brought:

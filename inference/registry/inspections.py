@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -23,7 +23,7 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import archives, wording
+from aiplatform.lib import archives, copies, wording
 from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError, Invalid
@@ -44,13 +44,28 @@ MOST_FILES = 1000
 ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", "")
 FILES, PACKED = "in", "packed"  # in the folder of an import: the files of the model, and the archive that has them
 SANDBOXED = "sandboxed"  # where the inspector reads and writes them
-PATIENCE_S = 60  # of a request that waits
-LONG_PATIENCE_S = 1800  # of a worker
-MAX_REPLY_BYTES = 64 << 20
 MAX_LOG_BYTES = 2000
 SCRATCH_BYTES = 64 << 20  # of /tmp inside
 _CODE = ("aiplatform", "inference", "training", "workers")  # packages that the program imports from
 _PROCESSES = threading.BoundedSemaphore(2)  # at once in each process of the platform
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a caller of the program bears.
+
+    Args:
+        seconds: how long it waits.
+        reply_bytes: length of the reply that it reads; a request reads little, so that parsing takes a few ms of its
+            process. A longer one is read by a job.
+    """
+
+    seconds: float
+    reply_bytes: int
+
+
+REQUEST = Bounds(60, 256 << 10)
+WORKER = Bounds(1800, 64 << 20)
 
 
 class ModelRefused(DomainError):
@@ -62,7 +77,7 @@ class ModelRefused(DomainError):
 
 
 class TooSlow(ModelRefused):
-    """Reading the files takes longer than the caller waits."""
+    """Reading the files takes longer than the caller waits, or the reply is longer than it reads."""
 
 
 _ERRORS: dict[str, type[DomainError]] = {
@@ -78,26 +93,31 @@ def unpack(archive: Path, filename: str, into: Path) -> None:
     suffix = Path(filename).suffix.lower()
     if archives.kind_of(archive) is None or suffix in (".onnx", ".safetensors"):
         into.mkdir()
-        shutil.copyfile(archive, into / f"model{suffix[:20]}")
+        _copy(archive, into / f"model{suffix[:20]}")
         return
     # A .pt file is a zip too: refuse it by its name before looking inside.
     if suffix not in ARCHIVES:
         into.mkdir()
         (into / f"model{suffix[:20]}").touch()
         return
-    shutil.copyfile(archive, into.with_name(PACKED))
+    _copy(archive, into.with_name(PACKED))
 
 
-def of_import(work: Path, declared: Declared, *, patience_s: int = PATIENCE_S) -> Found:
+def _copy(path: Path, target: Path) -> None:
+    with path.open("rb") as source:
+        copies.copy(source, target)
+
+
+def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> Found:
     """Contents of the files that were brought into the folder `work`, opened once by ONNX Runtime.
 
     A model.json made of what is declared is written where there is none.
 
     Raises:
         ModelRefused, Invalid, ArchiveRefused: everything that is wrong.
-        TooSlow: it was not done in time.
+        TooSlow: it was not done within the bounds.
     """
-    reply = _import(work, inspection.VERSION, declared, patience_s)
+    reply = _import(work, inspection.VERSION, declared, bounds)
     return checked(lambda: replies.found_of(reply, work / FILES))
 
 
@@ -107,7 +127,7 @@ def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
     Raises:
         ModelRefused, Invalid, ArchiveRefused, CannotTry: everything that is wrong.
     """
-    reply = _import(work, inspection.TRIAL, declared, PATIENCE_S)
+    reply = _import(work, inspection.TRIAL, declared, REQUEST)
     return checked(lambda: replies.trial_of(reply))
 
 
@@ -119,11 +139,11 @@ def of_outputs(folder: Path) -> Found:
     """
     request = {"act": inspection.SURVEY, "folder": str(folder), "archive": "", "declared": NOTHING, "opens": False}
     owner = folder.stat().st_uid
-    reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, patience_s=LONG_PATIENCE_S)
+    reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, bounds=WORKER)
     return checked(lambda: replies.found_of(reply, folder))
 
 
-def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[str, Any]:
+def _import(work: Path, act: str, declared: Declared, bounds: Bounds) -> dict[str, Any]:
     """Let the inspector read and write in a folder of its own below `work`; what is there is moved in and out."""
     inner = work / SANDBOXED
     inner.mkdir()
@@ -133,7 +153,7 @@ def _import(work: Path, act: str, declared: Declared, patience_s: int) -> dict[s
     archive = str(inner / PACKED) if PACKED in inside else ""
     request = {"act": act, "folder": str(inner / FILES), "archive": archive, "declared": declared, "opens": True}
     try:
-        return _reply(request, write=[inner], uid=tiers.NOBODY, patience_s=patience_s)
+        return _reply(request, write=[inner], uid=tiers.NOBODY, bounds=bounds)
     finally:
         if (inner / FILES).is_dir() and not (inner / FILES).is_symlink():
             (inner / FILES).rename(work / FILES)
@@ -161,7 +181,7 @@ def crashed() -> ModelRefused:
 
 
 def _reply(
-    request: dict[str, Any], *, read: Sequence[Path] = (), write: Sequence[Path] = (), uid: int, patience_s: int
+    request: dict[str, Any], *, read: Sequence[Path] = (), write: Sequence[Path] = (), uid: int, bounds: Bounds
 ) -> dict[str, Any]:
     """What the inspector answers.
 
@@ -170,12 +190,12 @@ def _reply(
     """
     whole = request | {
         "declared": replies.declared(request["declared"]), "language": translation.get_language() or "en",
-        "seconds": patience_s,
+        "seconds": bounds.seconds,
     }  # fmt: skip
-    if not _PROCESSES.acquire(timeout=patience_s):
-        raise _too_slow(patience_s)
+    if not _PROCESSES.acquire(timeout=bounds.seconds):
+        raise _too_slow(bounds)
     try:
-        reply = _run(completed(whole), read, write, uid, patience_s)
+        reply = _run(completed(whole), read, write, uid, bounds)
     finally:
         _PROCESSES.release()
     end_refused(reply)
@@ -213,7 +233,7 @@ def _error(row: dict[str, Any]) -> DomainError:
 
 
 def _run(
-    request: dict[str, Any], read: Sequence[Path], write: Sequence[Path], uid: int, patience_s: int
+    request: dict[str, Any], read: Sequence[Path], write: Sequence[Path], uid: int, bounds: Bounds
 ) -> dict[str, Any]:
     """Start the program, wait for it, and read what it wrote."""
     ticket = _ticket(read, write, uid)
@@ -225,14 +245,14 @@ def _run(
         try:
             done = subprocess.run(  # noqa: S603  our own program and paths of ours
                 sandbox.wrapped(ticket, files), input=json.dumps(whole).encode(), stdout=out, stderr=err, check=False,
-                timeout=patience_s, env=sandbox.environment(ticket), pass_fds=tuple(files.values()), cwd="/",
+                timeout=bounds.seconds, env=sandbox.environment(ticket), pass_fds=tuple(files.values()), cwd="/",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise _too_slow(patience_s) from None
+            raise _too_slow(bounds) from None
         finally:
             for opened in files.values():
                 os.close(opened)
-        return _read(done.returncode, out, err, patience_s)
+        return _read(done.returncode, out, err, bounds)
 
 
 def code_folders() -> list[Path]:
@@ -261,9 +281,12 @@ def _tier() -> tuple[int, str]:
     return (tier, bwrap) if tier <= sandbox.OWN_UID else tiers.best_tier()
 
 
-def _read(code: int, out: IO[bytes], err: IO[bytes], patience_s: int) -> dict[str, Any]:
+def _read(code: int, out: IO[bytes], err: IO[bytes], bounds: Bounds) -> dict[str, Any]:
     size = out.seek(0, os.SEEK_END)
-    if code == 0 and 0 < size <= MAX_REPLY_BYTES:
+    if code == 0 and size > bounds.reply_bytes:
+        said = _("The files of the model describe more than %(most)s kB, which is more than is read at once.")
+        raise TooSlow(said % {"most": bounds.reply_bytes >> 10})
+    if code == 0 and size:
         out.seek(0)
         try:
             reply = json.loads(out.read())
@@ -275,12 +298,12 @@ def _read(code: int, out: IO[bytes], err: IO[bytes], patience_s: int) -> dict[st
     last = err.read(MAX_LOG_BYTES).decode(errors="replace")
     log.warning("inspector exit=%s reply=%s bytes: %s", code, size, last)
     if code in (-24, 128 + 24):  # SIGXCPU
-        raise _too_slow(patience_s)
+        raise _too_slow(bounds)
     if code == OUT_OF_MEMORY:
         said = _("Checking the files of the model takes more than %(most)s GiB of memory.")
         raise ModelRefused(said % {"most": limits.MAX_BYTES >> 30})
     raise crashed()
 
 
-def _too_slow(patience_s: int) -> TooSlow:
-    return TooSlow(_("Reading the files of the model took longer than %(seconds)s s.") % {"seconds": patience_s})
+def _too_slow(bounds: Bounds) -> TooSlow:
+    return TooSlow(_("Reading the files of the model took longer than %(seconds)s s.") % {"seconds": bounds.seconds})

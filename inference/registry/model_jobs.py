@@ -203,7 +203,7 @@ def _register(task: ModelTask, outputs: Path) -> None:
             model=model,
             declared=declared,
             made=made,
-            patience_s=inspections.LONG_PATIENCE_S,
+            bounds=inspections.WORKER,
             **about,
         )
     except _Made:

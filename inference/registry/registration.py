@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
+import re
+import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import files
+from aiplatform.lib import copies, files
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
@@ -26,11 +29,13 @@ from inference.registry import history, inspections, retention, withdrawals
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import Found
 from inference.registry.formats.onnx import RefusedModel
-from inference.registry.inspections import FILES, unpack
+from inference.registry.inspections import FILES, Bounds, unpack
 from inference.registry.models import Model, ModelVersion, Visibility
 from workers.models import Job
 
 log = logging.getLogger(__name__)
+WORKPLACE_KEPT = timedelta(days=1)  # an inspection takes at most half an hour
+_WORKPLACE = re.compile(r"\.{1,2}[0-9a-f]{32}(\.\d+\.deleted)?")  # and one that was being removed
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def register(
     model: Model | None = None,
     declared: Declared = NOTHING,
     read: Callable[[Path], Found] | None = None,
-    patience_s: int = inspections.PATIENCE_S,
+    bounds: Bounds = inspections.REQUEST,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
     """Make a version out of files from anywhere.
@@ -110,7 +115,7 @@ def register(
         model: add a version to this one; None makes a new model called `name`.
         declared: what the person says of files that came without model.json.
         read: says what is in the folder, where the platform itself made the files; None: they are inspected.
-        patience_s: how long the inspection may take.
+        bounds: how long the inspection may take, and what it may reply.
         made: called with the version in the transaction that makes it.
 
     Raises:
@@ -128,11 +133,10 @@ def register(
     try:
         with found:
             bring(work / FILES)
-            content = read(work / FILES) if read else inspections.of_import(work, declared, patience_s=patience_s)
+            content = read(work / FILES) if read else inspections.of_import(work, declared, bounds=bounds)
             content.facts |= origin.facts
         found.end()
-        staged = _stage(content, work, work)
-        listed = _listed(staged)
+        staged, listed = _stage(content, work, work)
         with transaction.atomic():
             if model is None:
                 model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
@@ -179,8 +183,7 @@ def register_training(
     work = workplace()
     try:
         content = inspections.of_outputs(folder)
-        staged = _stage(content, folder.parent.parent, work)
-        listed = _listed(staged)
+        staged, listed = _stage(content, folder.parent.parent, work)
         with transaction.atomic():
             model, _made = Model.objects.get_or_create(
                 owner=job.owner, name=job.name, defaults={"description": description}
@@ -208,8 +211,11 @@ def register_training(
         files.remove_tree(work)
 
 
-def _stage(content: Found, root: Path, work: Path) -> Path:
+def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
     """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes.
+
+    Returns:
+        The folder, and its files by name with size and SHA-256.
 
     Args:
         root: a folder above them that nobody but the platform writes; from there on no link is followed.
@@ -219,21 +225,18 @@ def _stage(content: Found, root: Path, work: Path) -> Path:
     """
     staged = work / "version"
     staged.mkdir(parents=True)
+    listed = []
     for name, source in content.files.items():
         try:
             descriptor = files.open_beneath(root, source.relative_to(root))
         except files.OutsideRoot:
             said = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
             raise RefusedModel(said) from None
-        with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
-            shutil.copyfileobj(inside, out, 1 << 20)
+        with os.fdopen(descriptor, "rb") as inside:
+            digest = copies.copy_hashed(inside, staged / name)
+        listed.append({"name": name, "size": (staged / name).stat().st_size, "sha256": digest})
     files.flush_filesystem(staged)
-    return staged
-
-
-def _listed(staged: Path) -> list[dict[str, Any]]:
-    paths = sorted(staged.iterdir())
-    return [{"name": path.name, "size": path.stat().st_size, "sha256": files.sha256_of(path)} for path in paths]
+    return staged, sorted(listed, key=lambda entry: entry["name"])
 
 
 def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
@@ -344,6 +347,16 @@ def check_name(*, user: User, name: str | None = None) -> None:
 
 def _taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
+
+
+def remove_stale_workplaces() -> None:
+    """Remove the temporary folders of requests and workers that were killed."""
+    oldest = time.time() - WORKPLACE_KEPT.total_seconds()
+    for folder in (Path(settings.DATA_ROOT) / "models").glob(".*"):
+        with suppress(FileNotFoundError):
+            if _WORKPLACE.fullmatch(folder.name) and folder.stat().st_mtime < oldest:
+                log.warning("folder=%s of an import that was killed is removed", folder.name)
+                files.remove_tree(folder)
 
 
 def workplace() -> Path:

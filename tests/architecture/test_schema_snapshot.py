@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import tomllib
+from functools import cache
 
 import pytest
 from drf_spectacular.drainage import GENERATOR_STATS
@@ -22,10 +23,35 @@ SNAPSHOT, DECLARED = FOLDER / "openapi.json", FOLDER / "breaking.toml"
 REFRESH = "AIP_UPDATE=1 python3 manage.py test -- tests/architecture/test_schema_snapshot.py"
 
 
+@cache
 def today() -> dict:
     with GENERATOR_STATS.silence():
         described = SchemaGenerator().get_schema(request=None, public=True)
     return json.loads(json.dumps(contract(described), default=str))
+
+
+def test_every_operation_describes_its_errors():
+    operations = [one for methods in today()["paths"].values() for one in methods.values()]
+
+    without = [one for one in operations if "default" not in one["responses"]]
+
+    assert (without, len(operations) > 400) == ([], True)
+    assert {"code", "detail", "status"} <= today()["components"]["schemas"]["Problem"]["properties"].keys()
+
+
+@case_table(
+    ("component", "field", "types"),
+    [
+        ("JobOut", "progress", ["number", "null"]),  # a property with a type hint
+        ("CommandOut", "ended_at", ["string", "null"]),  # a column of another model
+        ("ModelTaskOut", "phase_done", ["integer", "null"]),
+        ("PaginatedJobOutList", "next", ["string", "null"]),
+        ("JobOut", "id", "integer"),
+        ("JobOut", "name", "string"),
+    ],
+)
+def test_values_that_may_be_null_are_described_so(component, field, types):
+    assert today()["components"]["schemas"][component]["properties"][field]["type"] == types
 
 
 def declared() -> list[dict]:

@@ -18,7 +18,7 @@ from datasets.services import imports
 from tests.cli.platform_double import Uploads
 from tests.datasets.helpers import uploaded, zipped
 from tests.datasets.pictures import coco, picture, put
-from tests.datasets.read_folders import yolo_pairs
+from tests.datasets.read_folders import drawn, yolo_pairs
 from tests.factories import work
 from workers.runs import RunDir
 
@@ -89,6 +89,23 @@ def test_upload_exits_with_an_error_where_no_annotation_can_be_used_unless_that_
     assert send("datasets", "finish", "cells", "--wait") != OK
     assert send("datasets", "finish", "cells", "--wait", "--allow-unlabelled") == OK
     assert send("upload", "more", archive(annotations=notes), "--wait", "--allow-unlabelled") == OK
+
+
+def test_upload_exits_with_an_error_while_it_is_undecided_what_are_masks(send, tmp_path, capsys):
+    for name in "ab":
+        for folder, colours in (
+            ("one", ((255, 0, 0), (0, 255, 0), (0, 0, 255))),
+            ("two", ((255, 255, 255), (0, 0, 0))),
+        ):
+            path = tmp_path / "data" / folder / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(drawn(*colours))
+
+    code = send("upload", "cells", tmp_path / "data", "--wait", "--allow-unlabelled")
+
+    assert (code, capsys.readouterr().err.count("--masks FOLDER=masks")) == (JOB_FAILED, 1)
+    send("datasets", "cancel", "cells", "--yes")
+    assert send("upload", "cells", tmp_path / "data", "--wait", "--masks", "two=images") == OK
 
 
 def test_finish_and_cancel_end_an_open_import(send, archive, alice, capsys):

@@ -48,6 +48,7 @@ def test_page_api_and_report_give_one_summary(as_alice, api, cells):
     assert answer["summary"] == {
         "images": {"used": 2, "skipped": 1}, "objects": {"used": 1, "skipped": 1, "total": 2},
         "unused_label_files": 1, "problems": 4, "unlabelled": False,
+            "undecided": [],
     }  # fmt: skip
     html = as_alice.get(page_of(row)).content.decode()
     assert all(line in html for line in answer["sentence"].split(". ")[1:])
@@ -123,7 +124,7 @@ def test_api_takes_the_decisions_with_the_import_and_refuses_unknown_ones_togeth
     assert refused.status_code == 400
     assert taken.status_code == 202
     assert cells.imports.get().options == {
-        "allow_unlabelled": True, "encoding": "big5", "mask_folders": {"x": "masks"},
+        "allow_unlabelled": True, "encoding": "big5", "sizes": "", "mask_folders": {"x": "masks"},
     }  # fmt: skip
 
 

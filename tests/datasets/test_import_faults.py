@@ -137,7 +137,7 @@ def test_an_image_is_matched_by_a_fallback_only_where_it_is_the_only_one(tmp_pat
 
     parsed = read_folder(tmp_path)
 
-    assert (codes(parsed)["missing_image"], parsed.problems.skipped) == (1, 1)
+    assert (codes(parsed)["ambiguous_image"], parsed.problems.skipped) == (1, 1)
 
 
 def test_yolo_reader_finds_label_files_in_another_case(tmp_path):

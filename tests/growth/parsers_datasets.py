@@ -7,13 +7,15 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from datasets.formats import brush_rle, detect, encodings
 from datasets.formats.listing import Listing
+from tests.growth import registry
 from tests.growth.parsers_text import JSON
-from tests.growth.registry import Input, Parser, encoded, numbered, register, repeated
+from tests.growth.registry import Input, Parser, encoded, numbered, repeated
 
 FOLDER = Path(tempfile.mkdtemp(prefix="growth-datasets-"))
 _numbers = itertools.count()
@@ -56,6 +58,12 @@ _COCO = {
     "unknown images": ("annotations", '{{"id":{0},"image_id":{0},"category_id":1,"bbox":[1,1,2,2]}}'),
 }
 LIMIT = 48_000  # larger files are read by the import worker; the growth is measured up to here
+
+
+def register(parser: Parser) -> None:
+    """Data sets are read by workers alone."""
+    registry.register(replace(parser, runs_in=registry.JOB))
+
 
 register(
     Parser(

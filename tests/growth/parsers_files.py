@@ -11,7 +11,7 @@ from inference.evaluation import script_metrics
 from inference.kit.models import model_json, oip
 from inference.registry.formats import foreign_metadata, onnx, safetensors
 from tests.growth.parsers_text import JSON
-from tests.growth.registry import Parser, encoded, numbered, register, repeated
+from tests.growth.registry import JOB, Parser, encoded, numbered, register, repeated
 from tests.inference import tiny
 from workers.images.containers import manifests, reference
 from workers.output import causes
@@ -97,6 +97,7 @@ register(
         20 << 30,
         ("inference.registry.formats.onnx", "inference.registry.formats.protobuf"),
         model(field(1, field(4, b"Add"))),
+        runs_in=JOB,
     )
 )
 register(
@@ -113,6 +114,7 @@ register(
         safetensors.MAX_HEADER_BYTES,
         ("inference.registry.formats.safetensors", "inference.registry.formats.shapes"),
         tensors("0", 1),
+        runs_in=JOB,
     )
 )
 register(
@@ -123,6 +125,7 @@ register(
         onnx.MOST_METADATA_BYTES,
         ("inference.registry.formats.foreign_metadata",),
         "[1]",
+        runs_in=JOB,
     )
 )
 register(
@@ -140,6 +143,7 @@ register(
         model_json.MAX_BYTES,
         ("inference.kit.models.model_json",),
         CLASSIFIER,
+        runs_in=JOB,
     )
 )
 register(
@@ -152,7 +156,8 @@ register(
             **encoded({"shape": repeated("2,", f'{INFERENCE}"data":[1],"shape":[', "1]}]}")}),
         },
         1 << 20,
-        ("inference.kit.models.oip",), b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}')
+        ("inference.kit.models.oip",),
+        b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]}', runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -162,6 +167,7 @@ register(
         script_metrics.MOST_BYTES,
         ("inference.evaluation.script_metrics",),
         b'{"a": 1}',
+        runs_in=JOB,
     )
 )
 register(
@@ -173,7 +179,7 @@ register(
             **encoded({"layers": LAYERS}),
         },
         4 << 20,
-        ("workers.images.containers.manifests",), MANIFEST)
+        ("workers.images.containers.manifests",), MANIFEST, runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -208,7 +214,7 @@ register(
         encoded({"tokens": repeated("aip_"), "letters": repeated("a"), "beginnings": repeated("secretaaaa"),
                  "whole": repeated("b")}),
         1 << 20,
-        ("workers.supervisor.secrecy",), b'a')
+        ("workers.supervisor.secrecy",), b'a', runs_in=JOB)
 )  # fmt: skip
 register(
     Parser(
@@ -218,6 +224,7 @@ register(
         csv_files.LONGEST_ROW,
         ("workers.output.reporting.csv_files",),
         b"1,2",
+        runs_in=JOB,
     )
 )
 register(
@@ -228,5 +235,6 @@ register(
         1 << 20,
         ("workers.output.reporting.json_lines",),
         b'{"a": 1}',
+        runs_in=JOB,
     )
 )

@@ -219,7 +219,7 @@ register(
         "command line",
         lambda text: (script.words(text), secret_names.values_in_words(script.words(text))),
         WORDS,
-        1 << 20,
+        script.MOST,
         (
             "training.programs.script", "training.runs.custom_code", "training.runs.snippets",
             "training.job_templates.services", "aiplatform.lib.secret_names", "aiplatform.lib.shell_words",

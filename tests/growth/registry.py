@@ -28,6 +28,7 @@ class Parser:
         limit: bytes or characters that the product lets through; larger inputs are refused before any work.
         modules: modules of the product that this entry covers.
         example: an input that is accepted, which shows that the parser is called as it should be.
+        runs_in: WEB where a web process calls it, else JOB: a job, a worker or a process of its own.
     """
 
     name: str
@@ -36,8 +37,10 @@ class Parser:
     limit: int
     modules: tuple[str, ...]
     example: Any
+    runs_in: str = "web"
 
 
+WEB, JOB = "web", "job"
 PARSERS: dict[str, Parser] = {}
 
 

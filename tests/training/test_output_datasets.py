@@ -134,3 +134,10 @@ def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augme
     row.refresh_from_db()
     assert row.state == "failed"
     assert "Your storage has room for" in row.error
+
+
+@pytest.mark.parametrize("folder", ["9" * 400, "a/" * 200 + "b", "é" * 128 + "/x"])
+def test_folder_whose_name_no_file_system_takes_is_refused(api, augmented, folder):
+    answer = api.post("/api/v1/training/outputs/", {"job": augmented.pk, "folder": folder[:500], "name": "x"})
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, ["folder"])

@@ -31,7 +31,7 @@ def check(text, **more):
         ("   \n", "Write the network"),
         ("def build(classes, channels):\nreturn 1", "Line 2 is no Python: expected an indented block"),
         ("x = (" * 400, "no Python"),
-        ("-" * 32_000 + "1", "no Python"),
+        ("-" * 28_000 + "1", "no Python"),
         ("net = 1", "There is no function build"),
         ("class A:\n    def build(classes, channels): pass", "There is no function build"),
         ("def build(classes, depth): pass", "Line 1: build is given classes, channels, width, height by name"),

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid
 
 LONGEST = 200_000  # characters
-MAX_NODES = 20_000  # values, names, and beginnings and ends of lists and mappings
+MAX_NODES = 12_000  # values, names, and beginnings and ends of lists and mappings
 MAX_DEPTH = 40  # lists and mappings inside one another
 MAX_NUMBER_LENGTH = 300  # characters: numbers of base 60 take quadratic time
 FIELD = "text"

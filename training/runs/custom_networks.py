@@ -18,7 +18,7 @@ from training import presets
 
 PARAMETER, CHOICE, OWN = "network", "architecture", "own"
 OFFERED = ("classes", "channels", "width", "height")  # what `build` is given where it asks for it
-MAX_LENGTH, MAX_BRACES = 50_000, 1000
+MAX_LENGTH, MAX_BRACES = 30_000, 1000
 EXAMPLES = Path(presets.__file__).parent / "networks"
 
 

@@ -66,6 +66,9 @@ def reading_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--allow-unlabelled", action="store_true", help="import images although no annotation is used")
     verb.add_argument("--encoding", default="", help="of text files that are not UTF-8, such as gb18030 (detected)")
     verb.add_argument(
+        "--sizes", choices=("scale", "keep"), default="", help="shapes where all stated sizes differ alike"
+    )
+    verb.add_argument(
         "--masks",
         action="append",
         default=[],
@@ -119,6 +122,8 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {"format": args.format, "allow_unlabelled": args.allow_unlabelled}
     if args.encoding:
         fields["encoding"] = args.encoding
+    if args.sizes:
+        fields["sizes"] = args.sizes
     if args.masks:
         fields["mask_folders"] = dict(args.masks)
     if args.split:
@@ -161,6 +166,10 @@ def _follow(args: argparse.Namespace, dataset: int, number: int) -> int:
         return OK
     if unlabelled and not args.json:
         output.say("Add --allow-unlabelled to import the images without annotations.")
+    if "mask_folders" in summary.get("undecided", ()) and not args.json:
+        output.say("Add --masks FOLDER=masks or FOLDER=images, or run `aip datasets finish` to import them as images.")
+    if "sizes" in summary.get("undecided", ()) and not args.json:
+        output.say("Add --sizes scale or --sizes keep, or run `aip datasets finish` to keep the shapes as stated.")
     return JOB_FAILED
 
 

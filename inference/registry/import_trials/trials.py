@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
+from aiplatform.lib import copies, titles, wording
 from aiplatform.lib import files as disk_files
-from aiplatform.lib import titles, wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.registry import inspections, model_jobs
@@ -284,7 +284,12 @@ def _origin(kept: Mapping[str, Any]) -> Origin:
 
 
 def _brought(folder: Path, into: Path) -> None:
-    shutil.copytree(folder, into, symlinks=True)
+    shutil.copytree(folder, into, symlinks=True, copy_function=_copy)
+
+
+def _copy(source: str, target: str) -> None:
+    with Path(source).open("rb") as file:
+        copies.copy(file, Path(target))
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
     if opens:
         limits.allow_runtime(weights)
         runtime.check_opens(weights)
-    return {"trial": {"ways": [replies.declared(way) for way in ways], "files": replies.files(files)}}
+    return {"trial": replies.trial(ways, files)}
 
 
 def _open(model: Path | None, content: Found, *, opens: bool) -> None:

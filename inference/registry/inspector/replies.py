@@ -53,6 +53,13 @@ def declared(way: Declared) -> dict[str, Any]:
     return asdict(way)
 
 
+def trial(ways: Sequence[Declared], read: Files) -> dict[str, Any]:
+    """Ways to read a model, and what its files say. Lists of labels, which ways have in common, are written once."""
+    lists = list(dict.fromkeys(way.labels for way in ways))
+    rows = [declared(way) | {"labels": lists.index(way.labels)} for way in ways]
+    return {"ways": rows, "labels": lists, "files": files(read)}
+
+
 def files(read: Files) -> dict[str, Any]:
     """What the files of an ONNX model say."""
     return {"beside": asdict(read.beside), "summary": asdict(read.summary)}
@@ -127,14 +134,19 @@ def trial_of(reply: Mapping[str, Any]) -> tuple[list[Declared], Files]:
     ways = row.get("ways")
     if not isinstance(ways, list) or not 0 < len(ways) <= MAX_WAYS:
         raise BadReply("ways")
-    return [_declared(_table(way)) for way in ways], files_of(row.get("files"))
+    lists = row.get("labels")
+    if not isinstance(lists, list) or not all(isinstance(labels, list) for labels in lists) or not is_sound(lists):
+        raise BadReply("labels")
+    names = [tuple(map(str, labels)) for labels in lists]
+    return [_declared(_table(way), names) for way in ways], files_of(row.get("files"))
 
 
-def _declared(row: Mapping[str, Any]) -> Declared:
-    if not is_sound(row) or not isinstance(row.get("labels"), list):
+def _declared(row: Mapping[str, Any], lists: Sequence[tuple[str, ...]]) -> Declared:
+    place = row.get("labels")
+    if not is_sound(row) or type(place) is not int or not 0 <= place < len(lists):
         raise BadReply("a way")
     try:
-        way = Declared(**{**row, "labels": tuple(map(str, row["labels"]))})
+        way = Declared(**{**row, "labels": lists[place]})
         way.check()
     except (TypeError, DomainError) as error:
         raise BadReply("a way") from error
