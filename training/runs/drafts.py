@@ -20,7 +20,6 @@ from training.catalog.task_kinds import TASKS, preset_for
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.programs import data_checks
-from training.programs.data_checks import WrongTask
 from training.programs.models import CodeSnapshot
 from training.runs import custom_code, explicit_mode, extra_options, parameters, pretrained_weights
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
@@ -136,7 +135,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
     """Check a request and turn it into a draft; nothing is written.
 
     Raises:
-        VersionNotReady, WrongTask: the data does not fit.
+        VersionNotReady, data_checks.WrongTask: the data does not fit.
         NotAMember: the person does not belong to the cluster.
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
         NotAllowed: urgent, without the right to it.
@@ -339,7 +338,7 @@ def _check_task(preset: Preset, version: DatasetVersion) -> None:
     task = TASKS.get(preset.task)
     if not task.can_learn(version):
         facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
-        raise WrongTask(str(task.refusal) % facts)
+        raise data_checks.WrongTask(str(task.refusal) % facts)
 
 
 def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[str, Any]) -> dict[str, Any]:
