@@ -19,13 +19,13 @@ MOST = 3
 ASLEEP = """
 from datetime import timedelta
 from django.utils.timezone import now
-from inference.models import Service
-from inference.serving.scaling import sleeping
+from inference.serving.models import Service
+from inference.serving.scaling import sleep
 from workers.models import Job
 service = Service.objects.select_related("job").get()
 Job.objects.filter(pk=service.job_id).update(started_at=now() - timedelta(hours=1))
 Service.objects.update(asked_at=None)
-assert sleeping.fall_asleep(Service.objects.select_related("job").get())
+assert sleep.fall_asleep(Service.objects.select_related("job").get())
 """
 
 

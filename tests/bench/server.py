@@ -155,8 +155,7 @@ x = np.random.default_rng(0).standard_normal((8, 3, 224, 224)).astype("f4")
 session.run(None, {"images": x})
 picture = sys.argv[3:] and open(sys.argv[3], "rb").read()
 if picture:
-    from pathlib import Path
-    from inference.serving.server import decode, model_json
+    from pathlib import Path; from inference.kit.model_io import decode; from inference.kit.models import model_json
     spec = model_json.load(Path(sys.argv[1]).parent).input
 for line in sys.stdin:
     until, done, cpu, began = time.monotonic() + float(line), 0, time.process_time(), time.monotonic()

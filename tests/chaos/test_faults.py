@@ -42,9 +42,9 @@ import os, signal, django
 django.setup()
 from django.db import transaction
 from workers.scheduling.loop import Scheduler
-from workers.execution import launching
+from workers.execution import launch
 die = lambda *_a, **_k: os.kill(os.getpid(), signal.SIGKILL)
-launching.enqueue = launching.enqueue_each = {how}
+launch.enqueue = launch.enqueue_each = {how}
 Scheduler().run(lambda: False)
 """
 
