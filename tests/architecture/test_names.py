@@ -1,4 +1,4 @@
-"""Names of modules, functions and variables are terms of the field; what is left of other names may only become less."""
+"""Modules, functions and variables are named by terms of the field; other names that are left may only become less."""
 
 import re
 
@@ -20,7 +20,8 @@ MODULES_LEFT = {
     "workers/supervisor/inside/acts.py",
 }
 FUNCTION = re.compile(
-    r"^\s*(?:async )?def _?(?:of|told|tell|said|say|ask|asked|look|begin|keep|kept|put|whole|give|given|take|found|bring|known|seen|fill)\(",
+    r"^\s*(?:async )?def _?(?:of|told|tell|said|say|ask|asked|look|begin|keep|kept|put|whole|give|given|take|found|bring|"
+    r"known|seen|fill)\(",
     re.MULTILINE,
 )
 VARIABLE = re.compile(r"^\s*(?:found|said|told|asked|given|known|seen|kept|one|words)(?::[^=\n]+)? = ", re.MULTILINE)
