@@ -20,8 +20,8 @@ MODULES_LEFT = {
     "workers/supervisor/inside/acts.py",
 }
 FUNCTION = re.compile(
-    r"^\s*(?:async )?def _?(?:of|told|tell|said|say|ask|asked|look|begin|keep|kept|put|whole|give|given|take|found|bring|"
-    r"known|seen|fill)\(",
+    r"^\s*(?:async )?def _?(?:of|told|tell|said|say|ask|asked|look|begin|keep|kept|put|whole|give|given|take|found|"
+    r"bring|known|seen|fill)\(",
     re.MULTILINE,
 )
 VARIABLE = re.compile(r"^\s*(?:found|said|told|asked|given|known|seen|kept|one|words)(?::[^=\n]+)? = ", re.MULTILINE)
