@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from celery import shared_task
 from django.db import OperationalError
 
@@ -30,16 +28,17 @@ def import_people(batch_id: int) -> None:
 
 @shared_task(name="accounts.sweep", ignore_result=True)
 def sweep() -> None:
-    """Find what a lost message left behind, delete sessions that are over, notify administrators."""
+    """Continue after lost messages, write deferred audit entries, delete old sessions, notify administrators."""
     batches.sweep()
     sessions.forget_old()
+    audit.write_deferred()
     registration.notify_administrators()
 
 
 @shared_task(
-    name="accounts.write_audit_entry", ignore_result=True, autoretry_for=(OperationalError,), retry_backoff=True,
-    max_retries=10,
+    name="accounts.write_deferred_audit_entries", ignore_result=True, autoretry_for=(OperationalError,),
+    retry_backoff=True, max_retries=10,
 )  # fmt: skip
-def write_audit_entry(at: str, **values: Any) -> None:
-    """Write an entry of the audit trail that a request could not write without waiting. Safe to run twice."""
-    audit.write_deferred(at, values)
+def write_deferred_audit_entries() -> None:
+    """Write entries of the audit trail that requests could not write without waiting. Safe to run twice."""
+    audit.write_deferred()

@@ -6,25 +6,32 @@ Other apps call `record` from the service that does the act and name their verbs
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry, User
-from aiplatform.lib import stamps
+from aiplatform.lib import files, stamps
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.registry import Registry
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+log = logging.getLogger(__name__)
+MAX_DEFERRED = 10_000  # entries that wait as files
 #: Columns of an entry that a worker writes later, besides its time.
 _DEFERRED = ("actor_id", "actor", "behind", "verb", "target", "facts", "address", "request_id")
 _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
@@ -164,21 +171,45 @@ def record(
 def record_refusal(actor: User | None, verb: str, target: str, /, **facts: Any) -> None:
     """Add a refused request to the trail without waiting for a database lock.
 
-    A refused request may be a read, and a read never waits for a writer. Where a lock is held, a worker writes the
-    entry later, with the time of the refusal.
+    A refused request may be a read, and a read never waits for a writer. Where a lock is held, the entry becomes a
+    file with the time of the refusal, which a worker writes to the database later.
     """
     entry = _entry(actor, verb, target, facts)
     if not stamps.write_at_once(DEFAULT_DB_ALIAS, lambda: entry.save(force_insert=True), "audit"):
-        values = {name: getattr(entry, name) for name in _DEFERRED}
-        enqueue("accounts.write_audit_entry", at=entry.at.isoformat(), **values)
+        _defer(entry)
+        enqueue("accounts.write_deferred_audit_entries")
 
 
-def write_deferred(at: str, values: Mapping[str, Any]) -> None:
-    """Write an entry that `record_refusal` handed to a worker; once, however often the message arrives."""
-    moment = datetime.fromisoformat(at)
-    named = {name: values[name] for name in _DEFERRED if name in values}
-    if not AuditEntry.objects.filter(at=moment, **named).exists():
-        AuditEntry.objects.create(at=moment, **named)
+def _defer(entry: AuditEntry) -> None:
+    folder = _deferred_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sum(1 for _file in folder.iterdir()) >= MAX_DEFERRED:
+        log.warning("audit verb=%s target=%s dropped: %s entries wait", entry.verb, entry.target, MAX_DEFERRED)
+        return
+    values = {name: getattr(entry, name) for name in _DEFERRED}
+    files.write_json(folder / f"{uuid4().hex}.json", {"at": entry.at.isoformat(), **values})
+
+
+def write_deferred() -> None:
+    """Write entries that refusals left as files, each once. A file that is unreadable is removed and logged."""
+    for path in sorted(_deferred_folder().glob("*.json")):
+        try:
+            values = json.loads(path.read_bytes())
+            moment = datetime.fromisoformat(values["at"])
+            named = {name: values[name] for name in _DEFERRED}
+        except FileNotFoundError:  # another worker wrote it
+            continue
+        except (ValueError, KeyError, TypeError):
+            log.exception("audit file=%s is unreadable and removed", path.name)
+            path.unlink(missing_ok=True)
+            continue
+        if not AuditEntry.objects.filter(at=moment, **named).exists():
+            AuditEntry.objects.create(at=moment, **named)
+        path.unlink(missing_ok=True)
+
+
+def _deferred_folder() -> Path:
+    return Path(settings.DATA_ROOT) / "spool" / "audit"
 
 
 def _entry(

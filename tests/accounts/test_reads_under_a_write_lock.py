@@ -6,14 +6,16 @@ import json
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 
 from accounts.models import ApiToken, AuditEntry, UserSession
 from accounts.services import tokens
-from accounts.tasks import write_audit_entry
+from accounts.tasks import write_deferred_audit_entries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,17 +93,23 @@ def test_refused_read_is_answered_under_a_write_lock_and_recorded_later(alice, r
     answer = browser.get(address)
 
     took = time.monotonic() - began
-    (task,) = [kwargs for name, kwargs in sent if name == "accounts.write_audit_entry"]
+    (kept,) = (Path(settings.DATA_ROOT) / "spool" / "audit").glob("*.json")
+    at = json.loads(kept.read_text())["at"]
+    content = kept.read_bytes()
+    assert [kwargs for name, kwargs in sent if name == "accounts.write_deferred_audit_entries"] == [{}]
     assert answer.status_code == status
     assert took < 1
     assert AuditEntry.objects.count() == before
 
     locked.execute("ROLLBACK")
-    write_audit_entry(**json.loads(json.dumps(task)))
-    write_audit_entry(**task)  # the message came twice
+    write_deferred_audit_entries()
+    assert not kept.exists()
+    kept.write_bytes(content)
+    write_deferred_audit_entries()  # killed before the file was removed
+    assert not kept.exists()
     locked.execute("BEGIN IMMEDIATE")
 
     entry = AuditEntry.objects.first()
     assert AuditEntry.objects.count() == before + 1
     assert (entry.actor, entry.verb, entry.target, entry.facts["code"]) == ("alice", "denied", address, code)
-    assert entry.at.isoformat() == task["at"]
+    assert entry.at.isoformat() == at

@@ -138,6 +138,7 @@ def test_texts_that_count_things_have_a_form_for_one():
     lone = [entry.msgid for entry in every if not entry.msgid_plural and counted.search(entry.msgid)]
 
     assert sorted(lone) == [
+        "%(count)s images are called %(name)s: %(places)s. Which one is meant is unclear, so none was used.",  # same
         "%(count)s images are called %(name)s; the one nearest to the file was taken: %(image)s.",  # two at least
         "CPU, %(n)s cores",  # its one is “CPU, 1 core”
         "The archive holds %(count)s entries, at most %(limit)s are taken.",  # more than that limit

@@ -157,7 +157,7 @@ def test_job_that_waits_for_its_image_names_the_image_and_the_build_and_shows_it
     job = work.job(alice, cluster)
     uses.attach(job, catalog.builtin("jupyter"), boxed=True)
     build = Job.objects.get(kind="image_build")
-    Job.objects.filter(pk=build.pk).update(state="running", progress=0.4)
+    Job.objects.filter(pk=build.pk).update(state="running", progress=0.4, started_at=now())
 
     held = held_back.reasons(now())[job.pk]
     panel = as_alice.get(f"/jobs/{job.pk}/panels/order/").content.decode()

@@ -97,7 +97,7 @@ def test_held_back_costs_the_same_queries_for_many_jobs(alice, cluster, django_a
     for one in jobs[1:]:
         Dependency.objects.create(job=one, on=jobs[0])
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         held_back.reasons(now())
 
 

@@ -24,7 +24,7 @@ FACTS = {
     "new": 50, "node": "gpu-03", "nodes": ["n1", "n2"], "now": 1, "old": 0, "out_s": 0.5, "person": "anna",
     "processes": ["7 (python)"], "rank": 2, "seconds": 90, "server": "1.3", "span_s": 5400.0, "status": 503,
     "steps": 20, "subject": "gpu-01", "text": "as it stands", "value": 91.04, "version": "cells v2",
-    "weights": "alice/cells v1", "largest": 0.25,
+    "weights": "alice/cells v1", "largest": 0.25, "places": "a/1.png, b/1.png", "factor": 2,
     "why": {"code": "card.driver_hangs", "facts": {}}, "word": "until six",
     "note": {"code": "card.driver_hangs", "facts": {}}, "path": "/data/lab",
     "model": "cells v1",
