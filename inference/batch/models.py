@@ -1,4 +1,4 @@
-"""Tables of predictions; inference/models.py makes them known to Django."""
+"""Tables of predictions."""
 
 from __future__ import annotations
 

@@ -14,11 +14,7 @@ from inference.registry import prediction_shapes
 from inference.registry.prediction_cards import card
 
 PER_PAGE = 12
-
-
 MOST_BROKEN = 100  # named on the page; JSON lines have all
-
-
 ERROR_WORDS = {
     "missing": gettext_lazy("It is gone."),
     "not_a_file": gettext_lazy("It is no file, or a link leads to it."),

@@ -17,11 +17,7 @@ from inference.registry.prediction_lines import Line, whole, word
 from workers.runs import RunDir
 
 MOST_BYTES = 4 << 20  # of a summary
-
-
 MOST_LINE = 64 << 20  # of the answer to one picture
-
-
 COUNTS = ("total", "done", "broken", "predictions", "batch")
 
 

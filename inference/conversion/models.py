@@ -1,4 +1,4 @@
-"""Tables of conversions; inference/models.py makes them known to Django."""
+"""Tables of conversions."""
 
 from __future__ import annotations
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from aiplatform.lib import search
-
-if TYPE_CHECKING:
-    pass
 from inference.registry.querysets import JobRowQuerySet
 
 

@@ -8,8 +8,6 @@ from django.utils.translation import ngettext_lazy
 from aiplatform.lib.wording import Wording, labelled
 
 EVALUATION = {"gone": Wording(_("The model or the dataset of this evaluation was deleted."))}
-
-
 OWN_SCRIPT = {
     "no_figures": Wording(
         _("The script wrote no %(name)s. Let it write one, names and their numbers, into the folder in AIP_OUTPUT_DIR.")
@@ -26,15 +24,11 @@ OWN_SCRIPT = {
     "more": Wording(ngettext_lazy("And %(count)s more problem.", "And %(count)s more problems.", "count")),
     "failed": Wording(_("%(file)s ended with exit code %(code)s. Its console says why; mend it and run again.")),
 }
-
-
 _REFUSALS = {
     "needs_another_person": _("another person must approve it"),
     "version_archived": _("the version is archived"),
     "wrong_stage": _("there is no way from its stage to approved"),
 }
-
-
 PROMOTION = {
     "given": Wording(_("Promoted: %(metric)s is %(value)s, asked was %(bound)s.")),
     "missed": Wording(_("Not promoted: %(metric)s is %(value)s, at least %(bound)s is asked.")),

@@ -42,7 +42,7 @@ class Evaluation(models.Model):
     metrics = models.JSONField(default=dict)  # the summary, once judged
     published_attempt = models.PositiveIntegerField(default=0)  # whose outputs hold the results; 0: none yet
     is_scripted = models.BooleanField(default=False, editable=False)  # `script` judged it, not ours
-    chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; services/calibration.py
+    chosen_threshold = models.FloatField(null=True, editable=False)  # goes before the best F1; see calibration.py
 
     objects = EvaluationQuerySet.as_manager()
 

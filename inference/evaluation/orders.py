@@ -16,8 +16,6 @@ EVALUATIONS = Ordering(
     figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
     owner=Lower("job__owner__username"),
 )
-
-
 EVALUATION_SETS = Ordering(
     "-created",
     created="pk",

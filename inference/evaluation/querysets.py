@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
-
-if TYPE_CHECKING:
-    pass
-
 from inference.registry.querysets import JobRowQuerySet, ModelVersionQuerySet
 
 

@@ -28,7 +28,7 @@ class Visibility(models.TextChoices):
 
 
 class Stage(models.TextChoices):
-    """How far a version has come; services/stages.py is its only writer."""
+    """How far a version has come; stages.py is its only writer."""
 
     CANDIDATE = "candidate", _("Candidate")
     APPROVED = "approved", _("Approved")
@@ -47,7 +47,7 @@ class Model(models.Model):
         default=True,
         help_text=_("For the self-test of edge devices, up to two. Without them drawn pictures alone go along."),
     )
-    card = models.JSONField(default=dict)  # {"purpose": Markdown, …}, see services/cards.py
+    card = models.JSONField(default=dict)  # {"purpose": Markdown, …}, see cards.py
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -19,14 +19,8 @@ from inference.registry.prediction_lines import Line
 from training.presets.tiling import runs
 
 MOST_SHAPES = 300  # drawn on one picture
-
-
 MOST_MASKS = 20
-
-
 MASK_SIDE = 320  # longest side of a drawn mask
-
-
 MASK_ALPHA = 140
 
 

@@ -8,8 +8,6 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 
 MOST_COUNT = 2**31 - 1  # that a column holds
-
-
 Line = dict[str, Any]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from django.db.models import Exists, OuterRef, Subquery
 
@@ -10,9 +10,6 @@ from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
 from workers.states import FINAL, GROUPS
-
-if TYPE_CHECKING:
-    pass
 
 
 class ModelQuerySet(OwnedQuerySet):

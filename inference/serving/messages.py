@@ -32,8 +32,6 @@ SERVICE = {
     "model_deleted": Wording(_("The model of this service was deleted.")),
     "model_not_shared": Wording(_("The model of this service is no longer shared with its owner.")),
 }
-
-
 TRIAL = {
     "withdrawn": Wording(_("Its version was deleted, or is no longer shared with the owner of the service.")),
     "service_ended": Wording(_("The service itself ended.")),

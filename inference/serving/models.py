@@ -37,7 +37,7 @@ class Service(models.Model):
     model_label = models.CharField(max_length=130, blank=True)  # what the model was called, after it was deleted
     job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="services")
     ready_attempt = models.PositiveIntegerField(default=0)  # attempt of `job` that was seen to answer
-    # on the way to another model, see services/swapping.py
+    # on the way to another model, see model_swaps.py
     next_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="+")
     next_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # answers beside, then instead
     old_job = models.ForeignKey(Job, models.SET_NULL, null=True, related_name="+")  # finishes what it is at

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
-
-if TYPE_CHECKING:
-    pass
 
 
 class ServiceTrialQuerySet(OwnedQuerySet):

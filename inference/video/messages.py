@@ -7,8 +7,6 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.wording import Wording, labelled
 
 _WAY_WORDS = {"in": _("in"), "out": _("out")}
-
-
 VIDEO = {
     "crossed": Wording(
         _("%(class)s %(object)s crossed %(place)s (%(way)s)."),

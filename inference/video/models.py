@@ -1,4 +1,4 @@
-"""Tables of watched videos; inference/models.py makes them known to Django."""
+"""Tables of watched videos."""
 
 from __future__ import annotations
 

@@ -14,9 +14,5 @@ VIDEOS = Ordering(
     source=Lower("source_label"),
     owner=Lower("job__owner__username"),
 )
-
-
 VIDEO_FILES = Ordering("-created", created="pk", name=Lower("name"), size="size_bytes", owner=Lower("owner__username"))
-
-
 VIDEO_EVENTS = Ordering("at", at="at")

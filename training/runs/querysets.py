@@ -11,12 +11,8 @@ from aiplatform.lib import search
 from workers.states import FINAL, GROUPS
 
 LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
-
-
 #: Columns of trainings, and of their jobs, that a table shows.
 SHOWN = ("description", "preset", "version_id", "version_label", "metrics")
-
-
 SHOWN_OF_JOB = (
     "name", "state", "owner__username", "owner__nickname", "cluster__name", "message", "wait_code", "wait_args",
     "position", "progress", "phase", "phase_done", "phase_total", "eta_s", "nodes", "gpus_per_node", "share",
@@ -39,7 +35,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
         return rows.only(*SHOWN, *(f"job__{name}" for name in SHOWN_OF_JOB))
 
     def without_looks(self) -> Self:
-        """Trainings alone: not the short jobs that show a batch, layers or a profile (services/looking.py)."""
+        """Trainings alone: not the short jobs that show a batch, layers or a profile (previews.py)."""
         return self.exclude(extra__has_any_keys=LOOKS)
 
     def unfinished(self) -> Self:

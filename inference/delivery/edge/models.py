@@ -1,4 +1,4 @@
-"""Tables of devices outside of the cluster; inference/models.py makes them known to Django."""
+"""Tables of devices outside of the cluster."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class EdgeDevice(models.Model):
     number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
     outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
     detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
-    differs = models.JSONField(default=dict)  # sample, samples, kind, largest, tolerance; see words.py
+    differs = models.JSONField(default=dict)  # sample, samples, kind, largest, tolerance; see labels.py
     runs_well_since = models.DateTimeField(null=True)  # with this package, without a failure
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
     counters = models.JSONField(default=dict)

@@ -1,4 +1,4 @@
-"""Tables of pushed models; inference/models.py makes them known to Django."""
+"""Tables of pushed models."""
 
 from __future__ import annotations
 

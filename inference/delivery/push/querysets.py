@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
-
-if TYPE_CHECKING:
-    pass
 
 
 class PushTargetQuerySet(OwnedQuerySet):

@@ -1,4 +1,4 @@
-"""The table of own scripts of evaluations; inference/models.py makes it known to Django."""
+"""The table of own scripts of evaluations."""
 
 from __future__ import annotations
 

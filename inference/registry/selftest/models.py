@@ -1,4 +1,4 @@
-"""Tables of samples for self-tests; inference/models.py makes them known to Django."""
+"""Tables of samples for self-tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of pictures that came back; inference/models.py makes them known to Django."""
+"""Tables of pictures that came back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of the keys of services; inference/models.py makes it known to Django."""
+"""Table of the keys of services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of what models in use are shown; inference/models.py makes them known to Django."""
+"""Tables of what models in use are shown."""
 
 from __future__ import annotations
 
