@@ -26,7 +26,7 @@ from aiplatform.lib.wording import Message
 from annotation.models import Export
 from datasets.models import DatasetVersion, Import
 from inference.batch.models import PredictedData
-from inference.pipelines import runs, step_start, triggers
+from inference.pipelines import runs, schedules, step_start
 from inference.pipelines.models import Firing, Pipeline, PipelineRun, PipelineTrigger, StepRun
 from inference.serving.monitoring import notices as drift
 from workers.clock import now
@@ -82,7 +82,7 @@ def look(trigger: PipelineTrigger) -> int:
 def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
     """What is new since it looked last, oldest first."""
     if trigger.kind == K.CRON:
-        for moment in triggers.due(trigger.schedule, trigger.zone, trigger.seen_at, at, _missed(trigger)):
+        for moment in schedules.due(trigger.schedule, trigger.zone, trigger.seen_at, at, _missed(trigger)):
             yield News(f"at:{moment.isoformat()}", moment, {"due": moment.isoformat()})
     elif trigger.kind == K.DATASET and trigger.dataset is not None:
         yield from _versions(trigger)
@@ -102,8 +102,8 @@ def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
                 yield News(f"alarm:{alarm.pk}", alarm.raised_at, facts)
 
 
-def _missed(trigger: PipelineTrigger) -> triggers.Missed:
-    words: dict[str, triggers.Missed] = {"all": "all", "none": "none"}
+def _missed(trigger: PipelineTrigger) -> schedules.Missed:
+    words: dict[str, schedules.Missed] = {"all": "all", "none": "none"}
     return words.get(trigger.missed, "latest")
 
 

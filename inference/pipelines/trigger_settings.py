@@ -17,7 +17,7 @@ from accounts.permissions import Action
 from aiplatform.lib import rates, sealed, signatures
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals
 from datasets.models import Dataset
-from inference.pipelines import graph, inlining, trigger_firings, triggers, writing
+from inference.pipelines import graph, inlining, schedules, trigger_firings, writing
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
 from inference.serving.models import Service
 from workers.clock import now
@@ -101,7 +101,7 @@ def check(
         Invalid, NotAllowed.
     """
     if kind == K.CRON:
-        triggers.check(schedule, zone)
+        schedules.check(schedule, zone)
     elif kind == K.DATASET and dataset is None:
         raise Invalid(_("Choose the dataset whose new versions begin a run."), field="dataset")
     elif kind == K.DRIFT:
@@ -170,7 +170,7 @@ def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[dat
     """The next five times of a schedule; [] for others, and while it is off."""
     if trigger.kind != K.CRON or not trigger.is_on:
         return []
-    return triggers.next_times(trigger.schedule, trigger.zone, at or now())
+    return schedules.next_times(trigger.schedule, trigger.zone, at or now())
 
 
 @transaction.atomic

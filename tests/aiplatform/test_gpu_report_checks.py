@@ -116,8 +116,8 @@ def throughput(monkeypatch):
         assert not home.name.isdigit() or was_read.wait(60)  # only rounds without MPS are watched
         return 1000.0 * (clients if daemon else 1)
 
-    monkeypatch.setattr(sharing.gain, "together", together)
-    monkeypatch.setattr(sharing.gain, "daemon_for", lambda card: nullcontext("daemon"))
+    monkeypatch.setattr(sharing.mps_gain, "together", together)
+    monkeypatch.setattr(sharing.mps_gain, "daemon_for", lambda card: nullcontext("daemon"))
     monkeypatch.setattr(sharing, "find_probe", lambda: SimpleNamespace(read=read))
     return asked
 

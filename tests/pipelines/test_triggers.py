@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from aiplatform.lib import signatures
 from aiplatform.lib.errors import Invalid
-from inference.pipelines import triggers
+from inference.pipelines import schedules
 from tests.cases import case_table
 
 BERLIN = "Europe/Berlin"
 
 
 def shown(expr, zone, after, count=3):
-    place = triggers.zone_named(zone)
-    times = triggers.next_times(expr, zone, datetime.fromisoformat(after).replace(tzinfo=place), count)
+    place = schedules.zone_named(zone)
+    times = schedules.next_times(expr, zone, datetime.fromisoformat(after).replace(tzinfo=place), count)
     return [f"{one.astimezone(place):%m-%d %H:%M%z}" for one in times]
 
 
@@ -44,7 +44,7 @@ def test_what_was_missed_is_made_up_for_as_was_chosen():
     last, now = datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2026, 10, 28, 0, 33, tzinfo=UTC)
 
     def due(missed, expr="30 2 * * *", last=last, now=now, most=100):
-        return [f"{one:%d %H:%M}" for one in triggers.due(expr, BERLIN, last, now, missed, most=most)]
+        return [f"{one:%d %H:%M}" for one in schedules.due(expr, BERLIN, last, now, missed, most=most)]
 
     assert due("latest") == ["27 01:30"]
     assert due("all") == ["25 00:30", "26 01:30", "27 01:30"]
@@ -54,7 +54,7 @@ def test_what_was_missed_is_made_up_for_as_was_chosen():
     assert due("latest", last=datetime(2026, 10, 27, 1, 30, tzinfo=UTC)) == []
     years_later = datetime(2096, 1, 1, 0, 0, 30, tzinfo=UTC)
     assert due("latest", "* * * * *", now=years_later) == ["01 00:00"]
-    assert len(due("all", "* * * * *", now=years_later, most=10**9)) == triggers.MOST_DUE
+    assert len(due("all", "* * * * *", now=years_later, most=10**9)) == schedules.MOST_DUE
 
 
 def test_bad_schedules_and_zones_are_refused_with_what_to_write():
@@ -67,10 +67,10 @@ def test_bad_schedules_and_zones_are_refused_with_what_to_write():
         ("1 " * 200, "at most 200"),
     ]:
         with pytest.raises(Invalid, match=says) as refused:
-            triggers.check(expr, "UTC")
+            schedules.check(expr, "UTC")
         assert refused.value.blamed == "schedule"
     with pytest.raises(Invalid) as both:
-        triggers.check("", "../../etc/passwd")
+        schedules.check("", "../../etc/passwd")
     assert [one.blamed for one in both.value.every] == ["schedule", "zone"]
 
 
@@ -93,12 +93,12 @@ MOMENTS = st.builds(
 def test_the_newest_time_is_the_last_of_all_and_all_are_in_order(expr, zone, last, minutes):
     now = last + timedelta(minutes=minutes)
     every, at = [], last
-    while more := triggers.due(expr, zone, at, now, "all"):
+    while more := schedules.due(expr, zone, at, now, "all"):
         every += more
         at = more[-1]
 
     assert every == sorted(set(every))
-    assert triggers.due(expr, zone, last, now) == every[-1:]
+    assert schedules.due(expr, zone, last, now) == every[-1:]
     assert all(last < one <= now for one in every)
 
 

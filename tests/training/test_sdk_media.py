@@ -13,7 +13,7 @@ from PIL import Image
 from tests.factories import work
 from training.programs import workdir
 from workers.output import media
-from workers.output.reporting import ingest as reporting
+from workers.output import report_ingestion as reporting
 
 pytestmark = pytest.mark.django_db
 

@@ -20,11 +20,10 @@ from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.mps_control import FakeControl
 from tests.running import wait_for
-from workers.execution import launch, measurement_jobs, tickets
+from workers.execution import launch, measurement_jobs, mps_gain, tickets
 from workers.execution.agent import cards
 from workers.execution.agent.mps import MpsWatch
 from workers.execution.mps import daemon as daemons
-from workers.execution.mps import gain
 from workers.execution.mps.daemon import Daemon
 from workers.kinds import Launch
 from workers.machines import eviction_policy, mps_policy
@@ -329,7 +328,7 @@ def test_mps_gain_is_the_ratio_of_both_rounds_in_the_sandbox(control, node, sett
     settings.NODE = node.name
     card = Card(0, "node1-0", "Test card", 16_384)
     monkeypatch.setattr(measure_mps, "find_probe", lambda: SimpleNamespace(cards=lambda: [card]))
-    monkeypatch.setattr(gain.measure, "__kwdefaults__", {**gain.measure.__kwdefaults__, "program": COUNTS})
+    monkeypatch.setattr(mps_gain.measure, "__kwdefaults__", {**mps_gain.measure.__kwdefaults__, "program": COUNTS})
     control.clients((1, "node1-0"), (2, "node1-0"))
 
     call_command("measure_mps", "--clients", "2", "--seconds", "1")
@@ -344,8 +343,8 @@ def test_mps_gain_is_the_ratio_of_both_rounds_in_the_sandbox(control, node, sett
 def test_mps_gain_is_not_claimed_where_no_program_became_a_client(control, tmp_path):
     tmp_path.chmod(0o755)
 
-    with pytest.raises(gain.Failed, match="0 of 2 programs became clients"):
-        gain.measure(Card(0, "node1-0", "Card", 16_384), clients=2, seconds=1, folder=tmp_path, program=COUNTS)
+    with pytest.raises(mps_gain.Failed, match="0 of 2 programs became clients"):
+        mps_gain.measure(Card(0, "node1-0", "Card", 16_384), clients=2, seconds=1, folder=tmp_path, program=COUNTS)
 
 
 def test_mps_policy_is_the_same_on_page_api_and_command(control, share, node, olga, alice):

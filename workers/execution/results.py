@@ -12,7 +12,7 @@ from workers import kinds
 from workers.jobs import announcing, listeners
 from workers.models import Attempt, Job
 from workers.output import metrics
-from workers.output.reporting import ingest as reporting
+from workers.output import report_ingestion as reporting
 
 log = logging.getLogger(__name__)
 

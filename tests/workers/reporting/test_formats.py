@@ -8,8 +8,8 @@ import pytest
 
 from tests.factories import work
 from workers.output import metric_names, metrics
+from workers.output import report_ingestion as reporting
 from workers.output.metric_names import key_of
-from workers.output.reporting import ingest as reporting
 from workers.output.reporting.watched import SETTLES_S
 
 pytestmark = pytest.mark.django_db

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.factories import work
 from workers.models import Curve
 from workers.output import media, metrics
+from workers.output import report_ingestion as reporting
 from workers.output.reporting import crc32c, events, finding, graphs, hparams, protobuf, tensors
-from workers.output.reporting import ingest as reporting
 from workers.output.reporting.harvest import Harvest
 from workers.output.reporting.watched import Watched
 

@@ -7,7 +7,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tests.factories import work
 from workers.models import Curve, ReportFile
 from workers.output import media, metrics, point_files
-from workers.output.reporting import ingest as reporting
+from workers.output import report_ingestion as reporting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

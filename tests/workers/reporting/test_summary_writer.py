@@ -8,7 +8,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tests.factories import work
 from workers.models import Curve, MediaSeries
 from workers.output import media, metrics
-from workers.output.reporting import ingest as reporting
+from workers.output import report_ingestion as reporting
 
 pytestmark = [
     pytest.mark.django_db,

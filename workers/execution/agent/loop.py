@@ -44,7 +44,7 @@ from workers.machines import lifecycle, unkillable
 from workers.machines.telemetry import host, sampler
 from workers.models import Allocation, Attempt, Device, Node
 from workers.output import metrics
-from workers.output.reporting import ingest as reporting
+from workers.output import report_ingestion as reporting
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

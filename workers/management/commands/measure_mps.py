@@ -9,9 +9,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workers.clock import now
-from workers.execution import measurement_jobs
+from workers.execution import measurement_jobs, mps_gain
 from workers.execution.agent import eviction_probe
-from workers.execution.mps import gain
 from workers.machines import mps_policy
 from workers.machines.telemetry.nvml import find_probe
 from workers.models import Device, Node
@@ -36,7 +35,7 @@ class Command(BaseCommand):
             raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
         asked = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
         try:
-            seen = gain.measure(wanted[0], **asked)
+            seen = mps_gain.measure(wanted[0], **asked)
         except measurement_jobs.Failed as failed:
             raise CommandError(f"Nothing measured: {failed}") from failed
         about = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}

@@ -9,8 +9,8 @@ from functools import partial
 
 from aiplatform.cli.gpu_report import jobs
 from aiplatform.cli.gpu_report.definitions import Context, Values
+from workers.execution import mps_gain
 from workers.execution.measurement_jobs import MeasurementJob
-from workers.execution.mps import gain
 from workers.machines.telemetry.nvml import find_probe
 from workers.output import causes
 
@@ -61,8 +61,8 @@ def turns(context: Context) -> Values:
     card, found = context.devices[0], {}
     for clients in TURNS:
         with _mean_load(card.index) as load:
-            found[f"steps_{clients}"] = gain.together(
-                context.folder / str(clients), card, clients, ROUND_S, gain.STEPS, None
+            found[f"steps_{clients}"] = mps_gain.together(
+                context.folder / str(clients), card, clients, ROUND_S, mps_gain.STEPS, None
             )
         found[f"load_{clients}"] = load[0]
     found["kept"] = round(found["steps_8"] / found["steps_1"], 3)
@@ -72,12 +72,12 @@ def turns(context: Context) -> Values:
 def mps(context: Context) -> Values:
     """Let 2, 4 and 8 jobs compute by MPS, compare 4 with 4 that take turns, and hold 4 to their share of the memory."""
     card = context.devices[0]
-    together = partial(gain.together, card=card, seconds=ROUND_S)
-    found = {"turns": together(context.folder / "turns", clients=COMPARED, program=gain.STEPS, daemon=None)}
-    with gain.daemon_for(card) as daemon:
+    together = partial(mps_gain.together, card=card, seconds=ROUND_S)
+    found = {"turns": together(context.folder / "turns", clients=COMPARED, program=mps_gain.STEPS, daemon=None)}
+    with mps_gain.daemon_for(card) as daemon:
         for clients in BY_MPS:
             home = context.folder / f"mps-{clients}"
-            found[f"steps_{clients}"] = together(home, clients=clients, program=gain.STEPS, daemon=daemon)
+            found[f"steps_{clients}"] = together(home, clients=clients, program=mps_gain.STEPS, daemon=daemon)
         pieces = together(context.folder / "greedy", clients=4, program=GREEDY, daemon=daemon)
     found["ratio"] = round(found[f"steps_{COMPARED}"] / found["turns"], 3)
     return found | {"limited": pieces > 0}

@@ -1,4 +1,4 @@
-"""One device: what is installed, and how the next thing is, step by step so that any of them may be the last."""
+"""The agent program of a device: fetch, verify and install releases in steps, each of which may be the last one."""
 
 from __future__ import annotations
 
