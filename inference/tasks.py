@@ -70,7 +70,7 @@ def fill_host(job_id: int) -> None:
         folders.fill(job)
 
 
-@shared_task(name="inference.delivery.push", ignore_result=True)
+@shared_task(name="inference.push", ignore_result=True)
 def push(push_id: int) -> None:
     """Send one push to its place. Safe to send twice."""
     pushes.run(push_id)

@@ -84,8 +84,11 @@ _servers: dict[int, Forks] = {}
 
 
 def can_fork(argv: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Whether a fork stands for this command line: a module of this Python, on one thread as the server is."""
-    return list(argv[:2]) == [sys.executable, "-m"] and env.get(THREADS) == "1"
+    """Whether a fork can take the place of this command line: a module of this Python, on one thread as the server is.
+
+    Modules of PYTHONPATH, such as sitecustomize, are imported by a new interpreter only.
+    """
+    return list(argv[:2]) == [sys.executable, "-m"] and env.get(THREADS) == "1" and "PYTHONPATH" not in env
 
 
 def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], output: int) -> Program:

@@ -20,7 +20,7 @@ def make(place: Place, *, by: User, name: str = "", **reading: Any) -> Import:
     """Begin to import what is at `place`, a folder, an archive or an image, as a new dataset of `by`.
 
     Args:
-        place: as `places.seen_by` gives it for `by`.
+        place: as `paths.seen_by` gives it for `by`.
         name: of the dataset; "" takes that of the folder or file.
         reading: see `from_files.start`.
 

@@ -58,7 +58,7 @@ def submit(
     """Queue a prediction of the pictures of a dataset version, or of a folder on the server.
 
     Args:
-        split: of the version; empty takes all pictures, `learning.UNSEEN` those that the model did not learn from.
+        split: of the version; empty takes all pictures, `ground_truth.UNSEEN` those that the model did not learn from.
         listed: names of pictures in the version or the folder; None takes all.
         score_threshold: lowest score of an answer; None: the best of its newest evaluation, else the model's own.
         max_detections: most answers for a picture; None: the model's own.

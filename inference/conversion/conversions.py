@@ -87,7 +87,7 @@ def submit(
     Args:
         version: annotated images: some tell the ranges of numbers, others what a variant loses.
         split: on which variants are judged, as `evaluations.submit` takes it.
-        targets: names of variants, see `known.TARGETS`.
+        targets: names of variants, see `variant_catalog.TARGETS`.
         calibrate_on: the split that tells ranges; "" takes all that no variant is judged on, `AUTO` the training split.
         looks: how many inputs of the model, about pictures, tell them.
         max_loss: by how much the task's main figure may be lower than that of the source, 0..1.

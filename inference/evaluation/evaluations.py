@@ -82,8 +82,8 @@ def submit(
     """Queue an evaluation.
 
     Args:
-        split: train, val or test; empty takes all images, `learning.UNSEEN` those that the model did not learn from,
-            `learning.AUTO` what `best_split` says.
+        split: train, val or test; empty: all images; `ground_truth.UNSEEN`: those that the model did not learn from;
+            `training_data.AUTO`: what `best_split` returns.
         name: empty makes one of model and dataset.
         params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
         code, start_file, arguments, output_path, image: an own script that judges in place of ours, see

@@ -32,7 +32,7 @@ def folder(evaluation: Evaluation) -> Path | None:
 def load(evaluation: Evaluation) -> dict[str, Any] | None:
     """The evaluation as its program wrote it (see inference.evaluation.evaluator); None where there is none.
 
-    Of an own script: `scripted`, its figures by name as `summary`, and `figures` as `scripted.Script` keeps them.
+    Of a custom script: `scripted`, its metrics by name as `summary`, and `figures` as its row keeps them.
     """
     place = folder(evaluation)
     if place is None:

@@ -38,7 +38,7 @@ def evaluation_slices(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def compared_slices(request: SignedInRequest) -> HttpResponse:
-    """The same parts of 2 to 6 evaluations beside each other, see `comparing.compare`."""
+    """The same parts of 2 to 6 evaluations beside each other, see `comparison_views.compare`."""
     try:
         base = ids.number(request.GET.get("base", ""))
         rows, first = differences.chosen(request.user, numbers_of(request), base=base)

@@ -21,7 +21,7 @@ def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict
     """Context of `pipelines/_run_step.html`.
 
     Args:
-        shown: the step as `showing.steps_of` tells it to this person.
+        shown: the step as `run_presentation.steps_of` tells it to this person.
 
     Returns:
         `figures` as [(name, value)], `results` with their pages, `attempts` newest first, `items`, `answers` of people,

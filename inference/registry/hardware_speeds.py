@@ -17,15 +17,14 @@ from aiplatform.lib.registry import Registry, dotted_name
 from inference.registry.models import ModelTask, ModelVersion
 
 LONGEST = 100
-#: Speeds from outside of the cluster: ids of versions → (id, values as in `HardwareSpeed`, and "node": "").
-SOURCES: Registry[Callable[[Iterable[int]], list[tuple[int, dict[str, Any]]]]] = Registry(
-    "source of speeds", name=dotted_name
-)
-
 MOST_READ = 10_000  # of what devices and nodes said of a version, the newest
 MOST_KINDS = 50
 CPU = "CPUExecutionProvider"
 OPENVINO = "OpenVINO"
+#: Speeds from outside of the cluster: ids of versions → (id, values as in `HardwareSpeed`, and "node": "").
+SOURCES: Registry[Callable[[Iterable[int]], list[tuple[int, dict[str, Any]]]]] = Registry(
+    "source of speeds", name=dotted_name
+)
 
 
 @dataclass(frozen=True)

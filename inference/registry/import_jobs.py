@@ -62,7 +62,7 @@ def submit(
     model: Model | None = None,
     queued: Callable[[ModelTask], object] = lambda _task: None,
 ) -> ModelTask:
-    """Queue a job that reads the files and makes a version of them; see `models.register` for the arguments.
+    """Queue a job that reads the files and makes a version of them; see `registration.register` for the arguments.
 
     Args:
         queued: called with the task in the transaction that makes it.

@@ -32,7 +32,7 @@ def brought(user: User, fields: dict[str, Any], declared: Declared, *, tried: bo
 
     Raises:
         Invalid: none or several are named, or an upload is not complete.
-        DomainError: see `importing.lying`.
+        DomainError: see `imports.lying`.
     """
     origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
     if set(origins) not in WAYS:

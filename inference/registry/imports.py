@@ -72,10 +72,10 @@ def bring_in(
 
     Args:
         made, queued: called in the transaction that makes the one or the other.
-        about: name, description and visibility of a new model, or `model`: see `models.register`.
+        about: name, description and visibility of a new model, or `model`: see `registration.register`.
 
     Raises:
-        DomainError: see `models.register`, `model_jobs.convert` and `model_imports.submit`.
+        DomainError: see `registration.register`, `model_jobs.convert` and `import_jobs.submit`.
     """
     if brought.torch:
         return model_jobs.convert(

@@ -26,7 +26,7 @@ from workers.runs import RunDir
 
 
 class ModelTaskKind(JobKind):
-    """`python -m inference.kit.speed` of a version, `.converter` of a torch archive, `.trier` of what is brought."""
+    """`python -m inference.kit.speed` of a version, `.registry.torch_archives`, `.registry.import_check`."""
 
     name = model_jobs.KIND
     device_kinds = DEVICE_KINDS

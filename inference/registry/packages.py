@@ -26,7 +26,7 @@ from inference.registry.snippets import generation
 
 START = ("inference.kit.models.standalone", "inference.kit.models.local")  # of run.py, of edge devices
 OURS = {"inference": Path(inference.__file__).parent, "training": Path(training.__file__).parent}
-#: Name in `inference.serving.server` → module. Agents on devices import these names from packages of any release.
+#: Name in the folder `inference/server` of a package → module. Agents import these names from packages of any release.
 AGENT_MODULES = {
     "alone": "inference.kit.models.standalone",
     "local": "inference.kit.models.local",

@@ -11,6 +11,7 @@ from training.presets import cores, tiling
 from workers.runs import RunDir
 
 PACKAGE = Path(inference.__file__).parent
+DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on
 
 
 class Vanished(DomainError):
@@ -42,6 +43,3 @@ def _copy_presets(run: RunDir) -> None:
     shutil.copyfile(cores.__file__, target.parent / "cores.py")
     for above in (target.parent, target.parent.parent):
         (above / "__init__.py").touch()
-
-
-DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on

@@ -92,7 +92,7 @@ def create(
 
     Raises:
         CannotServe: the version has no ONNX file.
-        CannotShare: it needs a process of its own, see `sharing.hosts.check`.
+        CannotShare: it needs a process of its own, see `host_assignment.check`.
         Archived: the version is.
         NameTaken: the person has a service of this name.
         Invalid, NotAMember: a value is wrong.

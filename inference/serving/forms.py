@@ -73,7 +73,7 @@ class ServiceForm(ResourceForm):
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `serving.create`."""
+        """Arguments of `endpoints.create`."""
         names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms", "share_process")
         fields = {name: self.cleaned_data[name] for name in names} | self.resources()
         del fields["max_runtime"]
@@ -149,7 +149,7 @@ class ServiceEditForm(forms.Form):
     )
 
     def change(self) -> dict[str, Any]:
-        """Arguments of `serving.edit`; limits that were not sent stay."""
+        """Arguments of `endpoints.edit`; limits that were not sent stay."""
         given = dict(self.cleaned_data)
         limits = {name: given.pop(name) for name in LIMITS}
         return {"limits": {name: value for name, value in limits.items() if value is not None}, **given}

@@ -2,7 +2,7 @@
 
 A shared process is a job of its own kind. A service in it has that job as its `job`, like others that are in it, and
 leaves it by having none; the last one that leaves ends it. What the process is to hold is read from these rows and
-written into a folder, see filling.py.
+written into a folder, see shared_hosts/folders.py.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class ServiceKind(JobKind):
     idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
     answers_requests = True
     evictable = False
-    can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
+    can = Capabilities(pause=False, finish=False)  # started again by a new job, see `endpoints.start`
 
     def startable(self, user: User) -> bool:
         """Whether a model is there to serve."""

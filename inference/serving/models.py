@@ -1,4 +1,4 @@
-"""Table of services: model versions that answer requests."""
+"""Tables of services, their trials, usage and replicas."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ServiceTrial(models.Model):
 class ServiceUsage(models.Model):
     """Requests of one caller to one version of a service within an hour; several processes add to it."""
 
-    slot = models.CharField(max_length=120, unique=True)  # all that tells rows apart, see counting.py
+    slot = models.CharField(max_length=120, unique=True)  # all that tells rows apart, see traffic/counters.py
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="usage")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="+")
     trial = models.ForeignKey(ServiceTrial, models.SET_NULL, null=True, related_name="usage")

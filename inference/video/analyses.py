@@ -68,9 +68,9 @@ def submit(
     Args:
         video: what is watched, or
         url: the address of a stream, which is watched until somebody ends it.
-        places: lines and zones, see `drawn.checked`.
+        places: lines and zones, see `zones.checked`.
         classes: names of those to follow; none: all.
-        min_score: score from which something is followed; None: see `best_scores.of`, else the model's own.
+        min_score: score from which something is followed; None: see `thresholds.of`, else the model's own.
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.

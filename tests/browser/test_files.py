@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import expect
@@ -18,7 +19,7 @@ def home(alice, site):
     """Alice's home, in the data folder of this session's site: empty."""
     folder = homes.home_of(alice)
     for path in folder.iterdir():
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     return folder
 
 

@@ -24,7 +24,7 @@ def test_training_form_requests_a_card_share_and_the_scheduler_answers(open_as, 
     expect(page.get_by_text("Fits now on node1.")).to_be_visible()
 
     page.get_by_label("Use of the card").select_option(label="2/8 of one card, 4 GiB of its memory")
-    page.get_by_text("More: memory, priority, run time").click()
+    page.get_by_text("More: memory, disk, priority, run time").click()
     page.get_by_label("Most memory").fill("2")
     page.get_by_role("checkbox", name="Urgent").check()
     expect(page.get_by_text("Fits now on node1.")).to_be_visible()
@@ -51,7 +51,7 @@ def test_resource_forms_are_accessible_and_fit(open_as, alice, machine, accessib
     for path in ("/training/new/", "/evaluations/new/", "/services/new/"):
         page.goto(path)
         expect(page.get_by_text("Fits now on node1.")).to_be_visible()
-        page.get_by_text("More: memory, priority, run time").click()
+        page.get_by_text("More: memory, disk, priority, run time").click()
         assert not page.get_by_role("checkbox", name="Urgent").count()
         accessible(page)
         fits(page)

@@ -45,7 +45,7 @@ EXEMPT: dict[str, str] = {
     "inference.pipelines.steps.commands": JSON_ONLY.format(limit="MOST_BYTES"),
     "inference.pipelines.trigger_api": JSON_ONLY.format(limit="MOST_BODY"),
     "inference.batch.predictor": IN_JOB,
-    "inference.delivery.push": JSON_ONLY.format(limit="the answer's limit in wire.py"),
+    "inference.delivery.push": JSON_ONLY.format(limit="the answer's limit in http_client.py"),
     "inference.registry.selftest": JSON_ONLY.format(limit="MOST_READ"),
     "inference.serving.server": "runs in the process of a model server",
     "inference.evaluation.evaluations": OWN,

@@ -72,7 +72,7 @@ class TrainingRequest:
         cpus: cores per node; None chooses.
         root_inside: for own code of people who may, see `workers.jobs.root_rights`.
         share, card_memory_mib, memory_mib, max_disk_bytes, priority, preemptible, max_runtime: see `Resources`.
-        explicit: large-scale mode, see `explicit.check`.
+        explicit: large-scale mode, see `explicit_mode.check`.
         parent: the training this one was made from.
     """
 
@@ -251,7 +251,7 @@ def check_name(name: str) -> None:
 
 
 def parse_switches(line: str) -> dict[str, Any]:
-    """The additional parameters, see `additional.parse`; cards are looked for where some are named."""
+    """The additional parameters, see `extra_options.parse`; cards are looked for where some are named."""
     return extra_options.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
 
 

@@ -135,7 +135,7 @@ def release(
 
     Args:
         soak_minutes: how long the devices that it reached must run it well until it goes on to the next share by
-            itself (`stages.py`); 0 or None: a person says when.
+            itself (`rollout.py`); 0 or None: a person says when.
 
     Raises:
         CannotRelease: the version is no package that runs.

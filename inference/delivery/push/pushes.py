@@ -79,7 +79,7 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
         content=content, size_bytes=zips.size(_entries(version, content, user)),
     )  # fmt: skip
     history.add(version.model, user, "model_pushed", version, to=target.name)
-    enqueue("inference.delivery.push", push_id=push.pk)
+    enqueue("inference.push", push_id=push.pk)
     return push
 
 
@@ -249,5 +249,5 @@ def sweep() -> None:
     due = Push.objects.filter(ended_at=None, not_before__lte=now()).order_by("not_before", "pk")
     for push in due[: AT_ONCE * 10]:
         if CLAIMS.is_free(push) or is_gone(push.holder):
-            enqueue("inference.delivery.push", push_id=push.pk)
+            enqueue("inference.push", push_id=push.pk)
     Push.objects.filter(ended_at__lt=now() - KEEP).delete()

@@ -44,7 +44,7 @@ class Layout:
         elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
         side: px, of an input that the file leaves free and nobody named.
         pixels: rules for pixels, the more usual for such models first.
-        told: the lines in other languages read it, see inference/snippets.
+        told: the lines in other languages read it, see inference/registry/snippets.
     """
 
     name: str

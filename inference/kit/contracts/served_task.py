@@ -58,7 +58,7 @@ class Answer:
             a model.json of their own.
         found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
             models of this task find no objects.
-        elsewhere: a package has lines in other languages that read such answers, see inference/snippets.
+        elsewhere: a package has lines in other languages that read such answers, see inference/registry/snippets.
         shares: how sure a model is of each class [N, C], where its answers are classes: several models answer the mean,
             and it may look at what a detector found. None: no such answers.
         maps: role of the output that is a map of logits, of which several models answer the mean; "" for none.

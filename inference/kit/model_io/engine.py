@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.kit.model_io import openvino, tensorrt
 
-log = logging.getLogger("inference.serving.server")
+log = logging.getLogger(__name__)
 CPU = "CPUExecutionProvider"
 
 Tensors = Mapping[str, NDArray[np.generic]]

@@ -23,7 +23,7 @@ from PIL import Image, ImageOps
 from inference.kit.model_io import decode
 from inference.kit.models import descriptor
 
-log = logging.getLogger("inference.serving.server")
+log = logging.getLogger(__name__)
 LEFT = "statistics.json"  # in the outputs of a server that was stopped: what GET /statistics told
 BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from

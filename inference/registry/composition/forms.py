@@ -61,7 +61,7 @@ class ComposeForm(forms.Form):
         self.fields["model"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def about(self) -> dict[str, Any]:
-        """Arguments of `composing.compose` that both kinds have."""
+        """Arguments of `composition.compose` that both kinds have."""
         names = ("name", "model", "description", "visibility")
         return {"kind": self.kind} | {name: self.cleaned_data[name] for name in names}
 
@@ -101,7 +101,7 @@ class EnsembleForm(ComposeForm):
             )
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `composing.compose`."""
+        """Arguments of `composition.compose`."""
         given = self.cleaned_data
         chosen = [place for place in range(1, MOST + 1) if given.get(f"part{place}")]
         return self.about() | {
@@ -152,7 +152,7 @@ class ChainForm(ComposeForm):
             self.fields[name].queryset = offered(user, tasks)  # type: ignore[attr-defined]  # declared above
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `composing.compose`."""
+        """Arguments of `composition.compose`."""
         given = self.cleaned_data
         return self.about() | {
             "parts": [given["first"], given["second"]],

@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 
 class SelfTest(models.Model):
-    """A few pictures with the answers of a version; they lie in the file of `keeping.file_of`."""
+    """A few pictures with the answers of a version; they lie in the file of `self_tests.file_of`."""
 
     version = models.OneToOneField("inference.ModelVersion", models.CASCADE, related_name="self_test")
     job = models.ForeignKey("workers.Job", models.SET_NULL, null=True, related_name="+")  # that made the answers
