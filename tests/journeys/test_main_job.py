@@ -82,7 +82,7 @@ def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
         assert up.kill("aiplatform.cli.web")
         up.wait(r"web\d* +│ ended with -9", 120)
         until(lambda: call(up.url, alice, "GET", "me/")[0] == 200, 60, "The web server's return")
-        drawn = main.annotate(raw["version"], plain)
+        drawn = main.annotate(raw["version"], plain, project_name="digits")
         assert drawn["shapes"] == sum(len(picture.boxes) for picture in plain)
         assert score_against_itself(drawn["coco"]) == pytest.approx(1.0)
 

@@ -48,10 +48,10 @@ class MainJob:
         done = self._until(f"datasets/{dataset['id']}/imports/{started['id']}/", waiting.GOOD, what="The import")
         return dict(done) | {"dataset": dataset["id"]}
 
-    def annotate(self, version: int, truth: list[Drawing]) -> dict[str, Any]:
+    def annotate(self, version: int, truth: list[Drawing], *, project_name: str) -> dict[str, Any]:
         """Draw the known boxes on unannotated images as an annotator would, and convert them to a version."""
         project = self.client.post(
-            "annotation/projects/", {"name": "demo digits", "intro": "Handwritten digits, drawn by the demo"}, once=True
+            "annotation/projects/", {"name": project_name, "intro": "Handwritten digits, drawn by the demo"}, once=True
         )
         base = f"annotation/projects/{project['id']}"
         names = sorted({box[0] for drawing in truth for box in drawing.boxes})

@@ -78,7 +78,11 @@ def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
     raw = main.step(
         "upload_plain", lambda: main.bring_in(f"plain {stamp}", "Digits without boxes", bare), "Upload plain images"
     )
-    drawn = main.step("annotate", lambda: main.annotate(raw["version"], plain), "Annotate, convert to COCO, freeze")
+    drawn = main.step(
+        "annotate",
+        lambda: main.annotate(raw["version"], plain, project_name=f"digits {stamp}"),
+        "Annotate, convert to COCO, freeze",
+    )
     params = {
         "steps": round(STEPS_PER_MINUTE * minutes),
         "budget_minutes": PATIENCE * minutes,  # on busy cores the same steps take longer
