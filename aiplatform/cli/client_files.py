@@ -50,9 +50,9 @@ def pyz() -> bytes:
 
 def wheel() -> tuple[str, bytes]:
     """Return name and bytes of the wheel, which installs the command `aip`."""
-    about = f"{PACKAGE}-{__version__}.dist-info"
+    metadata = f"{PACKAGE}-{__version__}.dist-info"
     files = modules() | {
-        f"{about}/METADATA": _text(
+        f"{metadata}/METADATA": _text(
             "Metadata-Version: 2.1",
             f"Name: {PACKAGE.replace('_', '-')}",
             f"Version: {__version__}",
@@ -60,12 +60,12 @@ def wheel() -> tuple[str, bytes]:
             "License: Apache-2.0",
             "Requires-Python: >=3.11",
         ),
-        f"{about}/WHEEL": _text(
+        f"{metadata}/WHEEL": _text(
             "Wheel-Version: 1.0", "Generator: aiplatform", "Root-Is-Purelib: true", "Tag: py3-none-any"
         ),
-        f"{about}/entry_points.txt": _text("[console_scripts]", f"aip = {PACKAGE}.main:main"),
+        f"{metadata}/entry_points.txt": _text("[console_scripts]", f"aip = {PACKAGE}.main:main"),
     }
-    record = f"{about}/RECORD"
+    record = f"{metadata}/RECORD"
     files[record] = _text(
         *(f"{name},sha256={_digest(data)},{len(data)}" for name, data in files.items()), f"{record},,"
     )

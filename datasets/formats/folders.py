@@ -24,7 +24,7 @@ def fits(listing: Listing) -> bool:
 
 
 def class_names(listing: Listing) -> set[str]:
-    """Names of the folders that may be classes; "" among them where an image lies in none."""
+    """Names of the folders that may be classes; contains "" if an image is in none."""
     return {label for _split, label in _places(listing).values()}
 
 

@@ -98,7 +98,7 @@ def _common(contents: Sequence[Content]) -> tuple[dict[int, Colour], bool]:
 
 
 def _report_mixture(contents: Sequence[Content], names: ClassNames, problems: Problems) -> None:
-    """Report numbers beside colours, and numbers of 8 bits beside others of 16, which may mean the same classes."""
+    """Report masks of numbers mixed with colors, and of 8 bits mixed with 16: they may mean the same classes."""
     meant = {value for content in contents for value in content.classes.values()}
     numbers = {value for value in meant if isinstance(value, int)} - names.by_index.keys()
     wide = {value for content in contents if content.is_wide for value in content.numbers} & numbers

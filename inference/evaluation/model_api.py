@@ -28,7 +28,7 @@ class ModelWithRulesViewSet(ModelViewSet):
     @extend_schema(responses=PromotionRuleOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def rules(self, request: ApiRequest, pk: str) -> Response:
-        """The promotion rules of the model, each with what it said lately."""
+        """The promotion rules of the model, each with its recent verdicts."""
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         rows = PromotionRule.objects.visible_to(request.user).filter(model=model)
         return Response(PromotionRuleOut(rows, many=True).data)

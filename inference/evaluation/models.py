@@ -87,7 +87,7 @@ class PromotionRule(models.Model):
 
 
 class PromotionVerdict(models.Model):
-    """What a rule said about one evaluation; there once, so that a rule acts once."""
+    """The verdict of a rule on one evaluation; unique, so that a rule acts once."""
 
     rule = models.ForeignKey(PromotionRule, models.CASCADE, related_name="verdicts")
     evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="verdicts")

@@ -30,7 +30,7 @@ class RuleIn(StrictMixin, serializers.Serializer):
 
 
 class VerdictOut(OutMixin, serializers.ModelSerializer):
-    """What a rule said about an evaluation."""
+    """The verdict of a rule on an evaluation."""
 
     message = MessageOut(read_only=True)
     sentence = serializers.CharField(source="message", read_only=True)

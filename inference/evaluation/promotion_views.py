@@ -23,7 +23,7 @@ from inference.registry.version_views import _form
 
 @needs(Action.MODELS_VIEW)
 def model_rules(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The promotion rules of a model, and what they said lately."""
+    """The promotion rules of a model, and their recent verdicts."""
     context = model_page.context(request, pk, "model-rules")
     rules = PromotionRule.objects.visible_to(request.user).filter(model=pk).select_related("created_by")
     seen = Evaluation.objects.visible_to(request.user)

@@ -10,7 +10,7 @@ from inference.registry.querysets import JobRowQuerySet, ModelVersionQuerySet
 
 
 class PromotionRuleQuerySet(ModelVersionQuerySet):
-    """Rules of the models that somebody may see."""
+    """Rules of the models that a user can see."""
 
 
 class ScriptQuerySet(OwnedQuerySet):

@@ -138,7 +138,7 @@ class ModelVersion(models.Model):
 
     @property
     def can_be_evaluated(self) -> bool:
-        """Whether its answers can be understood: somebody described it."""
+        """Whether its predictions can be read: the version has a description."""
         return self.task in TASKS
 
     @property
@@ -147,7 +147,7 @@ class ModelVersion(models.Model):
 
 
 class ModelAlias(models.Model):
-    """A name that stands for one version of a model and can be moved to another: champion."""
+    """A name of one version of a model that can be moved to another version: champion."""
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="aliases")
     version = models.ForeignKey(ModelVersion, models.CASCADE, related_name="aliases")

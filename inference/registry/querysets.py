@@ -62,7 +62,7 @@ class ModelVersionQuerySet(OwnedQuerySet):
 
 
 class VersionPartQuerySet(OwnedQuerySet):
-    """Parts of the composed versions that somebody may see."""
+    """Parts of the composed versions that a user can see."""
 
     owner_path = "version__model__owner"
     visibility_path = "version__model__visibility"
@@ -70,7 +70,7 @@ class VersionPartQuerySet(OwnedQuerySet):
 
 
 class ModelAliasQuerySet(ModelVersionQuerySet):
-    """Aliases of the models that somebody may see."""
+    """Aliases of the models that a user can see."""
 
 
 class ModelTaskQuerySet(OwnedQuerySet):
@@ -78,7 +78,7 @@ class ModelTaskQuerySet(OwnedQuerySet):
 
 
 class JobRowQuerySet(OwnedQuerySet):
-    """Rows that say what a job of somebody means."""
+    """Rows that describe the jobs of users."""
 
     owner_path = "job__owner"
 

@@ -74,7 +74,7 @@ def check_unused(version: ModelVersion) -> None:
 
 
 def check_no_alias(version: ModelVersion) -> None:
-    """Refuse to take away what an alias stands for.
+    """Refuse to delete a version that has an alias.
 
     Raises:
         StillInUse.

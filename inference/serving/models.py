@@ -106,7 +106,7 @@ class Service(models.Model):
 
 
 class ServiceTrial(models.Model):
-    """Another version beside the one a service answers with, which gets a part of its requests. Open until `outcome`.
+    """A second version of a service that gets a part of its requests. Open until `outcome`.
 
     Its server is a job of its own; the one that answers stays untouched, so that going back takes no time.
     """
@@ -184,7 +184,7 @@ class ServiceUsage(models.Model):
 
 
 class ServiceReplica(models.Model):
-    """A server beside `Service.job` that answers as that does; there until its job ends."""
+    """An additional server of a service, besides `Service.job`; deleted when its job ends."""
 
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="replicas")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="+")

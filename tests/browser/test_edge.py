@@ -101,7 +101,7 @@ def test_rule_is_set_pictures_come_and_a_dataset_is_made(
 
     figures = {"package": group.wanted.sha256, "p50_ms": 21.4, "p95_ms": 30, "runs": 50, "threads": 4,
                "provider": "CPUExecutionProvider", "memory_mib": 81.0}  # fmt: skip
-    speeds.keep(device, figures, hardware={"model": "Raspberry Pi 5", "machine": "aarch64"})
+    speeds.record(device, figures, hardware={"model": "Raspberry Pi 5", "machine": "aarch64"})
     page.goto(f"/models/{version.model_id}/")
     expect(page.locator("section[aria-labelledby=h-hardware] tbody tr")).to_have_count(1)
     accessible(page)

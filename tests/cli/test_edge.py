@@ -27,7 +27,7 @@ def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, t
     device = EdgeDevice.objects.get()
     logs.keep(device, [[1_700_000_000_000, "disk is \x1b[31modd"]])
     speed = {"package": device.group.wanted.sha256, "p50_ms": 20.5, "p95_ms": 21, "runs": 9, "threads": 4}
-    speeds.keep(device, speed, hardware={"card": "Orin"})
+    speeds.record(device, speed, hardware={"card": "Orin"})
     assert real_aip(alice, "edge", "log", device.pk) == 0
     assert real_aip(alice, "models", "hardware", "cells:1") == 0
     assert real_aip(alice, "edge", "revoke", device.pk) == 0

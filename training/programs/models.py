@@ -13,7 +13,7 @@ from accounts.querysets import OwnedQuerySet
 
 
 class CodeSnapshot(models.Model):
-    """Somebody's own code as it was when it was submitted; never changed afterwards."""
+    """Custom code of a user as it was submitted; never changed afterwards."""
 
     class Source(models.TextChoices):
         UPLOAD = "upload", _("Uploaded archive")

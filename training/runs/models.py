@@ -69,7 +69,7 @@ class TrainingJob(models.Model):
 
     @property
     def progress(self) -> float | None:
-        """0..1; a training that completed is whole whatever its last line said."""
+        """Progress 0..1; 1 for a completed training, whatever it reported last."""
         return 1.0 if self.job.state in ("succeeded", "finished_early") else self.job.progress
 
 
@@ -117,7 +117,7 @@ class ParameterSet(models.Model):
 
 
 class ParameterSetVersion(models.Model):
-    """What a parameter set said at one time; never changed afterwards."""
+    """One version of a parameter set; never changed afterwards."""
 
     parameter_set = models.ForeignKey(ParameterSet, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

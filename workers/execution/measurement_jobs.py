@@ -125,15 +125,15 @@ class MeasurementJob:
         Raises:
             Failed: it ended without one, or the time is over.
         """
-        found: list[list[str]] = []
+        results: list[list[str]] = []
 
         def is_there() -> bool:
-            whole = self.log().rpartition("\n")[0]
-            found[:] = [line.split()[1:] for line in whole.splitlines() if line.split()[:1] == [word]]
-            return bool(found)
+            complete = self.log().rpartition("\n")[0]
+            results[:] = [line.split()[1:] for line in complete.splitlines() if line.split()[:1] == [word]]
+            return bool(results)
 
         self.wait_for(is_there, f"the program did not print {word}", limit_s)
-        return found[-1]
+        return results[-1]
 
     def wait(self, limit_s: float, *, code: int = 0) -> None:
         """Wait for its end.
@@ -170,7 +170,7 @@ def running_supervisor(path: Path) -> int | None:
 
 
 def end(path: Path) -> None:
-    """Kill the supervisor of a run directory and everything below it, and wait until it is gone."""
+    """Kill the supervisor of a run directory and everything below it, and wait until all have ended."""
     deadline = time.monotonic() + END_S
     while (pid := running_supervisor(path)) is not None and time.monotonic() < deadline:
         processes.send([*processes.descendants(pid), pid], signal.SIGKILL)

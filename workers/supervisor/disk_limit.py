@@ -73,7 +73,7 @@ class DiskLimit:
         return why
 
     def news(self, now: float) -> int:
-        """What it uses, where that changed enough to be told; else 0."""
+        """Return the bytes in use if they changed enough to be reported, else 0."""
         used = self.used_bytes or 0
         is_first = not self._told
         if not used or now < self._told_next:
@@ -84,7 +84,7 @@ class DiskLimit:
         return used
 
     def is_used_up(self) -> bool:
-        """Whether the kernel lets it write no more, asked now; false where the kernel keeps no limit."""
+        """Return whether the kernel quota is exhausted now; false without a quota."""
         if self.by_quota:
             self._ask_quota()
         return self.by_quota and self.is_over

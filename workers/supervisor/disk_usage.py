@@ -98,39 +98,39 @@ class Walk:
         with entries:
             for entry in entries:
                 try:
-                    about = entry.stat(follow_symlinks=False)
+                    status = entry.stat(follow_symlinks=False)
                 except OSError:  # deleted meanwhile
                     continue
-                if about.st_dev != device:
+                if status.st_dev != device:
                     continue
-                if stat.S_ISDIR(about.st_mode):
+                if stat.S_ISDIR(status.st_mode):
                     names.append(entry.name)
-                self._add(about)
+                self._add(status)
                 if self.entries % _PIECE == 0:
                     yield False
         return names
 
-    def _add(self, about: os.stat_result) -> None:
+    def _add(self, status: os.stat_result) -> None:
         self.entries += 1
-        size = about.st_blocks * BLOCK_BYTES
-        if about.st_nlink > 1 and not stat.S_ISDIR(about.st_mode):
-            key = about.st_dev << 64 | about.st_ino
+        size = status.st_blocks * BLOCK_BYTES
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            key = status.st_dev << 64 | status.st_ino
             if key in self._linked:
                 return
             if len(self._linked) < MAX_LINKED_FILES:
                 self._linked.add(key)
             else:
-                size //= about.st_nlink
+                size //= status.st_nlink
         self.bytes += size
 
     def _deleted(self) -> "Iterator[bool]":
         """Count files without a name that processes of the job hold open."""
-        known: set[tuple[int, int]] = set()
+        counted: set[tuple[int, int]] = set()
         for pid in self._pids():
-            for about in _open_deleted(pid):
-                if about.st_dev in self._devices and _key(about) not in known:
-                    known.add(_key(about))
-                    self.bytes += about.st_blocks * BLOCK_BYTES
+            for status in _open_deleted(pid):
+                if status.st_dev in self._devices and _key(status) not in counted:
+                    counted.add(_key(status))
+                    self.bytes += status.st_blocks * BLOCK_BYTES
             yield False
 
 
@@ -153,20 +153,20 @@ def free_bytes(folders: "Iterable[str]") -> int:
     free: dict[int, int] = {}
     for folder in folders:
         try:
-            about, disk = os.stat(folder), os.statvfs(folder)
+            status, disk = os.stat(folder), os.statvfs(folder)
         except OSError:
             continue
-        free[about.st_dev] = disk.f_bfree * disk.f_frsize
+        free[status.st_dev] = disk.f_bfree * disk.f_frsize
     return sum(free.values())
 
 
 def _without_nested(folders: "Iterable[str]") -> list[str]:
     """The folders without those that are inside another one."""
-    found: list[str] = []
+    paths: list[str] = []
     for folder in sorted({os.path.realpath(folder) for folder in folders}):
-        if not any(folder.startswith(outer + os.sep) for outer in found):
-            found.append(folder)
-    return found
+        if not any(folder.startswith(outer + os.sep) for outer in paths):
+            paths.append(folder)
+    return paths
 
 
 def _opened(name: str, folder: int) -> "int | None":
@@ -180,8 +180,8 @@ def _identity(folder: int) -> tuple[int, int]:
     return _key(os.fstat(folder))
 
 
-def _key(about: os.stat_result) -> tuple[int, int]:
-    return about.st_dev, about.st_ino
+def _key(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _open_deleted(pid: int) -> "Iterator[os.stat_result]":
@@ -196,8 +196,8 @@ def _open_deleted(pid: int) -> "Iterator[os.stat_result]":
         try:
             if not os.readlink(path).endswith(" (deleted)"):
                 continue
-            about = os.stat(path)
+            status = os.stat(path)
         except OSError:
             continue
-        if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
-            yield about
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+            yield status

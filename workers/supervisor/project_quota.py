@@ -126,9 +126,9 @@ def _mark(folder: str, project: int) -> None:
 
 
 def _set_project(opened: int, project: int, *, is_folder: bool) -> None:
-    about = bytearray(_XATTR.size)
-    fcntl.ioctl(opened, _GETXATTR, about)
-    flags, extent, extents, _project, copied = _XATTR.unpack(about)
+    attributes = bytearray(_XATTR.size)
+    fcntl.ioctl(opened, _GETXATTR, attributes)
+    flags, extent, extents, _project, copied = _XATTR.unpack(attributes)
     flags |= _INHERIT if is_folder else 0
     fcntl.ioctl(opened, _SETXATTR, _XATTR.pack(flags, extent, extents, project, copied))
 
@@ -161,17 +161,17 @@ def _may_administer() -> bool:
 
 def _mounts() -> "dict[str, tuple[str, frozenset[str]]]":
     """Type and options of each file system, by the device number of mountinfo; the last mount counts."""
-    found: dict[str, tuple[str, frozenset[str]]] = {}
+    entries: dict[str, tuple[str, frozenset[str]]] = {}
     try:
         lines = records.text("/proc/self/mountinfo").splitlines()
     except OSError:
-        return found
+        return entries
     for line in lines:
         fields, _separator, rest = line.partition(" - ")
-        words = rest.split()
-        if len(words) >= 3:
-            found[fields.split()[2]] = (words[0], frozenset(words[2].split(",")))
-    return found
+        columns = rest.split()
+        if len(columns) >= 3:
+            entries[fields.split()[2]] = (columns[0], frozenset(columns[2].split(",")))
+    return entries
 
 
 def _mount_of(folder: str, mounts: "dict[str, tuple[str, frozenset[str]]]") -> "tuple[str, frozenset[str]]":

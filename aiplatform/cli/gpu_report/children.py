@@ -104,11 +104,11 @@ def _forget_connections() -> list[Any]:
     """Let the child open database connections of its own; returns the parent's, which must not be closed here."""
     from django.db import connections
 
-    found = []
+    pids = []
     for connection in connections.all(initialized_only=True):
-        found.append(connection.connection)
+        pids.append(connection.connection)
         connection.connection = None
-    return found
+    return pids
 
 
 def _wait(pid: int, deadline: float, limit_s: float) -> str:
@@ -121,9 +121,9 @@ def _wait(pid: int, deadline: float, limit_s: float) -> str:
             return f"The check was ended after its limit of {limit_s:.0f} s."
     finally:
         os.close(ended)
-    about = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    if about is not None and about.si_code != os.CLD_EXITED:
-        return f"The process of the check was ended by {signal.Signals(about.si_status).name}."
+    status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if status is not None and status.si_code != os.CLD_EXITED:
+        return f"The process of the check was ended by {signal.Signals(status.si_status).name}."
     return ""
 
 

@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class Need(StrEnum):
-    """What a check requires of the node beside one GPU; see needs.py."""
+    """What a check requires of the node in addition to one GPU."""
 
     TORCH = "PyTorch with CUDA"
     TWO_GPUS = "two GPUs"
@@ -109,8 +109,8 @@ class Check:
     def function(self) -> Callable[[Context], Values]:
         """Import what it runs; only the process of the check does."""
         module, _colon, name = self.run.partition(":")
-        found: Callable[[Context], Values] = getattr(importlib.import_module(f"{__package__}.checks.{module}"), name)
-        return found
+        function: Callable[[Context], Values] = getattr(importlib.import_module(f"{__package__}.checks.{module}"), name)
+        return function
 
     def examples(self) -> dict[str, Value]:
         return {quantity.key: quantity.example for quantity in self.quantities}

@@ -124,7 +124,7 @@ def _facts(facts: Mapping[str, Any]) -> SafeString:
     plain |= {f"PyTorch: {name}": value for name, value in facts.get("torch", {}).items()}
     tables = [_pairs(plain), *(_pairs(gpu) for gpu in gpus)]
     if len(gpus) > 1 and nvml.get("links"):
-        rows = ((f"GPU {index}", " · ".join(words)) for index, words in enumerate(nvml["links"]))
+        rows = ((f"GPU {index}", " · ".join(links)) for index, links in enumerate(nvml["links"]))
         tables.append(format_html("<h3>Links</h3>{}", _pairs(dict(rows))))
     return format_html_join("", "{}", ((table,) for table in tables))
 

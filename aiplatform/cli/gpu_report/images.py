@@ -38,8 +38,8 @@ def dataset(folder: Path, *, task: str, count: int, side: int) -> Path:
         }  # fmt: skip
         lines.append(json.dumps(line))
     classes = [{"id": 1, "name": "above", "supercategory": ""}, {"id": 2, "name": "below", "supercategory": ""}]
-    about = {"format": 1, "dataset_id": 1, "version": 1, "name": "gpu-report", "task": task}
-    about |= {"classes": classes, "images": count, "annotations": 0}
-    (folder / "dataset.json").write_text(json.dumps(about))
+    manifest = {"format": 1, "dataset_id": 1, "version": 1, "name": "gpu-report", "task": task}
+    manifest |= {"classes": classes, "images": count, "annotations": 0}
+    (folder / "dataset.json").write_text(json.dumps(manifest))
     (folder / "manifest.jsonl").write_text("\n".join(lines) + "\n")
     return folder

@@ -57,8 +57,8 @@ def result(job: MeasurementJob, limit_s: float) -> dict[str, Any]:
     lines = [line for line in job.log().splitlines() if line.startswith(f"{RESULT} ")]
     if not lines:
         raise Failed(f"the program printed no result: {job.log()[-300:]}")
-    found = json.loads(lines[-1].removeprefix(f"{RESULT} "))
-    return dict(found)
+    values = json.loads(lines[-1].removeprefix(f"{RESULT} "))
+    return dict(values)
 
 
 def run(context: Context, program: str, *arguments: object, **options: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ print(json.dumps({
 
 
 def read(fake_gpus: int = 0) -> dict[str, Any]:
-    """All facts, JSON-ready. With simulated GPUs nothing is asked of a driver.
+    """Return all facts, ready for JSON. With simulated GPUs no driver is queried.
 
     Args:
         fake_gpus: AIP_FAKE_GPUS.
@@ -55,13 +55,13 @@ def read(fake_gpus: int = 0) -> dict[str, Any]:
 
 def _named(reading: Reading) -> list[str]:
     """Programs that compute on a GPU, as "1234 (python)"."""
-    found = []
+    rows = []
     for pid in sorted(reading.processes):
         try:
-            found.append(f"{pid} ({(Path('/proc') / str(pid) / 'comm').read_text().strip()[:30]})")
+            rows.append(f"{pid} ({(Path('/proc') / str(pid) / 'comm').read_text().strip()[:30]})")
         except OSError:
-            found.append(str(pid))
-    return found
+            rows.append(str(pid))
+    return rows
 
 
 def _of_driver(cards: Sequence[Card]) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def _torch() -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-c", TORCH], capture_output=True, text=True, timeout=TORCH_S, check=False
         )
-        found = json.loads(done.stdout.splitlines()[-1])
+        rows = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as exc:
         return {"available": False, "error": f"{type(exc).__name__}: {exc}"[:300]}
-    return found if isinstance(found, dict) else {"available": False}
+    return rows if isinstance(rows, dict) else {"available": False}
 
 
 def _mps_obstacle(cards: Sequence[Card], tier: int) -> str:
@@ -137,9 +137,9 @@ def missing(needs: Sequence[Need], facts: Mapping[str, Any], devices: int) -> st
     return next((obstacles[need] for need in needs if obstacles[need]), "")
 
 
-def _eviction_obstacle(found: Mapping[str, Any]) -> str:
+def _eviction_obstacle(rows: Mapping[str, Any]) -> str:
     from workers.machines import eviction_policy
 
-    if not found.get("code"):
-        return "" if found else "Unknown."
-    return str(eviction_policy.CANNOT[found["code"]]) % {"detail": found.get("detail", "")}
+    if not rows.get("code"):
+        return "" if rows else "Unknown."
+    return str(eviction_policy.CANNOT[rows["code"]]) % {"detail": rows.get("detail", "")}

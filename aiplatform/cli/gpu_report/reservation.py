@@ -118,11 +118,11 @@ def is_platform_running() -> bool:
 def _without_platform(devices: Sequence[Card], facts: Mapping[str, Any], most: int) -> Reservation:
     busy = {int(index): processes for index, processes in facts.get("processes", {}).items() if processes}
     free = [device for device in devices if device.index not in busy]
-    words = [f"GPU {index} is used by process {', '.join(sorted(processes))}" for index, processes in busy.items()]
+    texts = [f"GPU {index} is used by process {', '.join(sorted(processes))}" for index, processes in busy.items()]
     if not free:
-        raise Unavailable(f"{'; '.join(words)}. End these processes, or wait until they have ended.")
+        raise Unavailable(f"{'; '.join(texts)}. End these processes, or wait until they have ended.")
     warning = "No platform runs on this node: nothing keeps other programs from its GPUs while they are measured."
-    return Reservation(free[:most], "no platform", warnings=[warning, *words])
+    return Reservation(free[:most], "no platform", warnings=[warning, *texts])
 
 
 def _busy(node: Any) -> str:

@@ -150,7 +150,7 @@ def _facts(work: Path, fake_gpus: int, budget: Budget) -> dict[str, Any]:
 
 @contextmanager
 def _work_folder(folder: Path) -> Iterator[Path]:
-    """A folder of this report alone, once what killed reports left is gone."""
+    """Yield a folder for this report only, after removing what killed reports left."""
     folder.mkdir(parents=True, exist_ok=True)
     locks.sweep(folder)
     work = Path(tempfile.mkdtemp(prefix=locks.WORK, dir=folder))

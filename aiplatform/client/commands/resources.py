@@ -48,11 +48,11 @@ def fields(args: argparse.Namespace) -> dict[str, Any]:
 
 def size(text: str, option: str) -> int:
     """ "20GiB", "1.5TB", "500m" or a number of bytes, in bytes; units of one letter count in powers of 1024."""
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
         raise ClientError(f"{option} {text}: write it like 20GiB, 500MB or 1TiB.", USAGE)
-    number, letter, way = float(found[1]), found[2].upper(), found[3].lower()
-    base = 1000 if letter and way == "b" else 1024
+    number, letter, binary = float(match[1]), match[2].upper(), match[3].lower()
+    base = 1000 if letter and binary == "b" else 1024
     return round(number * base ** ("KMGTP".index(letter) + 1 if letter else 0))
 
 

@@ -307,7 +307,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
             old = device.reports.values_list("pk", flat=True)[KEPT_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()
     logs.keep(device, given.get("log"))
-    speeds.keep(device, given.get("speed"), hardware=fields["hardware"])
+    speeds.record(device, given.get("speed"), hardware=fields["hardware"])
     if fields.get("failed"):
         _halt_where_many_fail(device.group_id)
 

@@ -12,12 +12,12 @@ from inference.registry.hardware_speeds import CPU, MOST_READ, OPENVINO, to_text
 MOST_MS, MOST_MIB, MOST_RUNS, MOST_THREADS = 600_000.0, float(4 << 20), 10_000, 4096
 
 
-def keep(device: EdgeDevice, given: Any, *, hardware: Mapping[str, Any]) -> None:
+def record(device: EdgeDevice, report: Any, *, hardware: Mapping[str, Any]) -> None:
     """Keep what a device says of the package that it runs; what cannot be is passed over."""
-    if not isinstance(given, Mapping) or (sound := _sound(given, hardware)) is None:
+    if not isinstance(report, Mapping) or (sound := _sound(report, hardware)) is None:
         return
     packages = (package for package in (device.group.wanted, device.group.before) if package is not None)
-    version = next((one.version_id for one in packages if one.sha256 == given.get("package")), None)
+    version = next((one.version_id for one in packages if one.sha256 == report.get("package")), None)
     if version is None:
         return
     row = DeviceSpeed.objects.filter(device=device, version=version).first()
@@ -25,22 +25,22 @@ def keep(device: EdgeDevice, given: Any, *, hardware: Mapping[str, Any]) -> None
         DeviceSpeed.objects.update_or_create(device=device, version_id=version, defaults=sound)
 
 
-def _sound(given: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any] | None:
+def _sound(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """Columns of what a device says; None where a time is missing, or none that a model can take."""
-    p50, p95, memory = (finite(given.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib"))
-    runs, threads = finite(given.get("runs")), finite(given.get("threads"))
+    p50, p95, memory = (finite(report.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib"))
+    runs, threads = finite(report.get("runs")), finite(report.get("threads"))
     if p50 is None or p95 is None or not 0 < p50 <= p95 <= MOST_MS:
         return None
     if runs is None or not 1 <= runs <= MOST_RUNS or threads is None or not 1 <= threads <= MOST_THREADS:
         return None
-    provider = to_text(given.get("provider"))
+    provider = to_text(report.get("provider"))
     names = ("model", "processor", "machine") if provider in (CPU, OPENVINO) else ("card", "model", "processor")
     return {
-        "hardware": next((name for name in (to_text(about.get(one)) for one in names) if name), ""),
-        "machine": to_text(about.get("machine")),
+        "hardware": next((name for name in (to_text(facts.get(one)) for one in names) if name), ""),
+        "machine": to_text(facts.get("machine")),
         "threads": int(threads),
         "provider": provider,
-        "runtime": to_text(given.get("runtime")),
+        "runtime": to_text(report.get("runtime")),
         "p50_ms": p50,
         "p95_ms": p95,
         "runs": int(runs),

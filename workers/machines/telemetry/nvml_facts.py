@@ -21,10 +21,10 @@ def read(timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
         there is no driver, or it does not answer.
     """
     try:
-        found = nvml.Question(_read).answer(time.monotonic() + timeout_s)
+        answer = nvml.Question(_read).answer(time.monotonic() + timeout_s)
     except (pynvml.NVMLError, nvml.Silent, OSError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _read() -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _read() -> dict[str, Any]:
         "driver": _text(_or_none(pynvml.nvmlSystemGetDriverVersion)),
         "cuda_driver": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None,
         "gpus": [_gpu(index, handle) for index, handle in enumerate(handles)],
-        "links": [[_link(one, other) for other in handles] for one in handles],
+        "links": [[_link(first, other) for other in handles] for first in handles],
     }
 
 
@@ -73,27 +73,27 @@ def _gpu(index: int, handle: Any) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _link(one: Any, other: Any) -> str:
+def _link(first: Any, other: Any) -> str:
     """How two GPUs are joined, in the words of `nvidia-smi topo -m`."""
-    if one is other:
+    if first is other:
         return "X"
-    ends = {end.lower() for end in nvml.linked(one)}
+    ends = {end.lower() for end in nvml.linked(first)}
     bus = _or_none(pynvml.nvmlDeviceGetPciInfo, other)
     if ends and bus and (_text(bus.busId) or "").lower() in ends:
         return "NVLink"
     if ends & {end.lower() for end in nvml.linked(other)}:
         return "NVSwitch"
-    words = {
+    labels = {
         pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe (same board)", pynvml.NVML_TOPOLOGY_SINGLE: "PCIe (one switch)",
         pynvml.NVML_TOPOLOGY_MULTIPLE: "PCIe (switches)", pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "PCIe (host bridge)",
         pynvml.NVML_TOPOLOGY_NODE: "PCIe (NUMA node)", pynvml.NVML_TOPOLOGY_SYSTEM: "PCIe (between sockets)",
     }  # fmt: skip
-    return words.get(_or_none(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "unknown")
+    return labels.get(_or_none(pynvml.nvmlDeviceGetTopologyCommonAncestor, first, other), "unknown")
 
 
-def _or_none(ask: Callable[..., Any], *given: Any) -> Any:
+def _or_none(ask: Callable[..., Any], *arguments: Any) -> Any:
     try:
-        return ask(*given)
+        return ask(*arguments)
     except pynvml.NVMLError:
         return None
 

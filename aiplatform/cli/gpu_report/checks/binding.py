@@ -14,16 +14,16 @@ PING_S = 5.0
 def visible(context: Context) -> Values:
     """Start a job on each reserved GPU at the same time, and compare what each sees."""
     running = [(card, jobs.start(context, "binding.py", context.device, devices=[card])) for card in context.devices]
-    most, same, foreign = 0, True, 0
+    visible, same, foreign = 0, True, 0
     for card, job in running:
-        found = jobs.result(job, context.seconds)
+        result = jobs.result(job, context.seconds)
         own = f"nvidia{tickets.minor_of(device_row(card))}"
-        most = max(most, found["visible"])
+        visible = max(visible, result["visible"])
         if card.parent is None:  # CUDA names the whole GPU of a MIG slice
-            same = same and _plain(found["uuid"]) == _plain(card.uuid)
-        foreign += len(set(found["opened"]) - {own})
+            same = same and _plain(result["uuid"]) == _plain(card.uuid)
+        foreign += len(set(result["opened"]) - {own})
     isolated = tickets.tier()[0] >= sandbox.BUBBLEWRAP
-    return {"jobs": len(running), "visible": most, "same": same} | ({"foreign": foreign} if isolated else {})
+    return {"jobs": len(running), "visible": visible, "same": same} | ({"foreign": foreign} if isolated else {})
 
 
 def _plain(uuid: str) -> str:

@@ -21,11 +21,11 @@ def xid(context: Context) -> Values:
     log = context.folder / "kmsg"
     uptime_us = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)
     log.write_text(f"4,1,{uptime_us},-;NVRM: Xid (PCI:{bus}): {XID}, pid=1, name=python, {WORDS}\n")
-    found = list(device_errors.kernel_lines(log))
-    mine = [line for place, line in found if place == bus]
-    kept = context.folder / "errors.jsonl"
-    device_errors.keep(kept, mine)
-    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    lines = list(device_errors.kernel_lines(log))
+    mine = [line for address, line in lines if address == bus]
+    path = context.folder / "errors.jsonl"
+    device_errors.keep(path, mine)
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return {
         "readable": os.access(Path(env.KERNEL_LOG), os.R_OK),
         "located": uuid in device_errors.places(),

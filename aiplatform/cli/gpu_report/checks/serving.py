@@ -13,17 +13,17 @@ SMALL_CLIP = (160, 120, 25)  # in tests
 def tensorrt(context: Context) -> Values:
     """Build an FP16 engine as a conversion does, and serve it by the platform's model server."""
     runtime = "onnxruntime" if context.device == "cpu" else "tensorrt"
-    found = jobs.run(context, "tensorrt_serving.py", runtime, CLASSES, with_platform=True)
-    values = {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
-    return values | {"speedup": round(found["images_s"] / found["plain_images_s"], 3)}
+    measured = jobs.run(context, "tensorrt_serving.py", runtime, CLASSES, with_platform=True)
+    values = {name: round(value, 4) if isinstance(value, float) else value for name, value in measured.items()}
+    return values | {"speedup": round(measured["images_s"] / measured["plain_images_s"], 3)}
 
 
 def video(context: Context) -> Values:
     """Decode H.264 by the code of video analytics."""
     clip = SMALL_CLIP if context.device == "cpu" else CLIP
-    found = jobs.run(context, "decoding.py", *clip, with_platform=True)
-    devices = found.pop("devices")
+    measured = jobs.run(context, "decoding.py", *clip, with_platform=True)
+    devices = measured.pop("devices")
     if context.device == "cuda" and "cuda" not in devices:
         raise NotAvailable("The FFmpeg of PyAV was built without CUDA.")
-    values = {name: round(value, 1) if isinstance(value, float) else value for name, value in found.items()}
+    values = {name: round(value, 1) if isinstance(value, float) else value for name, value in measured.items()}
     return {name: value for name, value in values.items() if value != ""}

@@ -40,12 +40,12 @@ print("steps", len(held), flush=True)
 def memory(context: Context) -> Values:
     """Let two jobs take all they get at the same time, on a quarter and on half of the GPU."""
     card = context.devices[0]
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     running = {eighths: _share(context, eighths, EVERYTHING) for eighths in SHARES}
     for eighths, job in running.items():
         held_mib = float(job.wait_for_line("held", context.seconds)[0])
-        found[f"used_{eighths}"] = round(held_mib / (card.memory_mib * eighths / 8), 3)
-    return found
+        values[f"used_{eighths}"] = round(held_mib / (card.memory_mib * eighths / 8), 3)
+    return values
 
 
 def out_of_memory(context: Context) -> Values:
@@ -58,29 +58,29 @@ def out_of_memory(context: Context) -> Values:
 
 def turns(context: Context) -> Values:
     """Let 1, 2, 4 and 8 jobs compute at the same time without MPS."""
-    card, found = context.devices[0], {}
+    card, values = context.devices[0], {}
     for clients in TURNS:
         with _mean_load(card.index) as load:
-            found[f"steps_{clients}"] = mps_gain.together(
+            values[f"steps_{clients}"] = mps_gain.together(
                 context.folder / str(clients), card, clients, ROUND_S, mps_gain.STEPS, None
             )
-        found[f"load_{clients}"] = load[0]
-    found["kept"] = round(found["steps_8"] / found["steps_1"], 3)
-    return found
+        values[f"load_{clients}"] = load[0]
+    values["kept"] = round(values["steps_8"] / values["steps_1"], 3)
+    return values
 
 
 def mps(context: Context) -> Values:
     """Let 2, 4 and 8 jobs compute by MPS, compare 4 with 4 that take turns, and hold 4 to their share of the memory."""
     card = context.devices[0]
     together = partial(mps_gain.together, card=card, seconds=ROUND_S)
-    found = {"turns": together(context.folder / "turns", clients=COMPARED, program=mps_gain.STEPS, daemon=None)}
+    values = {"turns": together(context.folder / "turns", clients=COMPARED, program=mps_gain.STEPS, daemon=None)}
     with mps_gain.daemon_for(card) as daemon:
         for clients in BY_MPS:
             home = context.folder / f"mps-{clients}"
-            found[f"steps_{clients}"] = together(home, clients=clients, program=mps_gain.STEPS, daemon=daemon)
+            values[f"steps_{clients}"] = together(home, clients=clients, program=mps_gain.STEPS, daemon=daemon)
         pieces = together(context.folder / "greedy", clients=4, program=GREEDY, daemon=daemon)
-    found["ratio"] = round(found[f"steps_{COMPARED}"] / found["turns"], 3)
-    return found | {"limited": pieces > 0}
+    values["ratio"] = round(values[f"steps_{COMPARED}"] / values["turns"], 3)
+    return values | {"limited": pieces > 0}
 
 
 def _share(context: Context, eighths: int, pieces: int, *more: str) -> MeasurementJob:
@@ -94,11 +94,11 @@ def _mean_load(index: int) -> Iterator[list[float]]:
 
     It is the mean of the busier half of the readings: in the other half the programs start.
     """
-    probe, over, seen, mean = find_probe(), threading.Event(), [0.0], [0.0]
+    probe, over, peak, mean = find_probe(), threading.Event(), [0.0], [0.0]
 
     def watch() -> None:
         while not over.wait(SAMPLE_S):
-            seen.extend(reading.util or 0.0 for reading in probe.read() if reading.index == index)
+            peak.extend(reading.util or 0.0 for reading in probe.read() if reading.index == index)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -107,4 +107,4 @@ def _mean_load(index: int) -> Iterator[list[float]]:
     finally:
         over.set()
         watcher.join()
-        mean[0] = round(sum(sorted(seen)[len(seen) // 2 :]) / max(1, len(seen) - len(seen) // 2), 1)
+        mean[0] = round(sum(sorted(peak)[len(peak) // 2 :]) / max(1, len(peak) - len(peak) // 2), 1)

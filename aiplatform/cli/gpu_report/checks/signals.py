@@ -35,14 +35,14 @@ def telemetry(context: Context) -> Values:
     own = processes.descendants(pid) if pid else []
     held = [mib for process, mib in ours[-1].processes.items() if process in own]
     job.kill()
-    found: dict[str, float] = {
+    values: dict[str, float] = {
         "memory": abs(mean(r.memory_used_mib or 0 for r in ours) - mean(row["memory.used"] for row in theirs)),
         "util": abs(mean(r.util or 0 for r in ours) - mean(row["utilization.gpu"] for row in theirs)),
         "temperature": abs(mean(r.temperature_c or 0 for r in ours) - mean(row["temperature.gpu"] for row in theirs)),
     }
     if power_w := mean(row["power.draw"] for row in theirs):
-        found["power"] = abs(mean(r.power_w or 0 for r in ours) / power_w - 1)
-    return {name: round(value, 3) for name, value in found.items()} | ({"own_mib": round(sum(held))} if held else {})
+        values["power"] = abs(mean(r.power_w or 0 for r in ours) / power_w - 1)
+    return {name: round(value, 3) for name, value in values.items()} | ({"own_mib": round(sum(held))} if held else {})
 
 
 def pause(context: Context) -> Values:
@@ -75,11 +75,11 @@ def eviction(context: Context) -> Values:
     card = context.devices[0]
     if card.parent is not None:
         raise NotAvailable("The GPU is a MIG slice.")
-    seen = eviction_proof.prove(find_probe(), card, folder=context.folder)
+    readings = eviction_proof.prove(find_probe(), card, folder=context.folder)
     return {
-        "held_mib": seen.held_mib, "freed": round(seen.freed_mib / max(1.0, seen.held_mib), 3),
-        "filled": round(seen.filled_mib / card.memory_mib, 3), "out_s": seen.out_s, "back_s": seen.back_s,
-        "steps": seen.steps,
+        "held_mib": readings.held_mib, "freed": round(readings.freed_mib / max(1.0, readings.held_mib), 3),
+        "filled": round(readings.filled_mib / card.memory_mib, 3), "out_s": readings.out_s, "back_s": readings.back_s,
+        "steps": readings.steps,
     }  # fmt: skip
 
 
@@ -100,11 +100,11 @@ def _memory(context: Context, probe: Probe) -> float:
 def _load(context: Context, probe: Probe) -> float:
     """Mean utilization of the first GPU over two seconds, in percent, once the driver's mean has settled."""
     time.sleep(SETTLE_S)
-    seen = []
+    readings = []
     for _ in range(8):
-        seen.append(_reading(context, probe).util or 0.0)
+        readings.append(_reading(context, probe).util or 0.0)
         time.sleep(0.25)
-    return round(mean(seen), 1)
+    return round(mean(readings), 1)
 
 
 def _smi(context: Context) -> dict[str, float]:

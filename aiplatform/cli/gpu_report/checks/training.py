@@ -32,25 +32,25 @@ _homes = count(1)
 def precision(context: Context, seconds: float = SECONDS) -> Values:
     """Train the same network in 32 bits and in bfloat16, by the preset and by a bare loop."""
     data = _data(context)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, amp in (("fp32", False), ("bf16", True)):
-        found |= _compared(context, data, name, seconds, amp=amp)
-    return found | {"speedup": round(found["fp32_step_ms"] / found["bf16_step_ms"], 3)}
+        values |= _compared(context, data, name, seconds, amp=amp)
+    return values | {"speedup": round(values["fp32_step_ms"] / values["bf16_step_ms"], 3)}
 
 
 def compiled(context: Context, seconds: float = SECONDS) -> Values:
     """Train with torch.compile, by the preset and by a bare loop, and compare with the preset without it."""
     data = _data(context)
-    found = _compared(context, data, "compiled", seconds, amp=True, compile=True)
+    values = _compared(context, data, "compiled", seconds, amp=True, compile=True)
     eager = _loop(context, data, "preset_loop.py", seconds, amp=True)
-    return found | {"speedup": round(_step_ms(eager) / found["compiled_step_ms"], 3)}
+    return values | {"speedup": round(_step_ms(eager) / values["compiled_step_ms"], 3)}
 
 
 def loading(context: Context, seconds: float = SECONDS) -> Values:
     """Measure how long a training waits for its batches, and how many images it learns from."""
-    found = _loop(context, _data(context), "preset_loop.py", seconds, amp=True)
-    rate = found["steps"] * found["batch"] / found["seconds"]
-    return {"wait_share": round(found["wait_share"], 4), "images_s": round(rate, 1)}
+    values = _loop(context, _data(context), "preset_loop.py", seconds, amp=True)
+    rate = values["steps"] * values["batch"] / values["seconds"]
+    return {"wait_share": round(values["wait_share"], 4), "images_s": round(rate, 1)}
 
 
 def checkpoint(context: Context) -> Values:
@@ -87,8 +87,8 @@ def _compared(context: Context, data: Path, name: str, seconds: float, **params:
     }
 
 
-def _step_ms(found: dict[str, Any]) -> float:
-    return 1000 * float(found["seconds"]) / float(found["steps"])
+def _step_ms(values: dict[str, Any]) -> float:
+    return 1000 * float(values["seconds"]) / float(values["steps"])
 
 
 def _loop(context: Context, data: Path, program: str, seconds: float, **params: Any) -> dict[str, Any]:

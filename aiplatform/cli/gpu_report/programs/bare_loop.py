@@ -77,8 +77,8 @@ def main() -> None:
             began = began if step else now()
             step += 1
         ended = now()
-    found = {"steps": step - 1, "seconds": ended[0] - began[0], "cpu_seconds": ended[1] - began[1], "batch": size}
-    print("result", json.dumps(found), flush=True)
+    measured = {"steps": step - 1, "seconds": ended[0] - began[0], "cpu_seconds": ended[1] - began[1], "batch": size}
+    print("result", json.dumps(measured), flush=True)
 
 
 main()

@@ -17,8 +17,8 @@ def main(device: str) -> None:
     if device == "cuda":
         torch.ones(1, device=device)
         uuid = str(torch.cuda.get_device_properties(0).uuid)
-    found = {"visible": torch.cuda.device_count(), "uuid": uuid}
-    print("result", json.dumps(found | {"opened": [path.name for path in files if opens(path)]}), flush=True)
+    values = {"visible": torch.cuda.device_count(), "uuid": uuid}
+    print("result", json.dumps(values | {"opened": [path.name for path in files if opens(path)]}), flush=True)
 
 
 def opens(path: Path) -> bool:

@@ -50,11 +50,11 @@ def main() -> None:
     chosen = hardware.chosen()
     count, rate, by = decode("clip.mp4", chosen)
     software, software_rate, _by = decode("clip.mp4", hardware.Decoder())
-    found = {
+    values = {
         "decoder": by, "why": chosen.why, "devices": hwdevices_available(),
         "frames_s": rate, "software_frames_s": software_rate, "whole": count == software == frames,
     }  # fmt: skip
-    print("result", json.dumps(found), flush=True)
+    print("result", json.dumps(values), flush=True)
 
 
 main()

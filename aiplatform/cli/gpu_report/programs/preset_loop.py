@@ -45,8 +45,8 @@ def main() -> None:
             torch.cuda.synchronize()
         marks.append((time.perf_counter(), trainer.at.step, waited))
 
-    def timed_learn(trainer: Any, *given: Any) -> None:
-        learn(trainer, *given)
+    def timed_learn(trainer: Any, *arguments: Any) -> None:
+        learn(trainer, *arguments)
         if not marks:
             mark(trainer)
         elif time.perf_counter() - marks[0][0] >= float(seconds):
@@ -55,11 +55,11 @@ def main() -> None:
     def leave(trainer: Any) -> int:
         mark(trainer)
         (began, first, before), (ended, last, after) = marks
-        found = {"steps": last - first, "seconds": ended - began, "batch": trainer.batch_size}
-        print("result", json.dumps(found | {"wait_share": (after - before) / (ended - began)}), flush=True)
+        values = {"steps": last - first, "seconds": ended - began, "batch": trainer.batch_size}
+        print("result", json.dumps(values | {"wait_share": (after - before) / (ended - began)}), flush=True)
         return 0
 
-    trainer_class.read = lambda trainer, place: TimedBatch(read(trainer, place))
+    trainer_class.read = lambda trainer, index: TimedBatch(read(trainer, index))
     trainer_class.learn, trainer_class._leave = timed_learn, leave
     import_module("presets.run").begun()
     module.main()

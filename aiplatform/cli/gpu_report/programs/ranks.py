@@ -57,29 +57,29 @@ def main(rank: int) -> None:
     if backend == "nccl":
         torch.cuda.set_device(device)
     dist.init_process_group(backend, init_method=f"file://{os.environ['MEETING']}", rank=rank, world_size=world)
-    found: dict[str, Any] = {"ranks": world}
+    measured: dict[str, Any] = {"ranks": world}
     value = torch.full((4,), float(rank + 1), device=device)
     dist.all_reduce(value)
-    found["all_reduce"] = bool((value == world * (world + 1) / 2).all())
+    measured["all_reduce"] = bool((value == world * (world + 1) / 2).all())
     value = torch.full((4,), float(rank), device=device)
     dist.broadcast(value, src=world - 1)
-    found["broadcast"] = bool((value == world - 1).all())
+    measured["broadcast"] = bool((value == world - 1).all())
     parts = [torch.empty(1, device=device) for _ in range(world)]
     dist.all_gather(parts, torch.full((1,), float(rank), device=device))
-    found["all_gather"] = [float(part) for part in parts] == [float(number) for number in range(world)]
+    measured["all_gather"] = [float(part) for part in parts] == [float(number) for number in range(world)]
     values = torch.ones(int(size_mib * 2**20 / 4), device=device)
     seconds = timed(lambda: dist.all_reduce(values), 10)
-    found["bus_gb_s"] = 2 * (world - 1) / world * values.numel() * 4 / seconds / 1e9
+    measured["bus_gb_s"] = 2 * (world - 1) / world * values.numel() * 4 / seconds / 1e9
     layers = [nn.Linear(WIDTH, WIDTH) for _ in range(8)]
     model = nn.Sequential(*layers).to(device)
     alone = torch.tensor([steps_per_second(model, device)], device=device)
     dist.all_reduce(alone, op=dist.ReduceOp.MIN)
     wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[rank] if backend == "nccl" else None)
-    found["efficiency"] = steps_per_second(wrapped, device) / float(alone)
+    measured["efficiency"] = steps_per_second(wrapped, device) / float(alone)
     dist.barrier()
     dist.destroy_process_group()
     if rank == 0:
-        print("result", json.dumps(found), flush=True)
+        print("result", json.dumps(measured), flush=True)
 
 
 if "RANK" in os.environ:

@@ -12,13 +12,13 @@ import time
 import torch
 
 
-def main(device: str, most: int, *, overflow: bool) -> None:
+def main(device: str, max_pieces: int, *, overflow: bool) -> None:
     """Hold memory and compute."""
     if device == "cuda":
         torch.cuda.set_per_process_memory_fraction(float(os.environ.get("AIP_GPU_MEMORY_FRACTION", "1")))
     held: list[torch.Tensor] = []
     try:
-        for _ in range(most):
+        for _ in range(max_pieces):
             held.append(torch.ones(16 << 20, device=device))  # noqa: PERF401 - what it got so far counts
     except torch.OutOfMemoryError:
         if overflow:

@@ -46,7 +46,7 @@ def write_model(folder: Path, runtime: str, task: str) -> None:
     model.ir_version = 8
     folder.mkdir(parents=True, exist_ok=True)
     save(model, str(folder / "model.onnx"))
-    about = {
+    description = {
         "format": 1, "task": task, "architecture": "gpu-report", "preset": "gpu-report", "metrics": {},
         "classes": [{"id": number + 1, "name": str(number)} for number in range(CLASSES)], "params": {},
         "decode": {}, "verify": {"samples": 1, "max_abs_diff": 0.0}, "output": {"logits": "logits"},
@@ -55,7 +55,9 @@ def write_model(folder: Path, runtime: str, task: str) -> None:
             "mean": [0, 0, 0], "std": [255, 255, 255], "resize": "stretch",
         },
     }  # fmt: skip
-    (folder / "model.json").write_text(json.dumps(about | ({"runtime": runtime} if runtime == "tensorrt" else {})))
+    (folder / "model.json").write_text(
+        json.dumps(description | ({"runtime": runtime} if runtime == "tensorrt" else {}))
+    )
 
 
 def rate(engine: Engine, feeds: dict[str, np.ndarray]) -> float:
@@ -110,7 +112,7 @@ def main() -> None:
     feeds = {"images": draw.random((BATCH, 3, SIDE, SIDE), np.float32)}
     plain = Engine(folder / "model.onnx", runtime="")
     expected = plain.run(feeds)["logits"]
-    found: dict[str, object] = {"plain_images_s": rate(plain, feeds)}
+    measured: dict[str, object] = {"plain_images_s": rate(plain, feeds)}
     began = time.perf_counter()
     if runtime == "tensorrt":
         from inference.conversion.converter import engines
@@ -119,14 +121,14 @@ def main() -> None:
         work = Path("work")
         work.mkdir()
         bench = Bench(folder / "model.onnx", work, lambda: iter([{"images": feeds["images"][:1]}]))
-        found["layers"] = engines.made(TARGET, bench, folder)["engine"]["layers"]
-    found["build_s"] = time.perf_counter() - began
+        measured["layers"] = engines.made(TARGET, bench, folder)["engine"]["layers"]
+    measured["build_s"] = time.perf_counter() - began
     engine = Engine(folder / "model.onnx", strictly=runtime == "tensorrt")
-    found |= {"provider": engine.provider, "images_s": rate(engine, feeds)}
-    found["difference"] = float(np.abs(np.subtract(engine.run(feeds)["logits"], expected)).max())
+    measured |= {"provider": engine.provider, "images_s": rate(engine, feeds)}
+    measured["difference"] = float(np.abs(np.subtract(engine.run(feeds)["logits"], expected)).max())
     answer = served(folder, feeds["images"][:1])
-    found["served_difference"] = float(np.abs(np.subtract(answer, expected[0])).max())
-    print("result", json.dumps(found), flush=True)
+    measured["served_difference"] = float(np.abs(np.subtract(answer, expected[0])).max())
+    print("result", json.dumps(measured), flush=True)
 
 
 main()
