@@ -84,11 +84,13 @@ _servers: dict[int, Forks] = {}
 
 
 def can_fork(argv: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Whether a fork can take the place of this command line: a module of this Python, on one thread as the server is.
+    """Return whether a fork can replace this command line: a module of this Python, on one thread like the server.
 
-    Modules of PYTHONPATH, such as sitecustomize, are imported by a new interpreter only.
+    A fork takes over PYTHONPATH, but only a new interpreter imports a `sitecustomize` module from it.
     """
-    return list(argv[:2]) == [sys.executable, "-m"] and env.get(THREADS) == "1" and "PYTHONPATH" not in env
+    folders = env.get("PYTHONPATH", "").split(os.pathsep)
+    customized = any((Path(folder) / "sitecustomize.py").exists() for folder in folders if folder)
+    return list(argv[:2]) == [sys.executable, "-m"] and env.get(THREADS) == "1" and not customized
 
 
 def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], output: int) -> Program:

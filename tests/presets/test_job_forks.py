@@ -103,6 +103,15 @@ def test_program_with_other_threads_or_another_command_gets_an_interpreter(env):
     assert not job_forks.can_fork([sys.executable, "-c", "pass"], env)
 
 
+def test_program_with_a_sitecustomize_module_gets_an_interpreter(tmp_path, env):
+    (tmp_path / "more").mkdir()
+    assert job_forks.can_fork([sys.executable, "-m", "facts.report"], env)
+
+    (tmp_path / "more" / "sitecustomize.py").touch()
+
+    assert not job_forks.can_fork([sys.executable, "-m", "facts.report"], env)
+
+
 def test_program_that_takes_too_long_is_killed(tmp_path, env):
     with pytest.raises(subprocess.TimeoutExpired):
         job_forks.run(module(tmp_path, "import signal; signal.pause()"), cwd=tmp_path, env=env, timeout_s=0.2)
