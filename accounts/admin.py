@@ -8,8 +8,8 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import ApiToken, AuditEntry, Delivery, Notification, OneTimeLink, Role, User, UserGroup
-from accounts.permissions import Action
 from accounts.services import root_inside
 from aiplatform.lib.admin import LookOnly
 from aiplatform.lib.errors import DomainError

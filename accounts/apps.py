@@ -12,7 +12,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from accounts import messages as wordings
         from accounts import receivers, searching
-        from accounts.permissions import PRESET_ROLES, Action
+        from accounts.access.permissions import PRESET_ROLES, Action
         from accounts.services.roles import PRESET_DESCRIPTIONS
         from aiplatform.lib import messages, search, sweeps
 

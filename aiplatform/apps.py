@@ -5,11 +5,11 @@ class FrameConfig(AppConfig):
     name = "aiplatform"
 
     def ready(self) -> None:
-        from aiplatform import checks, sources, startup  # noqa: F401 - registers the system checks
         from aiplatform.celery import app  # noqa: F401 - makes it the current Celery app
-        from aiplatform.lib import messages
+        from aiplatform.lib import messages, process_startup
+        from aiplatform.pages import sources
 
         messages.compile_quietly()  # before any text is looked up
         sources.register()
         sources.guard_admin_site()
-        startup.ended()
+        process_startup.ended()

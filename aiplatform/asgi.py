@@ -16,12 +16,12 @@ from channels.routing import URLRouter  # noqa: E402 - after Django is set up
 from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402 - after Django is set up
 from django.urls import re_path  # noqa: E402 - after Django is set up
 
-from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
-from aiplatform.sockets import Closing  # noqa: E402 - after Django is set up
-from datasets import tus  # noqa: E402 - after Django is set up
+from aiplatform.web.handler import Handler  # noqa: E402 - after Django is set up
+from aiplatform.web.sockets import Closing  # noqa: E402 - after Django is set up
+from datasets.transfer import tus  # noqa: E402 - after Django is set up
 from inference.serving import proxy  # noqa: E402 - after Django is set up
 from inference.video import proxy as video_proxy  # noqa: E402 - after Django is set up
-from workers.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
+from workers.jobs.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
 
 django_app = Handler()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from aiplatform import env_texts as texts
+from aiplatform.lib import env_texts as texts
 
 T = TypeVar("T")
 

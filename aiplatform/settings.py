@@ -13,10 +13,10 @@ from csp.constants import NONE, SELF
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform import env, secrets, startup
-from aiplatform.lib import problems
+from aiplatform import env
+from aiplatform.lib import installation_secrets, problems, process_startup
 
-startup.begins()
+process_startup.begins()
 
 
 def _packaged(package: str) -> Path:
@@ -31,7 +31,7 @@ RUN_DIR: Path = env.RUN_DIR
 NODE = env.NODE
 
 DEBUG = env.DEBUG
-SECRET_KEY = env.SECRET_KEY or secrets.kept(RUN_DIR / "secret_key")
+SECRET_KEY = env.SECRET_KEY or installation_secrets.kept(RUN_DIR / "secret_key")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", env.NODE, *env.ALLOWED_HOSTS]
 if env.HOST not in {"127.0.0.1", "localhost", "::1"}:
     ALLOWED_HOSTS.append("*" if env.HOST == "0.0.0.0" and not env.ALLOWED_HOSTS else env.HOST)  # noqa: S104 - compared, not bound
@@ -59,8 +59,8 @@ INSTALLED_APPS = [
     "annotation",
     "workers",
     "workers.images",
-    "workers.proxy",
-    "workers.ssh",
+    "workers.access.proxy",
+    "workers.access.ssh",
     "training",
     "training.commands",
     "training.experiments.boards",
@@ -87,15 +87,15 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "aiplatform.lib.http.StorableTextMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accounts.middleware.TakeOverMiddleware",
-    "accounts.middleware.OriginMiddleware",
+    "accounts.sign_in.middleware.TakeOverMiddleware",
+    "accounts.sign_in.middleware.OriginMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "aiplatform.lib.pages.RefusalMiddleware",
-    "accounts.middleware.PreferencesMiddleware",
-    "accounts.middleware.FirstPasswordMiddleware",
+    "accounts.sign_in.middleware.PreferencesMiddleware",
+    "accounts.sign_in.middleware.FirstPasswordMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "aiplatform.urls"
@@ -120,7 +120,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "django.template.context_processors.i18n",
-                "aiplatform.context.frame",
+                "aiplatform.frame.context.frame",
             ],
         },
     }
@@ -169,7 +169,7 @@ def _redis_url(database: int) -> str:
         base = env.REDIS_URL.rstrip("/")
         head, _slash, tail = base.rpartition("/")
         return f"{head if tail.isdigit() else base}/{database}"
-    password = quote(secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    password = quote(installation_secrets.kept(BROKER_PASSWORD_FILE), safe="")
     return f"unix://:{password}@{BROKER_SOCKET}?db={database}"
 
 
@@ -195,7 +195,7 @@ CHANNEL_LAYERS = {
 if env.REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
 else:  # Celery spells a socket's address its own way
-    _password = quote(secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    _password = quote(installation_secrets.kept(BROKER_PASSWORD_FILE), safe="")
     CELERY_BROKER_URL = f"redis+socket://:{_password}@{BROKER_SOCKET}?virtual_host=0"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
@@ -204,11 +204,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2, "socket_connect_timeout": 1, "max_retries": 1}
-CELERY_WORKER_CONSUMER = "aiplatform.worker:Consumer"
-CELERY_WORKER_AUTOSCALER = "aiplatform.worker:PoolScaler"
-CELERY_DB_REUSE_MAX = sys.maxsize  # Celery would connect anew for each task; aiplatform/worker.py closes what is old
+CELERY_WORKER_CONSUMER = "aiplatform.lib.celery_worker:Consumer"
+CELERY_WORKER_AUTOSCALER = "aiplatform.lib.celery_worker:PoolScaler"
+CELERY_DB_REUSE_MAX = sys.maxsize  # aiplatform/lib/celery_worker.py closes old connections
 CELERY_TASK_PUBLISH_RETRY = False  # a sweep reads the same rows; a request never waits for the broker
-CELERY_TASK_DEFAULT_QUEUE = f"{NODE}.work"  # starts of jobs have queues of their own, see workers/queues.py
+CELERY_TASK_DEFAULT_QUEUE = f"{NODE}.work"  # starts of jobs have queues of their own, see workers/core/queues.py
 
 # --- people
 AUTH_USER_MODEL = "accounts.User"
@@ -240,8 +240,8 @@ if env.BASE_URL.startswith("https://"):
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
     CSRF_TRUSTED_ORIGINS = [env.BASE_URL]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-AXES_HANDLER = "accounts.lockout.Handler"
-AXES_LOCKOUT_CALLABLE = "accounts.lockout.answer"
+AXES_HANDLER = "accounts.sign_in.lockout.Handler"
+AXES_LOCKOUT_CALLABLE = "accounts.sign_in.lockout.answer"
 AXES_FAILURE_LIMIT = 6  # of one name from one address: the sixth mistake begins the pause
 FAILURES_PER_ADDRESS = 30  # of all names from one address
 AXES_COOLOFF_TIME = timedelta(minutes=3)
@@ -261,7 +261,7 @@ LDAP_BIND_DN, LDAP_BIND_PASSWORD, LDAP_FILTER = env.LDAP_BIND_DN, env.LDAP_BIND_
 LDAP_NAME_ATTRIBUTE, LDAP_ID_ATTRIBUTE = env.LDAP_NAME_ATTRIBUTE, env.LDAP_ID_ATTRIBUTE
 LDAP_ROLES, LDAP_LINK_BY_NAME = env.LDAP_ROLES, env.LDAP_LINK_BY_NAME
 if LDAP_URL:  # after the platform's own passwords, behind the same counter of failures
-    AUTHENTICATION_BACKENDS.append("accounts.backends.DirectoryBackend")
+    AUTHENTICATION_BACKENDS.append("accounts.sign_in.backends.DirectoryBackend")
 AUDIT_GUARDED = True  # triggers refuse to change or delete entries of the audit trail
 
 # --- what leaves the platform: mail and webhooks, see accounts/services/outbox.py
@@ -276,7 +276,7 @@ PUSH_ALLOWED = env.PUSH_ALLOWED
 METRICS_TOKEN = env.METRICS_TOKEN
 SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104 - compared, not bound
 
-# --- ports of jobs, on an origin of their own, see workers/proxy
+# --- ports of jobs, on an origin of their own, see workers/access/proxy
 PORTS_PORT, PORTS_HOST = env.PORTS_PORT, env.PORTS_HOST
 PORTS_PATIENCE_S = 10.0  # for which a person who opens a port waits for its web server, where that was just started
 
@@ -309,7 +309,7 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
     },
 }
-CSRF_FAILURE_VIEW = "aiplatform.views.csrf_failed"
+CSRF_FAILURE_VIEW = "aiplatform.pages.views.csrf_failed"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -345,7 +345,7 @@ UNFOLD = {
 REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "aiplatform.lib.api.exception_handler",
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "accounts.authentication.TokenAuthentication",
+        "accounts.sign_in.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -372,12 +372,12 @@ SPECTACULAR_SETTINGS = {
     "APPEND_COMPONENTS": problems.COMPONENTS,
     "ENUM_NAME_OVERRIDES": {
         "ImageSourceEnum": "workers.images.models.Image.Source",
-        "DeviceKindEnum": "workers.models.Device.Kind",
-        "JobStateEnum": "workers.states.JobState",
+        "DeviceKindEnum": "workers.core.models.Device.Kind",
+        "JobStateEnum": "workers.core.states.JobState",
         "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "PipelineTriggerKindEnum": "inference.pipelines.models.PipelineTrigger.Kind",
         "PipelineRunStateEnum": "inference.pipelines.models.PipelineRun.State",
-        "SeverityEnum": "workers.models.Severity",
+        "SeverityEnum": "workers.core.models.Severity",
         "StageEnum": "inference.registry.models.Stage",
         "StudyStateEnum": "training.studies.models.Study.State",
         "UsableByEnum": "inference.delivery.push.models.UsableBy",

@@ -4,12 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
 
-from aiplatform import views
+from aiplatform.pages import views
 
-handler400 = "aiplatform.views.bad_request"
-handler403 = "aiplatform.views.forbidden"
-handler404 = "aiplatform.views.not_found"
-handler500 = "aiplatform.views.server_error"
+handler400 = "aiplatform.pages.views.bad_request"
+handler403 = "aiplatform.pages.views.forbidden"
+handler404 = "aiplatform.pages.views.not_found"
+handler500 = "aiplatform.pages.views.server_error"
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -35,9 +35,9 @@ urlpatterns = [
     path("", include("inference.urls")),
     path("pipelines/", include("inference.pipelines.urls")),
     path("", include("workers.urls")),
-    path("", include("workers.proxy.urls")),
+    path("", include("workers.access.proxy.urls")),
     path("", include("training.experiments.boards.urls")),
-    path("", include("workers.ssh.urls")),
+    path("", include("workers.access.ssh.urls")),
     path("api/v1/", include("accounts.api.urls")),
     path("api/v1/", include("datasets.api.urls")),
     path("api/v1/", include("annotation.api.urls")),
@@ -57,9 +57,9 @@ urlpatterns = [
     path("api/v1/", include("inference.delivery.push.api_urls")),
     path("api/v1/", include("inference.pipelines.api_urls")),
     path("api/v1/", include("workers.api_urls")),
-    path("api/v1/", include("workers.proxy.api_urls")),
+    path("api/v1/", include("workers.access.proxy.api_urls")),
     path("api/v1/", include("training.experiments.boards.api_urls")),
-    path("api/v1/", include("workers.ssh.api_urls")),
+    path("api/v1/", include("workers.access.ssh.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
     path("api/redoc/", SpectacularRedocView.as_view(url_name="schema"), name="api-redoc"),

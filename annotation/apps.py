@@ -15,14 +15,14 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
         from accounts.services import finding
         from aiplatform.lib import search, sweeps
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
         from annotation.services import projects
-        from datasets import next_actions, usage
+        from datasets.services import next_actions, usage
 
         def annotated_in(version: DatasetVersion) -> list[str]:
             sets = AnnotationSet.objects.filter(source=version).select_related("project")

@@ -16,9 +16,9 @@ from annotation.models import AnnotationSet, ImageTask, LabelClass, ProjectMembe
 from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
+from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
-from datasets.version_choice import DatasetVersionChoice
 
 LONGEST_CLASS = 50
 TAKE_OVER = _("Take over what is drawn in it")

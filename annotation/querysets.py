@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from accounts import sharing
-from accounts.querysets import OwnedQuerySet
+from accounts.access import sharing
+from accounts.access.querysets import OwnedQuerySet
 
 if TYPE_CHECKING:
     from accounts.models import User

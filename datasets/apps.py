@@ -12,13 +12,13 @@ class DatasetsConfig(AppConfig):
     verbose_name = _("Datasets")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
         from aiplatform.lib import search, sweeps
-        from datasets import searching, usage
+        from datasets import searching
         from datasets.messages import register as register_messages
         from datasets.models import Dataset
-        from datasets.services import choosing, merging, rewriting
+        from datasets.services import choosing, merging, rewriting, usage
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Show, Wording
-from datasets.report_sentences import REPORT
+from datasets.services.report_sentences import REPORT
 
 GROUPED = {"": "", "folder": _("by folder"), "prefix": _("by prefix")}
 

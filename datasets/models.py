@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
-from datasets import annotation_kinds
+from datasets.formats import annotation_kinds
 from datasets.formats.neutral import NONE
 from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, UploadQuerySet, VersionQuerySet
 

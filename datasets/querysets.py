@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import OuterRef, Subquery
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
 

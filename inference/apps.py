@@ -8,13 +8,13 @@ class InferenceConfig(AppConfig):
     verbose_name = _("Inference")
 
     def ready(self) -> None:
-        from accounts import fact_words, ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from accounts.presentation import audit_facts
         from accounts.services import audit, notify
-        from aiplatform import navigation
+        from aiplatform.frame import navigation
         from aiplatform.lib import messages, search, sweeps
-        from datasets import next_actions, usage
-        from datasets.services import rewriting, sources
+        from datasets.services import next_actions, rewriting, sources, usage
         from inference.batch import completion, drafts, predictions
         from inference.batch import kind as batch_kind
         from inference.conversion import conversions, labels
@@ -58,7 +58,7 @@ class InferenceConfig(AppConfig):
         from inference.video.models import VideoFile
         from training.runs import pretrained_weights as weights_of_trainings
         from training.runs import publishers
-        from workers import kinds
+        from workers.core import kinds
         from workers.jobs import job_page
 
         kinds.register(evaluation_kind.EvaluationKind())
@@ -87,7 +87,7 @@ class InferenceConfig(AppConfig):
         audit.register_verbs(push_words.VERBS)
         navigation.register(navigation.Source("work", edge_entries))
         navigation.register(navigation.Source("work", push_entries))
-        fact_words.register_names(history.FACTS | push_words.FACTS)
+        audit_facts.register_names(history.FACTS | push_words.FACTS)
         publishers.register(training_results.keep_model)
         publishers.register_address(training_results.model_page)
         weights_of_trainings.MODELS.register(pretrained_weights.MODELS)

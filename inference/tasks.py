@@ -16,7 +16,7 @@ from inference.serving.monitoring import notices as drift_telling
 from inference.serving.scaling import scaling
 from inference.serving.shared_hosts import folders, separation
 from inference.serving.traffic import counters, trials
-from workers.models import Job
+from workers.core.models import Job
 
 COLLECTING = "collecting"  # while a round is under way
 

@@ -19,10 +19,9 @@ from django.test import Client, TransactionTestCase
 from django.utils import translation
 from rest_framework.test import APIClient
 
-from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
-from aiplatform import startup
+from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from aiplatform.cli import gate_steps
-from aiplatform.lib import frame
+from aiplatform.lib import frame, process_startup
 from aiplatform.lib.static_files import StaticMiddleware
 from inference.registry import inspections
 from inference.registry.inspector.inspection import perform
@@ -41,11 +40,11 @@ hypothesis.settings.load_profile("gate")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """Look for no garbage among thousands of tests and what they import: a third of the time of reading them."""
-    startup.begins()
+    process_startup.begins()
     try:
         return (yield)
     finally:
-        startup.ended()
+        process_startup.ended()
 
 
 def pytest_collection_finish():
@@ -142,7 +141,7 @@ def _static_files_looked_for_once() -> Iterator[None]:
 
 @pytest.fixture
 def cluster(db):
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     return VirtualCluster.objects.get_or_create(name="default")[0]  # a test may have made it away
 

@@ -276,7 +276,7 @@ class Cluster:
         return machine
 
     def wait_state(self, name: str, *states: str, seconds: float = 120) -> None:
-        from workers.models import Node
+        from workers.core.models import Node
 
         machine = self.machines[name]
         wait_for(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import get_resolver
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from tests.routes import PUBLIC, declares, routes
 
 

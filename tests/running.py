@@ -145,7 +145,7 @@ class Platform:
 
     def __init__(self, root: Path, *, gpus: int = 0, web_port: int | None = None) -> None:
         from aiplatform.cli import broker, web
-        from workers import queues
+        from workers.core import queues
 
         logs = root / "log"
         logs.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ class Platform:
     def start(self) -> None:
         """Start everything and wait until the node is registered and the broker answers."""
         from aiplatform.cli import schema
-        from workers.models import Node
+        from workers.core.models import Node
 
         migrated.begin(self.root)
         self.parts["valkey"].start()

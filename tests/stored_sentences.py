@@ -70,7 +70,7 @@ def write(apps: Any) -> None:
 def read() -> SimpleNamespace:
     """What stands there after every migration, by today's models."""
     from accounts.models import Notification
-    from workers.models import Alarm, Job, JobEvent, Node
+    from workers.core.models import Alarm, Job, JobEvent, Node
 
     events = JobEvent.objects.filter(attempt=9).order_by("pk")
     told = Notification.objects.filter(kind="told").order_by("pk")

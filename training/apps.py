@@ -8,13 +8,12 @@ class TrainingConfig(AppConfig):
     verbose_name = _("Training")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
-        from aiplatform import navigation as side_bar
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import messages, preloads, sweeps
-        from datasets import next_actions
-        from datasets import usage as dataset_usage
-        from datasets.services import sources
+        from datasets.services import next_actions, sources
+        from datasets.services import usage as dataset_usage
         from training.catalog.preset_texts import texts
         from training.catalog.task_kinds import preset_for
         from training.experiments.visualisation import panel as visualisation_panel
@@ -26,7 +25,7 @@ class TrainingConfig(AppConfig):
         from training.runs.messages import register as register_messages
         from training.runs.models import ParameterSet
         from training.runs.request_schema import SCHEMA
-        from workers import kinds
+        from workers.core import kinds
         from workers.jobs import job_page
 
         kinds.register(TrainingKind())

@@ -14,11 +14,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import refusals_shown_on
-from workers.clusters import resource_groups
-from workers.clusters.forms.resource_groups import WEEKDAYS
-from workers.clusters.resource_groups import MOST_WINDOWS, Hours, kind_choices
-from workers.jobs import actions
-from workers.models import (
+from workers.core.models import (
     Alarm,
     AlarmAddress,
     AlarmRule,
@@ -38,6 +34,10 @@ from workers.models import (
     TimeRequest,
     VirtualCluster,
 )
+from workers.jobs import actions
+from workers.resources.clusters import resource_groups
+from workers.resources.clusters.forms.resource_groups import WEEKDAYS
+from workers.resources.clusters.resource_groups import MOST_WINDOWS, Hours, kind_choices
 
 
 class AttemptInline(LookOnlyInline):

@@ -1,21 +1,21 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from workers.clusters.api.clusters import ClusterViewSet
-from workers.clusters.api.resource_groups import ResourceGroupViewSet
 from workers.jobs.api.actions import SteeredJobViewSet
 from workers.jobs.api.approvals import ApprovalViewSet
 from workers.jobs.api.arrays import ArrayViewSet
 from workers.jobs.api.more_time import TimeRequestViewSet
 from workers.jobs.api.priorities import ClusterPriorityViewSet
-from workers.machines.api.devices import DeviceViewSet
-from workers.machines.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
-from workers.monitoring.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
-from workers.monitoring.api.history import HistoryView
-from workers.monitoring.api.usage import UsageView
-from workers.output.api.files import JobFilesViewSet
-from workers.output.api.jobs import JobOutputViewSet
-from workers.output.api.media import JobMediaViewSet
+from workers.jobs.output.api.files import JobFilesViewSet
+from workers.jobs.output.api.jobs import JobOutputViewSet
+from workers.jobs.output.api.media import JobMediaViewSet
+from workers.resources.clusters.api.clusters import ClusterViewSet
+from workers.resources.clusters.api.resource_groups import ResourceGroupViewSet
+from workers.resources.monitoring.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
+from workers.resources.monitoring.api.history import HistoryView
+from workers.resources.monitoring.api.usage import UsageView
+from workers.resources.nodes.api.devices import DeviceViewSet
+from workers.resources.nodes.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
 from workers.scheduling.api.decision import DecisionView
 
 router = SimpleRouter()

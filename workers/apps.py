@@ -49,16 +49,18 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
-        from accounts import audit_sentences, fact_words, ownership
+        from accounts.access import ownership
+        from accounts.presentation import audit_facts, audit_sentences
         from accounts.services import audit
-        from aiplatform import navigation as side_bar
+        from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search, sweeps
-        from workers import kinds, messages
+        from workers import messages
+        from workers.core import kinds
+        from workers.core.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
         from workers.execution import reservations
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
-        from workers.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
-        from workers.output import causes, device_errors
-        from workers.output.reporting import notes
+        from workers.jobs.output import causes, device_errors
+        from workers.jobs.output.reporting import notes
 
         audit.register_verbs(VERBS)
         audit_sentences.register(
@@ -68,7 +70,7 @@ class WorkersConfig(AppConfig):
             audit_sentences.Page(VirtualCluster, "workers:cluster-detail"),
         )
         for fact in ("severity", "least"):
-            fact_words.register_values(fact, dict(Severity.choices))
+            audit_facts.register_values(fact, dict(Severity.choices))
         follow_groups()
         messages.register()
         kinds.register(reservations.ReservationKind())
@@ -90,7 +92,7 @@ class WorkersConfig(AppConfig):
 def follow_groups() -> None:
     """Who joins a user group belongs to the group's clusters from then on, who leaves it no longer does."""
     from accounts.models import User, UserGroup
-    from workers.clusters import members
+    from workers.resources.clusters import members
 
     def changed(action: str, **_given: Any) -> None:
         if action in {"post_add", "post_remove", "post_clear"}:

@@ -10,10 +10,10 @@ from django.utils.translation import ngettext_lazy
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Show, Wording, counted, hours, labelled, listed, memory, moment, nested, number, size
-from workers import kinds
-from workers.models import Severity
-from workers.monitoring import rules
-from workers.states import Reason
+from workers.core import kinds
+from workers.core.models import Severity
+from workers.core.states import Reason
+from workers.resources.monitoring import rules
 
 _SIGNALS = {
     "SIGSEGV": _("a segmentation fault"),

@@ -1,10 +1,10 @@
 from django.urls import path
 
-from workers.clusters.views import clusters, members, resource_groups
+from workers.jobs.output import views as output
 from workers.jobs.views import actions, approvals, arrays, cluster_overview, jobs, more_time, priorities, queue, tasks
-from workers.machines.views import machines, operating
-from workers.monitoring.views import alarms, prometheus, usage
-from workers.output import views as output
+from workers.resources.clusters.views import clusters, members, resource_groups
+from workers.resources.monitoring.views import alarms, prometheus, usage
+from workers.resources.nodes.views import machines, operating
 
 app_name = "workers"
 urlpatterns = [

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 
+from accounts.access.permissions import Action
 from accounts.models import AuditEntry
-from accounts.permissions import Action
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid

@@ -11,8 +11,8 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.models import Notification
-from accounts.permissions import Action
 from accounts.services import notify
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, StrictMixin

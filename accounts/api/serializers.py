@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.relations import SlugRelatedField
 
+from accounts.access.permissions import Action
 from accounts.models import ApiToken, Role, User, UserGroup
-from accounts.permissions import Action
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts import sharing
+from accounts.access import sharing
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import shares
 from aiplatform.lib.api import PlatformAPIView, StrictMixin
 

@@ -16,12 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import lockout
+from accounts.access.permissions import Action
 from accounts.api import serializers
 from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import Action
 from accounts.services import cluster_membership, passwords, people, roles, root_inside, second_factor, tokens
+from accounts.sign_in import lockout
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, sent
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from accounts import clusters
+from accounts.access import clusters
 from accounts.forms.own import MAX_PASSWORD
 from accounts.forms.picking import PeopleField
 from accounts.models import Role, User, UserGroup

@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from accounts.access.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
 from accounts.services import roles
 from aiplatform.lib.pages import refusals_shown_on
 

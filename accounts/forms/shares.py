@@ -8,7 +8,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.forms.picking import PeopleField
 from accounts.services import finding
 

@@ -11,8 +11,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from accounts import names
-from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER
+from accounts.models import reserved_names
+from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER
 
 DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",
@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
                 ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
                 ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
                 ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('username', models.CharField(max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[\\w.@+-]+\\Z', 'Letters, digits and . @ + - _ only.'), names.check_username], verbose_name='username')),
+                ('username', models.CharField(max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[\\w.@+-]+\\Z', 'Letters, digits and . @ + - _ only.'), reserved_names.check_username], verbose_name='username')),
                 ('nickname', models.CharField(blank=True, max_length=50, verbose_name='nickname')),
                 ('phone', models.CharField(blank=True, max_length=30, verbose_name='phone')),
                 ('language', models.CharField(blank=True, max_length=10, verbose_name='language')),

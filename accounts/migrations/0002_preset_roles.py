@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER
+from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER
 
 DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from accounts.permissions import SYSTEM_ADMIN
+from accounts.access.permissions import SYSTEM_ADMIN
 
 
 def mark(apps, schema_editor):

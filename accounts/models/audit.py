@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import AuditQuerySet
+from accounts.access.querysets import AuditQuerySet
 
 
 class AppendOnly(RuntimeError):

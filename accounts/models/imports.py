@@ -6,8 +6,8 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from accounts.access.querysets import AdministeredQuerySet
 from accounts.models.people import User
-from accounts.querysets import AdministeredQuerySet
 
 
 class PeopleImport(models.Model):

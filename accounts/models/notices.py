@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnRowsQuerySet
+from accounts.access.querysets import OwnRowsQuerySet
 from aiplatform.lib.message_field import MessageField
 
 

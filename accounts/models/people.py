@@ -14,9 +14,9 @@ from django.utils.timezone import now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from accounts.names import check_username
-from accounts.permissions import ADMIN_ONLY, Action, known_actions
-from accounts.querysets import AdministeredQuerySet, OwnRowsQuerySet, PeopleQuerySet
+from accounts.access.permissions import ADMIN_ONLY, Action, known_actions
+from accounts.access.querysets import AdministeredQuerySet, OwnRowsQuerySet, PeopleQuerySet
+from accounts.models.reserved_names import check_username
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.prepared import PreparedQuery
 
@@ -65,7 +65,7 @@ class UserGroup(models.Model):
     description = models.CharField(_("description"), max_length=200)
     roles = models.ManyToManyField(Role, related_name="user_groups", blank=True, verbose_name=_("roles"))
     created_at = models.DateTimeField(default=now, editable=False)
-    django_group = models.OneToOneField(  # stands for this one where single rows are shared, see accounts/sharing.py
+    django_group = models.OneToOneField(  # shares of single rows, see accounts/access/sharing.py
         "auth.Group", models.SET_NULL, null=True, editable=False, related_name="people_group"
     )
 

@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnRowsQuerySet
+from accounts.access.querysets import OwnRowsQuerySet
 
 
 class NamedSecret(models.Model):

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts import ownership
+from accounts.access import ownership
 from accounts.models import OneTimeLink, User
 from accounts.services import audit, ceiling, cluster_membership, second_factor
 from accounts.services.people import NotYourself, keeping_an_administrator

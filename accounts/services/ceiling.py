@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import EVERYONE, Action
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import EVERYONE, Action
 from aiplatform.lib.errors import NotAllowed
 
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import audit
 from aiplatform.lib.errors import DomainError, NotAllowed
 

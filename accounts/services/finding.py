@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import Action
+from accounts.access.querysets import PeopleQuerySet
 from accounts.models import User, UserGroup
-from accounts.permissions import Action
-from accounts.querysets import PeopleQuerySet
 from aiplatform.lib import ids
 from aiplatform.lib.registry import Registry
 

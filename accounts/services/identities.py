@@ -19,7 +19,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import Identity, Role, User
-from accounts.names import check_username
+from accounts.models.reserved_names import check_username
 from accounts.services import audit, people, registration
 from aiplatform.lib.errors import DomainError, Invalid
 

@@ -9,9 +9,9 @@ from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import SYSTEM_ADMIN
 from accounts.models import OneTimeLink, Role, User
-from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import audit, ceiling, cluster_membership, passwords, people
 from accounts.services.tokens import digest
 from aiplatform.lib.errors import DomainError

@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import SYSTEM_ADMIN
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import audit, ceiling, passwords, sessions
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import ACTION_WORDS, Action
 from accounts.models import User
-from accounts.permissions import ACTION_WORDS, Action
 
 
 @dataclass

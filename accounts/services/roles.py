@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import User, UserGroup
 from accounts.services import audit, finding
 from aiplatform.lib.errors import Invalid, NotFound

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import audit, ceiling
 from aiplatform.lib.errors import NotAllowed
 

@@ -12,10 +12,10 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import localtime, make_aware
 from django.utils.translation import gettext as _
 
-from accounts import audit_sentences, fact_words
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry
-from accounts.permissions import Action
+from accounts.presentation import audit_facts, audit_sentences
 from accounts.services import audit
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.keyset import BACKWARD, FORWARD, page
@@ -81,7 +81,7 @@ def export(request: SignedInRequest) -> HttpResponse:
             entry.verb,
             entry.target_kind,
             entry.target,
-            "; ".join(f"{name}: {words}" for name, words in fact_words.told(entry.facts)),
+            "; ".join(f"{name}: {words}" for name, words in audit_facts.told(entry.facts)),
             entry.address,
         ]
         for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)

@@ -10,11 +10,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts import audit_sentences
+from accounts.access.permissions import Action
 from accounts.forms.own import RegistrationPolicyForm
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry, Role, User, UserGroup
-from accounts.permissions import Action
+from accounts.presentation import audit_sentences
 from accounts.services import registration
 from aiplatform.lib.pages import needs
 

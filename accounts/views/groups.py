@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.forms.people import PeopleForm
 from accounts.forms.rights import GroupFactsForm, GroupForm, GroupRolesForm
+from accounts.forms.wizard import Step, Wizard, part
 from accounts.http import SignedInRequest
 from accounts.models import User, UserGroup
-from accounts.orders import GROUPS
-from accounts.permissions import Action
+from accounts.presentation.orders import GROUPS
 from accounts.services import roles
 from accounts.views.people import counts
-from accounts.wizard import Step, Wizard, part
 from aiplatform.lib import search
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 

@@ -12,13 +12,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import Action
 from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, OwnRolesForm, PeopleFileForm
+from accounts.forms.wizard import Step, Wizard, part
 from accounts.http import SignedInRequest
 from accounts.models import PeopleImport, User
-from accounts.permissions import Action
 from accounts.services import batches, cluster_membership, passwords, people
-from accounts.wizard import Step, Wizard, part
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs, refusals_shown_on, show

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.access.permissions import Action
+from accounts.forms.notices import NoticeForm
 from accounts.http import SignedInRequest
 from accounts.models import Notification
-from accounts.notice_forms import NoticeForm
-from accounts.permissions import Action
 from accounts.services import notify, outbox
 from aiplatform.lib import ids, keyset
 from aiplatform.lib.pages import needs, refusals_shown_on

@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from accounts import clusters, ownership
+from accounts.access import clusters, ownership
+from accounts.access.permissions import Action
 from accounts.forms.people import AccountDeletionForm, PersonFactsForm, RightsForm
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
-from accounts.orders import PEOPLE
-from accounts.permissions import Action
+from accounts.presentation.orders import PEOPLE
 from accounts.services import (
     account_deletion,
     ceiling,

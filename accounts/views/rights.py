@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import ACTION_WORDS, EVERYONE, Action
 from accounts.forms.people import PeopleForm
 from accounts.forms.rights import (
     PermissionsForm,
@@ -21,13 +22,12 @@ from accounts.forms.rights import (
     RoleNameForm,
     set_of,
 )
+from accounts.forms.wizard import Step, Wizard, part
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
-from accounts.orders import ROLES
-from accounts.permissions import ACTION_WORDS, EVERYONE, Action
+from accounts.presentation.orders import ROLES
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
-from accounts.wizard import Step, Wizard, part
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 
 

@@ -10,10 +10,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.forms.secrets import SecretChangeForm, SecretForm
 from accounts.http import SignedInRequest
 from accounts.models import NamedSecret
-from accounts.permissions import Action
 from accounts.services import named_secrets
 from aiplatform.lib.pages import needs, refusals_shown_on
 

@@ -11,10 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.forms.own import CodeForm, PasswordForm, SshKeyForm
 from accounts.http import SignedInRequest
 from accounts.models import SshKey, UserSession
-from accounts.permissions import Action
 from accounts.services import second_factor, sessions, ssh_keys
 from aiplatform.lib.pages import needs, refusals_shown_on
 

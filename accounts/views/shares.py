@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts import sharing
+from accounts.access import sharing
+from accounts.access.permissions import Action
 from accounts.forms.shares import ShareForm
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import shares
 from aiplatform.lib.pages import needs, refusals_shown_on
 

@@ -20,15 +20,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts import lockout
 from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
 from accounts.services import links, oidc, people, registration, second_factor
+from accounts.sign_in import lockout
 from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
 
-DIRECTORY = "accounts.backends.DirectoryBackend"
+DIRECTORY = "accounts.sign_in.backends.DirectoryBackend"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 

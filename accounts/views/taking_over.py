@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import taking_over
 from aiplatform.lib.pages import needs
 

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from aiplatform import env, secrets
+from aiplatform import env
 from aiplatform.cli import output
+from aiplatform.lib import installation_secrets
 
 SOCKET = "valkey.sock"
 PATIENCE_S = 1.0
@@ -52,7 +53,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
         "port 0",
         f"unixsocket {run_dir / SOCKET}",
         "unixsocketperm 700",
-        f"requirepass {secrets.kept(run_dir / 'broker_password')}",
+        f"requirepass {installation_secrets.kept(run_dir / 'broker_password')}",
         "appendonly yes",
         f"hz {TIMER_HZ}",
         'save ""',

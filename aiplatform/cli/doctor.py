@@ -107,8 +107,8 @@ def _database() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    from workers.machines import card_catalogue
-    from workers.machines.telemetry import sampler
+    from workers.resources.nodes import card_catalogue
+    from workers.resources.nodes.telemetry import sampler
 
     devices = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
     if not devices:
@@ -128,9 +128,9 @@ def _devices() -> Iterator[Finding]:
 
 def _scratch() -> Iterator[Finding]:
     """Whether decoded images and temporary files of jobs lie on a fast disk."""
-    from workers import scratch
-    from workers.machines import scratch_disk
-    from workers.machines.telemetry import rotation
+    from workers.core import scratch
+    from workers.resources.nodes import scratch_disk
+    from workers.resources.nodes.telemetry import rotation
 
     folder = scratch.root()
     spins = rotation.spins(folder)
@@ -139,7 +139,7 @@ def _scratch() -> Iterator[Finding]:
 
 def _disk_limits() -> Iterator[Finding]:
     """Whether the kernel keeps disk limits of jobs, or their supervisors by counting."""
-    from workers import scratch
+    from workers.core import scratch
     from workers.supervisor import project_quota
 
     folders = [env.DATA_ROOT / "jobs", scratch.root() / scratch.TMP]
@@ -155,8 +155,8 @@ def _evictions() -> Iterator[Finding]:
     """Whether work could be moved off this machine's cards. Off until proven and allowed."""
     from workers.execution import tickets
     from workers.execution.agent import eviction_probe
-    from workers.machines import eviction_policy
-    from workers.machines.telemetry import sampler
+    from workers.resources.nodes import eviction_policy
+    from workers.resources.nodes.telemetry import sampler
 
     cards = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
     can = eviction_probe.look(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
@@ -172,7 +172,7 @@ def _evictions() -> Iterator[Finding]:
 def _sandbox() -> Iterator[Finding]:
     """What keeps this machine from its jobs: the tier, then each guard, those that are missing as well."""
     from workers.execution import protection, tickets
-    from workers.machines.guards import GUARDS
+    from workers.resources.nodes.guards import GUARDS
 
     tier, _bwrap = tickets.tier()
     names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a user per person, cgroups"}
@@ -228,7 +228,7 @@ def _port() -> Iterator[Finding]:
 
 
 def _clock() -> Iterator[Finding]:
-    from workers import clock
+    from workers.core import clock
 
     apart = clock.offset_s()
     text = f"{apart:+.1f} s from the database's"
@@ -258,7 +258,7 @@ def _groups() -> Iterator[Finding]:
     """Resource groups that keep machines for nobody."""
     from django.db import DatabaseError
 
-    from workers.clusters import resource_groups
+    from workers.resources.clusters import resource_groups
 
     try:
         found = resource_groups.in_vain()
@@ -270,7 +270,7 @@ def _groups() -> Iterator[Finding]:
 
 
 def _shared() -> Iterator[Finding]:
-    from workers.machines import lifecycle
+    from workers.resources.nodes import lifecycle
 
     here = inner_port.stand_in(env.NODE_ADDRESS, env.EXEC_PORT)  # its own relay may not be started yet
     with server.probe(env.DATA_ROOT) as (file, content), here:
@@ -290,7 +290,7 @@ def _roads() -> Iterator[Finding]:
     """Whether this server gets to the jobs of all machines that are up."""
     from django.db import DatabaseError
 
-    from workers.models import Node
+    from workers.core.models import Node
 
     try:
         others = list(Node.objects.filter(state=Node.State.LIVE).exclude(name=env.NODE) if env.NODE_ADDRESS else ())

@@ -38,7 +38,7 @@ REFUSED = 70  # exit code where a fork would be unsafe: this process was used fo
 MODULES = (
     "aiplatform.asgi",
     "aiplatform.lib.plain_cache",
-    "aiplatform.worker",
+    "aiplatform.lib.celery_worker",
     "billiard.popen_fork",
     "billiard.sharedctypes",
     "celery.app.control",
@@ -62,8 +62,8 @@ MODULES = (
     "workers.management.commands.agent",
     "workers.management.commands.exec_relay",
     "workers.management.commands.scheduler",
-    "workers.proxy.management.commands.ports",
-    "workers.ssh.management.commands.ssh_gateway",
+    "workers.access.proxy.management.commands.ports",
+    "workers.access.ssh.management.commands.ssh_gateway",
 )
 TITLE = (sys.executable, "-m", "aiplatform.cli.fork_server")
 _SOCKET, _EVENT_LOOP = "socket:", "anon_inode:[eventpoll]"
@@ -151,7 +151,7 @@ def preload(report: Any = lambda _stage: None) -> None:
 def warm() -> None:
     """Load what requests share: templates, addresses, texts, static files."""
     if "aiplatform.asgi" in sys.modules:
-        from aiplatform import warmup
+        from aiplatform.web import warmup
 
         warmup.warm()
         _freeze()

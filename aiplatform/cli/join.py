@@ -159,8 +159,8 @@ def load_if_joined() -> None:
 
 
 def _machine(folder: Path) -> str:
-    """See workers.machines.lifecycle.machine_id, which reads the same file."""
-    from aiplatform import secrets as kept
+    """See workers.resources.nodes.lifecycle.machine_id, which reads the same file."""
+    from aiplatform.lib import installation_secrets as kept
 
     return hashlib.sha256(kept.kept(folder / "machine_id").encode()).hexdigest()
 

@@ -7,8 +7,8 @@ import sys
 from aiplatform import env
 from aiplatform.cli.processes import REFUSED_CODE, Process
 from aiplatform.cli.runtime import MANAGE, Runtime
-from workers import queues
-from workers.machines.telemetry import sampler
+from workers.core import queues
+from workers.resources.nodes.telemetry import sampler
 
 __all__ = ["REFUSED_CODE", "processes"]
 

@@ -98,7 +98,7 @@ def create(using: str = DEFAULT_DB_ALIAS) -> None:
 
 def _add_first_rows(recorded: Iterable[tuple[str, str]], using: str) -> None:
     """Add the rows that migrations would have added, and record these as applied."""
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     VirtualCluster.objects.using(using).get_or_create(name="default")
     recorder = MigrationRecorder(connections[using])

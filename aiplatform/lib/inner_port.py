@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Iterator
 
-GREETING = b'{"challenge"'  # how a relay begins, see workers.exec.greeting
+GREETING = b'{"challenge"'  # how a relay begins, see workers.execution.exec.greeting
 PATIENCE_S = 3.0
 
 

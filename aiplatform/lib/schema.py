@@ -75,7 +75,7 @@ def _hint(attribute: Any) -> Any:
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular's metaclass is untyped
     """How API tokens are sent."""
 
-    target_class = "accounts.authentication.TokenAuthentication"
+    target_class = "accounts.sign_in.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:

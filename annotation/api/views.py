@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once

@@ -18,18 +18,17 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import disk, zips
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import sha256_of
 from aiplatform.lib.units import Count
-from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
 from annotation.querysets import LOOKED_AT
-from annotation.services import task_creation
+from annotation.services import coco, task_creation
 from datasets.formats import stored
 from datasets.formats.exports import FORMATS, Drawn, Source
 from datasets.models import DatasetVersion

@@ -16,8 +16,8 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.files import open_beneath
 from annotation.models import AnnotationSet, Export
 from annotation.services import work
-from datasets import next_actions
 from datasets.models import DatasetVersion
+from datasets.services import next_actions
 
 OWN_WAY = "annotate"  # of the ways on from a version, the one that leads back here
 

@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import NotFound
 from annotation.models import ImageTask
-from datasets import storage
-from datasets.pictures import BadImage
 from datasets.services import thumbnails
+from datasets.storage import dataset_paths
+from datasets.storage.image_files import BadImage
 
 _TYPES = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png", b"RI": "image/webp", b"BM": "image/bmp"}
 
@@ -21,7 +21,7 @@ def full(task: ImageTask) -> HttpResponse:
         NotFound: the file is gone or was changed into something else.
     """
     try:
-        with storage.open_image(task.asset) as file:
+        with dataset_paths.open_image(task.asset) as file:
             return _answer(file.read())
     except OSError:
         raise NotFound(_("The file of this image is not there.")) from None

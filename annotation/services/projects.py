@@ -10,8 +10,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid, NameTaken, NotFound, Refusals
 from annotation.models import AnnotationProject, ProjectMember
 

@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import BigIntegerField, F, Max, QuerySet
 from django.db.models.functions import Coalesce
 
-from annotation import coco
 from annotation.models import AnnotationSet, ImageTask, LabelClass, Shape
 from annotation.models.projects import ANY_SHAPE, COLOURS
+from annotation.services import coco
 from datasets import shapes
 from datasets.formats import stored
 from datasets.formats.exports import Drawn

@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.urls import reverse
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
 from annotation.models import AnnotationSet, ImageTask, LabelClass
 from annotation.services import pictures, review

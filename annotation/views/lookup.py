@@ -7,8 +7,8 @@ from collections.abc import Collection
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import NotAllowed
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask
 

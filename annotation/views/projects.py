@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids, search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on

@@ -10,8 +10,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from annotation.forms import ConvertForm, LabelRows, NewSetForm, SetForm, TilesForm

@@ -11,12 +11,12 @@ from aiplatform.lib import ids
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.units import Count
-from datasets import import_summary
 from datasets.formats import detect, mask_pairs, scaling
-from datasets.import_options import Options
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
-from datasets.report_words import meaning, told
+from datasets.services import import_summary
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
+from datasets.services.import_options import Options
+from datasets.services.report_wording import meaning, told
 from datasets.services.splits import SEED_MAX, wish_of
 
 #: An import's states as scripts read them: the same words jobs use where they mean the same.

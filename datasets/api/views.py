@@ -13,8 +13,8 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids, queries
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
 from aiplatform.lib.errors import Invalid
@@ -22,10 +22,10 @@ from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
 from datasets.formats.exports import FORMATS
 from datasets.formats.neutral import NO_SPLIT
-from datasets.http import download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
-from datasets.orders import DATASETS
 from datasets.services import datasets, imports, splits, versions
+from datasets.services.orders import DATASETS
+from datasets.transfer.responses import download, download_forms, image_response, thumbnail_response
 
 VIEW, CREATE, EDIT, DELETE = (
     Action.DATASETS_VIEW,

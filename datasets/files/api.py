@@ -14,8 +14,8 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent

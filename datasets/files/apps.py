@@ -10,14 +10,14 @@ class FilesConfig(AppConfig):
     verbose_name = _("Files")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
         from aiplatform.lib import sweeps
         from datasets.files import datasets, usage
         from datasets.files.models import SharedFolder
         from datasets.files.ownership import HomeFolder
         from datasets.services import sources
-        from workers.monitoring import snapshot_reader
+        from workers.resources.monitoring import snapshot_reader
 
         sweeps.register("files.sweep")
         sources.SOURCES.register(datasets.SOURCE)

@@ -11,7 +11,7 @@ LONGEST_PATH = 1000
 
 
 class SharedFolder(models.Model):
-    """A folder of a home that others may read; with whom is in accounts/sharing.py.
+    """A folder of a home that others may read; with whom is in accounts/access/sharing.py.
 
     It is the path that is shared: what stands there, stands there for them too.
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Q, QuerySet
 
-from accounts import sharing
+from accounts.access import sharing
 
 if TYPE_CHECKING:
     from accounts.models import User

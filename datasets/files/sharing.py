@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from datasets.files import listing, paths

@@ -19,8 +19,8 @@ from aiplatform.lib import trees
 from aiplatform.lib.errors import DomainError
 from datasets.files import homes
 from datasets.files.models import HomeUsage
-from workers.models import AlarmRule, Job
-from workers.monitoring.snapshot import Share
+from workers.core.models import AlarmRule, Job
+from workers.resources.monitoring.snapshot import Share
 
 FRESH = timedelta(seconds=60)
 AT_MOST_S = 2.0

@@ -14,16 +14,16 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib.wording import Message, message
-from datasets import pictures
 from datasets.formats import detect, file_kinds, leaks, scaling
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
 from datasets.formats.size_checks import fit_to_image
-from datasets.import_options import Options
 from datasets.models import Import
 from datasets.services import inspecting, plans, problem_lists, resplitting, server_paths, unpacking
 from datasets.services.claims import ImportClaim
+from datasets.services.import_options import Options
 from datasets.services.unpacking import CannotRead
+from datasets.storage import image_files
 
 SHOWN_PROBLEMS = 100
 MAX_PATH = 480
@@ -142,7 +142,7 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
             continue
         if entry.get("still"):
             item.path = plans.still_path(item.path, named | taken)
-            if entry["kind"] in pictures.STILL_KINDS:
+            if entry["kind"] in image_files.STILL_KINDS:
                 said = message("report.stored_as_png", kind=entry["kind"], path=item.path)
                 problems.note(item.source, "stored_as_png", said)
         if not _is_storable(item.path) or item.path in taken:

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals, StillInUse
 from aiplatform.lib.files import remove_tree
-from datasets import storage, usage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion, Import
-from datasets.services import imports, removal, server_paths, uploads
+from datasets.services import imports, removal, server_paths, uploads, usage
+from datasets.storage import dataset_paths
 
 NAME_MAX, INTRO_MAX = 25, 50
 Visibility, Source = Dataset.Visibility, Dataset.Source
@@ -175,8 +175,8 @@ def purge(dataset_id: int) -> None:
     for row in dataset.imports.select_related("upload", "version", "dataset"):
         imports.clean(row)
     for version in dataset.versions.all():
-        remove_tree(storage.thumbnail_folder(version))
-    remove_tree(storage.dataset_folder(dataset.pk))
+        remove_tree(dataset_paths.thumbnail_folder(version))
+    remove_tree(dataset_paths.dataset_folder(dataset.pk))
     for version in dataset.versions.order_by("-number"):
         _forget(version.pk)
     dataset.delete()

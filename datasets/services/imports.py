@@ -21,10 +21,10 @@ from aiplatform.lib.claims import ClaimLost, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
-from datasets.import_options import Options
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 from datasets.services import checking, class_names, committing, removal, server_paths, uploads, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
+from datasets.services.import_options import Options
 
 log = logging.getLogger(__name__)
 S = Import.State

@@ -19,9 +19,9 @@ from typing import IO, Any, cast
 from django.conf import settings
 
 from aiplatform.lib.wording import message
-from datasets import inspector
+from datasets.storage import inspector
 
-COMMAND = [sys.executable, "-m", "datasets.inspector"]
+COMMAND = [sys.executable, "-m", "datasets.storage.inspector"]
 FEW = 16  # so few images are read before a process has started
 MOST_PROCESSES = 8  # each may hold the pixels of one image of the largest size that is taken
 BATCH = 16  # images handed over at once: so many at most are read between two signs of progress

@@ -16,7 +16,7 @@ from datasets.formats.neutral import ImageItem
 from datasets.formats.writer import StoredImage
 from datasets.models import AssetClass, DatasetVersion, Import
 from datasets.services import rewriting
-from datasets.splitting import Item, Wish, deal, groups_of
+from datasets.services.splitting import Item, Wish, deal, groups_of
 
 
 class CannotSplit(DomainError):

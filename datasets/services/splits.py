@@ -16,7 +16,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.formats.neutral import SPLITS
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import imports, resplitting
-from datasets.splitting import GROUPS, Wish, groups_of
+from datasets.services.splitting import GROUPS, Wish, groups_of
 
 SEED_MAX = 2**31 - 1
 

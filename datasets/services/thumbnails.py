@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_whole
-from datasets import pictures, storage
 from datasets.models import Asset, DatasetVersion
+from datasets.storage import dataset_paths, image_files
 
 SMALL_PX = 256  # such images are their own thumbnails
 BATCH = 1000
@@ -27,7 +27,7 @@ def read(asset: Asset) -> bytes:
     Raises:
         BadImage, FileNotFoundError, OutsideRoot: the original cannot be read (any more).
     """
-    path = storage.thumbnail_path(asset)
+    path = dataset_paths.thumbnail_path(asset)
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -36,23 +36,23 @@ def read(asset: Asset) -> bytes:
 
 def sheet(assets: Sequence[Asset | None]) -> bytes:
     """A WebP with the thumbnails of these images as tiles of a column; those that cannot be read stay transparent."""
-    return pictures.sheet([_readable(asset) if asset else None for asset in assets], *TILE_PX)
+    return image_files.sheet([_readable(asset) if asset else None for asset in assets], *TILE_PX)
 
 
 def _readable(asset: Asset) -> bytes | None:
     try:
         if is_small(asset):
-            with storage.open_image(asset) as file:
+            with dataset_paths.open_image(asset) as file:
                 return file.read()
         return read(asset)
-    except (pictures.BadImage, OSError, DomainError):
+    except (image_files.BadImage, OSError, DomainError):
         return None
 
 
 def _make(asset: Asset) -> bytes:
-    with storage.open_image(asset) as file:
-        data = pictures.thumbnail(file)
-    path = storage.thumbnail_path(asset)
+    with dataset_paths.open_image(asset) as file:
+        data = image_files.thumbnail(file)
+    path = dataset_paths.thumbnail_path(asset)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
     return data
@@ -69,9 +69,9 @@ def make_all(version: DatasetVersion, *, after: int = 0) -> int | None:
 
 
 def _make_quietly(asset: Asset) -> None:
-    if is_small(asset) or storage.thumbnail_path(asset).exists():
+    if is_small(asset) or dataset_paths.thumbnail_path(asset).exists():
         return
     try:
         _make(asset)
-    except (pictures.BadImage, OSError, DomainError):
+    except (image_files.BadImage, OSError, DomainError):
         return  # shown as missing in the gallery; the import has already judged the original

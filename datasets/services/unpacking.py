@@ -16,11 +16,11 @@ from aiplatform.lib.archives import Limits, Report, extract, kind_of
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree, sha256_of, walk_beneath, write_json
 from aiplatform.lib.wording import of_error
-from datasets import pictures
 from datasets.formats.file_kinds import sort_of
 from datasets.models import Import, Upload
 from datasets.services import server_paths, sources, uploads
 from datasets.services.claims import ImportClaim
+from datasets.storage import image_files
 
 MOST_INSIDE = 200  # archives inside one archive
 DEEPEST = 3  # archives within one another
@@ -96,7 +96,7 @@ def _single(upload: Upload, folder: Path) -> Report:
     with upload.file.open("rb") as file:
         head = file.read(16)
     name = safe_name(upload.filename)
-    if pictures.content_type(head) is None and not pictures.is_still_kind(head):
+    if image_files.content_type(head) is None and not image_files.is_still_kind(head):
         if sort_of(upload.folder, name) == "video":
             raise CannotRead(_("This is a video. Take single frames out of it as images and bring those."))
         raise CannotRead(

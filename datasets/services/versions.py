@@ -17,7 +17,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, StillInUse
 from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
 from aiplatform.lib.wording import Message, message
-from datasets import report_words, shapes, storage, usage
+from datasets import shapes
 from datasets.formats import figures as counting
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
@@ -25,6 +25,8 @@ from datasets.formats.listing import Listing
 from datasets.formats.neutral import NONE, SHAPES, ImageItem, Parsed
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
+from datasets.services import report_wording, usage
+from datasets.storage import dataset_paths
 
 HARMLESS = {"unlisted_image", "extra_fields"}  # problems of a COCO file that a version can be made of nevertheless
 ROWS = 2000  # per transaction: other writers get their turn
@@ -82,8 +84,8 @@ def publish(
         coco_head: what a COCO file said about itself, for annotations.json.
         on_progress: called with the number of rows written so far.
     """
-    folder = storage.version_folder(version.dataset, version.number)
-    building = storage.building_folder(version.dataset, version.number)
+    folder = dataset_paths.version_folder(version.dataset, version.number)
+    building = dataset_paths.building_folder(version.dataset, version.number)
     head = {"dataset_id": version.dataset_id, "version": version.number, "name": version.dataset.name}
     if not folder.exists():
         building.mkdir(parents=True, exist_ok=True)
@@ -194,7 +196,7 @@ def create_from_coco(
         first = broken[0]
         raise AnnotationsRefused(
             message("report.at", path=first.path, says=first.says),
-            problems=[report_words.problem(problem.as_dict()) for problem in broken[:100]],
+            problems=[report_wording.problem(problem.as_dict()) for problem in broken[:100]],
         )
     named = {item.source: item for item in parsed.images}
     version = allocate(dataset, by=by, parent=parent, note=note)
@@ -259,8 +261,8 @@ def discard(version: DatasetVersion) -> None:
     """Undo a version that never became ready: folders and rows."""
     if version.state == DatasetVersion.State.READY or version.pk is None:
         return
-    remove_tree(storage.building_folder(version.dataset, version.number))
-    remove_tree(storage.version_folder(version.dataset, version.number))
+    remove_tree(dataset_paths.building_folder(version.dataset, version.number))
+    remove_tree(dataset_paths.version_folder(version.dataset, version.number))
     version.delete()
 
 
@@ -277,7 +279,7 @@ def delete(version: DatasetVersion, *, by: User) -> None:
             % {"number": version.number, "users": ", ".join(users[:10])},
             users=users,
         )
-    folder, thumbnails = version.path, storage.thumbnail_folder(version)
+    folder, thumbnails = version.path, dataset_paths.thumbnail_folder(version)
     Dataset.objects.get(pk=version.dataset_id).save(update_fields=["updated_at"])
     version.delete()
     remove_tree(folder)

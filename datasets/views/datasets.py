@@ -12,17 +12,16 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
-from datasets import next_actions
-from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
-from datasets.http import download_choices
+from datasets.forms.datasets import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Dataset, DatasetVersion, Import
-from datasets.orders import DATASETS
-from datasets.services import datasets, imports, versions
+from datasets.services import datasets, imports, next_actions, versions
+from datasets.services.orders import DATASETS
+from datasets.transfer.responses import download_choices
 from datasets.views import figures, gallery
 
 SIZES = (20, 50, 100)

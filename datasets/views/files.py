@@ -6,11 +6,11 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from datasets.http import covers_response, download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, DatasetVersion
+from datasets.transfer.responses import covers_response, download, download_forms, image_response, thumbnail_response
 from datasets.views import gallery
 
 MAX_COVERS = 100  # the longest page of the list

@@ -11,7 +11,7 @@ from aiplatform.lib import keyset
 from aiplatform.lib.class_colors import PALETTE
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
-from datasets.forms import GalleryForm
+from datasets.forms.datasets import GalleryForm
 from datasets.models import Asset, DatasetVersion
 
 PAGE = 60

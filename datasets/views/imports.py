@@ -16,18 +16,18 @@ from django.utils.timezone import localtime
 from django.utils.translation import get_language
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file, send_made
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
-from datasets import import_summary, pictures, report_words
 from datasets.formats import detect, encodings
-from datasets.import_options import Options
 from datasets.models import Import
-from datasets.services import class_names, imports, problem_lists
+from datasets.services import class_names, import_summary, imports, problem_lists, report_wording
+from datasets.services.import_options import Options
+from datasets.storage import image_files
 
 ENCODING_CODES = {"uncertain_encoding", "other_encoding"}
 
@@ -52,13 +52,13 @@ def import_detail(request: SignedInRequest, dataset_id: int, import_id: int) -> 
 
 
 def _shown(row: Import) -> dict[str, Any]:
-    report = report_words.told(row.report)
+    report = report_wording.told(row.report)
     share = min(100, round(100 * row.done / row.total)) if row.total else None
     return {
         "row": row,
         "dataset": row.dataset,
         "report": report,
-        "phase": report_words.PHASES.get(row.phase, row.get_state_display()),
+        "phase": report_wording.PHASES.get(row.phase, row.get_state_display()),
         "share": share,
         "format_name": _format_name(report.get("format", "")),
         "found_name": _format_name(report.get("found", "")),
@@ -94,7 +94,7 @@ def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         group
         | {
-            "meaning": report_words.meaning(group["code"], group["count"]),
+            "meaning": report_wording.meaning(group["code"], group["count"]),
             "more": max(group["count"] - len(group["examples"]), 0) if group["examples"] else 0,
         }
         for group in groups
@@ -169,8 +169,8 @@ def import_preview(request: SignedInRequest, dataset_id: int, import_id: int) ->
         raise Http404
     try:
         with os.fdopen(descriptor, "rb") as file:
-            data = pictures.thumbnail(file)
-    except pictures.BadImage:
+            data = image_files.thumbnail(file)
+    except image_files.BadImage:
         raise Http404 from None
     return HttpResponse(data, content_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_shown_on
+from datasets.forms.splits import SplitForm
 from datasets.models import DatasetVersion
 from datasets.services import splits
-from datasets.split_forms import SplitForm
 from datasets.views.datasets import own
 
 

@@ -14,8 +14,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids, queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
@@ -28,9 +28,9 @@ from inference.batch.models import PredictedData, Prediction
 from inference.batch.orders import PREDICTIONS
 from inference.registry.serializers import JobFields
 from inference.registry.version_serializers import VersionField
+from workers.core.states import GROUPS, JobState
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
-from workers.states import GROUPS, JobState
 
 MOST_LINES = 200  # of one answer of `answers`
 

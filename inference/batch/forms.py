@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.titles import TITLE
+from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
-from datasets.version_choice import DatasetVersionChoice
 from inference.batch import predictions, sources
 from inference.evaluation import evaluations
 from inference.evaluation.models import SPLIT_WORDS

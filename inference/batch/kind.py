@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.files import write_json
@@ -23,10 +23,10 @@ from inference.batch.predictor.chunks import FOLDER
 from inference.registry import retention, training_data
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 
 class PredictionKind(JobKind):

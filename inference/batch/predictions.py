@@ -22,10 +22,10 @@ from inference.evaluation import evaluations, thresholds
 from inference.kit.samples.ground_truth import UNSEEN
 from inference.registry import training_data
 from inference.registry.models import ModelVersion
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 KIND = "prediction"
 BATCH = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
 
 if TYPE_CHECKING:

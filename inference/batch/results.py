@@ -14,7 +14,7 @@ from aiplatform.lib.numbers import finite
 from inference.batch.models import Prediction
 from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
 from inference.registry.prediction_lines import Line, whole, word
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 MOST_BYTES = 4 << 20  # of a summary
 MOST_LINE = 64 << 20  # of the answer to one picture

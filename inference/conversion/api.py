@@ -11,8 +11,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
@@ -26,10 +26,10 @@ from inference.conversion.orders import CONVERSIONS
 from inference.registry.serializers import JobFields, ModelVersionOut
 from inference.registry.training_data import AUTO
 from inference.registry.version_serializers import VersionField
+from workers.core.states import GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
-from workers.states import GROUPS, JobState
 
 
 class ConvertedVariantOut(OutMixin, serializers.ModelSerializer):

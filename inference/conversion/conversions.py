@@ -33,10 +33,10 @@ from inference.registry.models import ModelVersion
 from inference.registry.registration import Origin
 from inference.registry.selftest import self_tests
 from inference.registry.training_data import AUTO
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 log = logging.getLogger(__name__)
 KIND = "conversion"

@@ -21,8 +21,8 @@ from inference.kit.model_io.tensorrt import NAME
 from inference.registry import inspections
 from inference.registry.file_copies import copied
 from inference.registry.formats.folder import Found
-from workers.device_kinds import GPU
-from workers.machines import device_rules
+from workers.core.device_kinds import GPU
+from workers.resources.nodes import device_rules
 
 MOST_LAYERS, LONGEST = 300, 120
 FACTS = ("file", "card", "capability", "tensorrt")

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
+from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
-from datasets.version_choice import DatasetVersionChoice
 from inference.conversion import conversions
 from inference.conversion.converter import variant_catalog
 from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS, target_words

@@ -14,7 +14,7 @@ from aiplatform.lib.parsers import is_sound
 from inference.conversion import engines
 from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 MOST_BYTES = 4 << 20
 STATES = (variant_catalog.ACCEPTED, variant_catalog.REFUSED, variant_catalog.FAILED)

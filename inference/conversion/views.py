@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
 from inference.conversion import conversions, table
 from inference.conversion.forms import ConversionForm

@@ -13,8 +13,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
@@ -33,7 +33,7 @@ from inference.evaluation.models import Evaluation
 from inference.evaluation.orders import EVALUATIONS
 from inference.evaluation.presentation import report as reports
 from inference.evaluation.serializers import EvaluationIn, EvaluationOut
-from workers.states import GROUPS, JobState
+from workers.core.states import GROUPS, JobState
 
 
 class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import ids, titles
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals

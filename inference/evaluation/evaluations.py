@@ -26,12 +26,12 @@ from inference.registry.models import ModelVersion
 from inference.registry.training_data import AUTO
 from training.programs import snapshots
 from training.programs.models import CodeSnapshot
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.models import Image
 from workers.images.services import compatibility
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0

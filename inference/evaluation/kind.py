@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
@@ -21,11 +21,11 @@ from inference.registry import retention, training_data
 from inference.registry.models import ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.registry.selftest import self_tests
+from workers.core.kinds import Capabilities, JobKind, Launch, Way
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import uses
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, JobKind, Launch, Way
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 
 class EvaluationKind(JobKind):

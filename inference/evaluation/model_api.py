@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import sent
 from aiplatform.lib.idempotency import once
 from inference.evaluation import promotion

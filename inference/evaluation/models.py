@@ -16,7 +16,7 @@ from datasets.models import DatasetVersion
 from inference.evaluation.querysets import EvaluationQuerySet, EvaluationSetQuerySet, PromotionRuleQuerySet
 from inference.registry import task_labels
 from inference.registry.models import Model, ModelVersion, Stage
-from workers.models import Job
+from workers.core.models import Job
 
 #: What an evaluation may measure on, for people; a dataset version may have splits of other names.
 SPLIT_WORDS: dict[str, Any] = {

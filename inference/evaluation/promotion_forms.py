@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
-from datasets.version_choice import DatasetVersionChoice
 from inference.evaluation import promotion
 from inference.evaluation.models import SPLIT_WORDS
 from inference.registry.models import Model, Stage

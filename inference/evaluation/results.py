@@ -17,7 +17,7 @@ from aiplatform.lib.numbers import finite
 from inference.evaluation import script_metrics as figures
 from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds import TASKS
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
 

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from aiplatform.lib.wording import Message
 from inference.pipelines.kinds import Done
 from inference.pipelines.models import PipelineRun, StepApproval, StepApprovalAnswer, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 PASSED, REFUSED = "passed", "refused"
 ANSWERS = (PASSED, REFUSED)

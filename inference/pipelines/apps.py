@@ -8,10 +8,10 @@ class PipelinesConfig(AppConfig):
     verbose_name = _("Pipelines")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
         from accounts.services import named_secrets
-        from aiplatform import navigation as side_bar
+        from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search, sweeps
         from inference.pipelines import loop, messages, navigation, searching, secret_usage, trigger_settings
         from inference.pipelines.models import Pipeline

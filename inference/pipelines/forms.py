@@ -9,8 +9,8 @@ from django import forms
 from django.utils.timezone import get_default_timezone_name
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from datasets.models import Dataset
 from inference.pipelines import runs, templates
 from inference.pipelines.graph import Spec

@@ -16,17 +16,17 @@ from typing import Any, ClassVar, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import NamedSecret, User
-from accounts.permissions import Action
 from accounts.services import named_secrets
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import Message
 from inference.pipelines.models import PipelineRun, StepRun
+from workers.core.models import Job
+from workers.core.states import COMPLETED, IllegalMove
 from workers.jobs import actions, transitions
-from workers.models import Job
-from workers.states import COMPLETED, IllegalMove
 
 #: What goes along a link. `any` takes everything but a signal.
 TYPES: Mapping[str, Any] = {

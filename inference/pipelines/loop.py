@@ -26,9 +26,9 @@ from inference.pipelines.advance import State
 from inference.pipelines.kinds import KINDS, Done, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.run_updates import Moved, move
-from workers.clock import now
-from workers.models import Job
-from workers.states import FINAL
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import FINAL
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

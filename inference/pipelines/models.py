@@ -14,7 +14,7 @@ from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from inference.pipelines import querysets
 from inference.pipelines.advance import FINAL, WHOLE
-from workers.models import Job
+from workers.core.models import Job
 
 LONGEST_STEP = 163  # four names of 40 characters, "/" between them
 

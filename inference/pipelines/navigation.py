@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from accounts.permissions import Action
-from aiplatform.navigation import Entry
+from accounts.access.permissions import Action
+from aiplatform.frame.navigation import Entry
 
 
 def entries() -> list[Entry]:

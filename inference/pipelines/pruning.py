@@ -15,7 +15,7 @@ from django.db.models import Exists, F, Max, OuterRef, Q, Subquery
 
 from aiplatform import env
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 EVERY_S = 600
 MOST = 20  # runs of one look: each may have thousands of rows

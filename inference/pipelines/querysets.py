@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL
+from workers.core.states import FINAL
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -24,8 +24,8 @@ from inference.pipelines.kinds import KINDS, TYPES
 from inference.pipelines.models import PipelineRun, PipelineTrigger, StepApproval, StepRun
 from inference.registry.models import ModelVersion
 from inference.serving.models import Service
-from workers import kinds as job_kinds
-from workers.clock import now
+from workers.core import kinds as job_kinds
+from workers.core.clock import now
 from workers.jobs import job_tabs
 
 MOST_FIGURES = 4  # of one step in a row

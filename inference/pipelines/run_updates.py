@@ -19,7 +19,7 @@ from aiplatform.lib.wording import Message
 from inference.pipelines import approvals, cache, graph, step_start
 from inference.pipelines.advance import GOOD, WHOLE, Action, Row, State, Wishes, advance
 from inference.pipelines.models import PipelineRun, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from inference.pipelines import approvals, checks, graph, inlining
 from inference.pipelines.advance import WHOLE, Row, State, retry_from
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 LIMIT = 16
 MOST_AT_ONCE = 500

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from inference.pipelines import run_presentation
 from inference.pipelines.advance import WHOLE
 from inference.pipelines.models import PipelineRun, StepRun
+from workers.core.models import Job
 from workers.jobs import job_tabs
-from workers.models import Job
 
 MOST_ATTEMPTS = 20  # the newest ones
 MOST_ITEMS = 20  # those that failed before all others

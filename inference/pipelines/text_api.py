@@ -12,8 +12,8 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
 from inference.pipelines import diffing, graph, text
 from inference.pipelines.kinds import KINDS

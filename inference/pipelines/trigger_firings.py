@@ -17,8 +17,8 @@ from typing import Any
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Q
 
+from accounts.access.permissions import Action
 from accounts.models import Notification
-from accounts.permissions import Action
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
@@ -29,8 +29,8 @@ from inference.batch.models import PredictedData
 from inference.pipelines import runs, schedules, step_start
 from inference.pipelines.models import Firing, Pipeline, PipelineRun, PipelineTrigger, StepRun
 from inference.serving.monitoring import notices as drift
-from workers.clock import now
-from workers.models import Alarm
+from workers.core.clock import now
+from workers.core.models import Alarm
 
 log = logging.getLogger(__name__)
 

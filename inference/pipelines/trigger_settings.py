@@ -12,16 +12,16 @@ from django.utils.timezone import get_default_timezone_name
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import rates, sealed, signatures
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, NotFound, Refusals
 from datasets.models import Dataset
 from inference.pipelines import graph, inlining, schedules, trigger_firings, writing
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineTrigger
 from inference.serving.models import Service
-from workers.clock import now
-from workers.models import AlarmRule
+from workers.core.clock import now
+from workers.core.models import AlarmRule
 
 K = PipelineTrigger.Kind
 

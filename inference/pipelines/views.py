@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import named_secrets
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
 from inference.pipelines import (

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, Sti
 from aiplatform.lib.titles import TITLE
 from inference.pipelines import graph
 from inference.pipelines.models import Pipeline, PipelineDraft, PipelineRun, PipelineVersion
-from workers.clock import now
+from workers.core.clock import now
 
 EMPTY: Mapping[str, Any] = {"format": graph.FORMAT, "steps": {}}
 MOST_NAME, MOST_DESCRIPTION, MOST_NOTE = 80, 500, 200

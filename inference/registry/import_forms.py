@@ -12,14 +12,14 @@ from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import refusals_shown_on
 from aiplatform.lib.titles import TITLE
+from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
-from datasets.version_choice import DatasetVersionChoice
 from inference.registry import task_labels
 from inference.registry.formats import declared
 from inference.registry.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
 from inference.registry.import_trials import trials
 from inference.registry.models import Visibility
-from workers.models import Job
+from workers.core.models import Job
 
 LONG = forms.Textarea(attrs={"rows": 3})
 TRY = "try"  # what the button of a trial is called

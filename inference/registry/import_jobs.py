@@ -29,11 +29,11 @@ from inference.registry.inspector import inspection, replies
 from inference.registry.inspector.__main__ import REPLY
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.registration import Origin
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
-from workers.kinds import Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 LARGE_BYTES = 64 << 20  # larger files are not read while a request waits
 SHORT = replace(inspections.REQUEST, seconds=20)  # what a request bears for smaller ones

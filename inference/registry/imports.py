@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import copies, file_names, files, trees
 from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from datasets.files import homes, paths
@@ -31,9 +31,9 @@ from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
 from inference.registry.models import ModelTask, ModelVersion
 from inference.registry.registration import Origin
+from workers.core.models import Job
 from workers.execution import earlier_outputs
-from workers.models import Job
-from workers.output import files as output_files
+from workers.jobs.output import files as output_files
 
 TORCH = (".pt", ".pth", ".ckpt", ".pt2", ".bin")
 MODEL = (".onnx", ".safetensors")

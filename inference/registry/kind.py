@@ -9,7 +9,7 @@ from pathlib import Path
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
@@ -19,10 +19,10 @@ from inference.registry.models import ModelTask, ModelVersion
 from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.registry.torch_export import exports
 from training.presets import tiling
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 
 class ModelTaskKind(JobKind):

@@ -15,8 +15,8 @@ from datasets.models import DatasetVersion
 from inference.registry import history
 from inference.registry.models import ModelVersion
 from training.runs.pretrained_weights import FILE, MODEL, NAMED
-from workers import kinds
-from workers.models import Job
+from workers.core import kinds
+from workers.core.models import Job
 
 if TYPE_CHECKING:
     from inference.batch.models import Prediction

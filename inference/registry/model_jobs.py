@@ -29,10 +29,10 @@ from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.messages import MODEL_TASK as REFUSALS
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.registration import Origin
+from workers.core.models import Attempt, Device, Job
+from workers.core.runs import RunDir
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
-from workers.models import Attempt, Device, Job
-from workers.runs import RunDir
 
 KIND = "model_task"
 CPUS = 2.0

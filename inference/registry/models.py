@@ -18,7 +18,7 @@ from inference.kit.task_kinds import TASKS
 from inference.registry import task_labels
 from inference.registry.formats.folder import WEIGHTS
 from inference.registry.querysets import ModelAliasQuerySet, ModelQuerySet, ModelTaskQuerySet, ModelVersionQuerySet
-from workers.models import Job
+from workers.core.models import Job
 
 
 class Visibility(models.TextChoices):

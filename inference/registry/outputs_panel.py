@@ -8,15 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import trees
 from aiplatform.lib.files import OutsideRoot
 from inference.registry.imports import MODEL, TORCH
+from workers.core.models import Job
 from workers.execution import earlier_outputs
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job
 
 LOOKED_AT, LOOK_S = 5000, 0.5  # files, and seconds
 

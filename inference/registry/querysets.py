@@ -6,10 +6,10 @@ from typing import Self
 
 from django.db.models import Exists, OuterRef, Subquery
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
 from aiplatform.lib.columns import USER_NAMES, narrow
-from workers.states import FINAL, GROUPS
+from workers.core.states import FINAL, GROUPS
 
 
 class ModelQuerySet(OwnedQuerySet):

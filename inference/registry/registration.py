@@ -31,7 +31,7 @@ from inference.registry.formats.folder import Found
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspections import FILES, Bounds, unpack
 from inference.registry.models import Model, ModelVersion, Visibility
-from workers.models import Job
+from workers.core.models import Job
 
 log = logging.getLogger(__name__)
 WORKPLACE_KEPT = timedelta(days=1)  # an inspection takes at most half an hour

@@ -8,7 +8,7 @@ from pathlib import Path
 import inference
 from aiplatform.lib.errors import DomainError
 from training.presets import cores, tiling
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 PACKAGE = Path(inference.__file__).parent
 DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on

@@ -16,8 +16,8 @@ from inference.registry.formats.declared import LAYOUTS, PIXELS, RESIZES
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.selftest.models import SelfTest
 from inference.registry.version_serializers import AliasOut
+from workers.core.models import Job
 from workers.jobs.api.progress_fields import PROGRESS, ProgressFields
-from workers.models import Job
 
 
 class ModelOut(OutMixin, serializers.ModelSerializer):

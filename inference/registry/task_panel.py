@@ -10,8 +10,8 @@ from django.urls import reverse
 from accounts.models import User
 from inference.registry import model_jobs
 from inference.registry.models import ModelTask, ModelVersion
+from workers.core.models import Job
 from workers.jobs.job_page import Panel
-from workers.models import Job
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

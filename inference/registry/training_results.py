@@ -8,7 +8,7 @@ from inference.registry import lineage
 from inference.registry import registration as registry
 from inference.registry.models import ModelVersion
 from training.runs.models import TrainingJob
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 def keep_model(training: TrainingJob) -> ModelVersion | None:

@@ -10,8 +10,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.idempotency import once
 from inference.registry import aliases, history, stages, version_tables

@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from accounts import audit_sentences
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
+from accounts.presentation import audit_sentences
 from aiplatform.lib import ids
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from inference.registry import (

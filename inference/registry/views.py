@@ -13,8 +13,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from aiplatform.lib.zips import send_zip
@@ -29,9 +29,9 @@ from inference.registry.orders import MODELS
 from inference.registry.selftest import self_tests
 from inference.registry.torch_export import exports
 from inference.registry.uploads import on_disk
-from workers import kinds
-from workers.device_kinds import CPU
-from workers.machines import device_rules
+from workers.core import kinds
+from workers.core.device_kinds import CPU
+from workers.resources.nodes import device_rules
 
 
 @needs(Action.MODELS_VIEW)

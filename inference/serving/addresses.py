@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workers.models import Job
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
+from workers.core.models import Job
 
 KIND = "service_host"  # of the jobs whose process several services share
 

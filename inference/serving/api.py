@@ -10,8 +10,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
 from inference.serving import endpoints, model_swaps

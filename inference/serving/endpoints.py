@@ -25,11 +25,11 @@ from inference.serving import replica_closing as scaling_closing
 from inference.serving.addresses import Place, place
 from inference.serving.limits import LIMITS, limits_of
 from inference.serving.models import Service
+from workers.core.models import Job, VirtualCluster
+from workers.core.states import JobState
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.jobs.transitions import StaleReport
-from workers.models import Job, VirtualCluster
-from workers.states import JobState
 
 KIND = "service"
 KEY_HEADER = "x-aip-service-key"

@@ -22,9 +22,9 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.registry.models import ModelVersion
 from inference.serving.addresses import KIND, is_shared
 from inference.serving.models import Service
+from workers.core.models import Job, VirtualCluster
+from workers.core.states import FINAL, Desired, JobState
 from workers.jobs import submission
-from workers.models import Job, VirtualCluster
-from workers.states import FINAL, Desired, JobState
 
 OPTION = "share_process"  # among the options of a service
 #: What those that share request alike; the rest is about devices.

@@ -9,8 +9,8 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.search import Hit
 from inference.registry import retention
@@ -19,9 +19,9 @@ from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.serving import endpoints, launch, search, withdrawal
 from inference.serving.models import Service, ServiceTrial
 from inference.serving.monitoring import collection
-from workers.kinds import Capabilities, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.kinds import Capabilities, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 
 class ServiceKind(JobKind):

@@ -19,8 +19,8 @@ from inference.registry.models import ModelVersion
 from inference.serving import addresses, endpoints, host_assignment
 from inference.serving.models import Service
 from inference.serving.scaling import replicas
-from workers.models import Job
-from workers.states import JobState
+from workers.core.models import Job
+from workers.core.states import JobState
 
 #: So long the old server stays after the address leads to the new one: callers' ways are remembered for a second, and
 #: what was asked before that takes its time.

@@ -15,8 +15,8 @@ from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from inference.registry.models import ModelVersion, Visibility
 from inference.serving.querysets import ServiceQuerySet, ServiceTrialQuerySet
-from workers.models import Job
-from workers.states import JobState
+from workers.core.models import Job
+from workers.core.states import JobState
 
 
 class Service(models.Model):

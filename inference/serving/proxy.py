@@ -13,9 +13,9 @@ from dataclasses import replace
 from django.db import close_old_connections
 from django.utils.translation import gettext_lazy as _
 
-from accounts import lockout
-from accounts.asgi import bearer, find_user
-from accounts.permissions import Action
+from accounts.access.permissions import Action
+from accounts.sign_in import lockout
+from accounts.sign_in.asgi import bearer, find_user
 from aiplatform.lib.errors import DomainError
 from inference.kit.model_io.refusals import error
 from inference.serving import endpoints, withdrawal
@@ -25,9 +25,9 @@ from inference.serving.limits import limits_of
 from inference.serving.models import Service
 from inference.serving.scaling import scaling, sleep
 from inference.serving.traffic import routing
-from workers.proxy.application import NotYet, PortProxy, Refused
-from workers.proxy.forwarding import Scope, Upstream
-from workers.states import JobState
+from workers.access.proxy.application import NotYet, PortProxy, Refused
+from workers.access.proxy.forwarding import Scope, Upstream
+from workers.core.states import JobState
 
 PREFIX = "/serve/"
 PATIENCE_S = 30.0  # so long a call waits for a service that it woke

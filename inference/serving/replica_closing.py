@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.serving.models import ServiceReplica
-from workers.models import Job
+from workers.core.models import Job
 
 
 def close_of(service_id: int) -> list[Job]:

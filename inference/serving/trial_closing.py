@@ -6,7 +6,7 @@ from django.utils.timezone import now
 
 from aiplatform.lib.wording import Message
 from inference.serving.models import ServiceTrial
-from workers.models import Job
+from workers.core.models import Job
 
 
 def close(trial: ServiceTrial, outcome: str, message: Message | None = None) -> bool:

@@ -17,8 +17,8 @@ from inference.registry import withdrawals
 from inference.registry.models import Model, ModelVersion
 from inference.serving import host_assignment, replica_closing
 from inference.serving.models import Service
+from workers.core.states import Reason
 from workers.jobs import actions as queue
-from workers.states import Reason
 
 
 class ModelWithdrawn(DomainError):

@@ -22,10 +22,10 @@ from inference.registry.models import ModelVersion
 from inference.video import events, files, results, streams, zones
 from inference.video.models import VideoAnalysis, VideoFile
 from inference.video.watcher import pyav
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 KIND = "video"
 INTERVAL_S, STILL_S = 10.0, 60.0

@@ -14,8 +14,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
@@ -29,10 +29,10 @@ from inference.registry.version_serializers import VersionField
 from inference.video import analyses, files, results, streams
 from inference.video.models import VideoAnalysis, VideoEvent, VideoFile
 from inference.video.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
+from workers.core.states import GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
-from workers.states import GROUPS, JobState
 
 SOURCES = ("file", "upload", "video", "url")
 

@@ -20,8 +20,8 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.video import results
 from inference.video.models import VideoAnalysis, VideoEvent
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 AT_ONCE = 4 << 20  # bytes read in one pass
 MOST_ROWS = 100_000  # of one analysis; its file holds all of them

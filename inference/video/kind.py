@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import addresses, wording
 from aiplatform.lib.files import write_json
 from inference.registry import retention
@@ -23,11 +23,11 @@ from inference.registry.run_code import DEVICE_KINDS, Vanished, copy_code
 from inference.serving import endpoints
 from inference.video import analyses, events, streams
 from inference.video.models import VideoAnalysis
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.execution import handing_over
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 LIVE = Capabilities(pause=False, suspend=True, finish=True, restore=True)  # a camera does not wait
 

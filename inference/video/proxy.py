@@ -5,15 +5,15 @@ from __future__ import annotations
 from django.db import close_old_connections
 from django.utils.translation import gettext_lazy as _
 
-from accounts.asgi import find_user
-from accounts.permissions import Action
+from accounts.access.permissions import Action
+from accounts.sign_in.asgi import find_user
 from aiplatform.lib import ids
 from inference.serving import endpoints as serving
 from inference.video.models import VideoAnalysis
-from workers.proxy import endpoints
-from workers.proxy.application import PortProxy, Refused
-from workers.proxy.forwarding import Scope, Upstream
-from workers.states import JobState
+from workers.access.proxy import endpoints
+from workers.access.proxy.application import PortProxy, Refused
+from workers.access.proxy.forwarding import Scope, Upstream
+from workers.core.states import JobState
 
 PREFIX = "/watch/"
 LIVE = "live.mjpeg"

@@ -12,7 +12,7 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.video.models import VideoAnalysis
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 MOST_BYTES = 16 << 20
 FILM, FIRST, LATEST, EVENTS, DETECTIONS = "film.webm", "first.jpg", "latest.jpg", "events.jsonl", "detections.jsonl"

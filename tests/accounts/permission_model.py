@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from accounts.permissions import EVERYONE, Action
+from accounts.access.permissions import EVERYONE, Action
 
 #: How far a level reaches, by kind of thing. Datasets and models know no drawing and no judging.
 HEIGHT = {"": 0, "view": 1, "annotate": 2, "review": 3, "use": 3, "manage": 4}

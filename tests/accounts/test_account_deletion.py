@@ -9,8 +9,8 @@ from accounts.services import account_deletion, tokens
 from accounts.services.ceiling import FirstAdministrator
 from datasets.models import Dataset
 from tests.conftest import signed_in
-from workers.models import Job
-from workers.states import JobState
+from workers.core.models import Job
+from workers.core.states import JobState
 
 pytestmark = pytest.mark.postgres
 

@@ -6,9 +6,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from accounts.asgi import find_user
 from accounts.models import ApiToken, User
 from accounts.services import passwords, tokens
+from accounts.sign_in.asgi import find_user
 
 
 def scope(method="GET", **headers):

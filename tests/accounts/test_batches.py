@@ -8,8 +8,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.timezone import now
 
+from accounts.access.permissions import USER
 from accounts.models import PeopleImport, Role, User
-from accounts.permissions import USER
 from accounts.services import batches, people, roles
 from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in

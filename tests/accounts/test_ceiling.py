@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.access.permissions import SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User
-from accounts.permissions import SYSTEM_ADMIN, USER, Action
 from accounts.services import ceiling, links, people, roles
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.cases import case_table

@@ -8,8 +8,8 @@ import ldap3
 import pytest
 from django.test import Client
 
+from accounts.access.permissions import SYSTEM_ADMIN
 from accounts.models import AuditEntry, Identity, User
-from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import directory, registration
 from tests.factories import people as cast
 
@@ -22,7 +22,7 @@ RIGHT = "seven green boats"
 @pytest.fixture
 def there(db, settings, monkeypatch):
     """A directory with Grace and Ada; `add` makes more people."""
-    settings.AUTHENTICATION_BACKENDS = [*settings.AUTHENTICATION_BACKENDS, "accounts.backends.DirectoryBackend"]
+    settings.AUTHENTICATION_BACKENDS = [*settings.AUTHENTICATION_BACKENDS, "accounts.sign_in.backends.DirectoryBackend"]
     settings.LDAP_URL, settings.LDAP_BASE, settings.LDAP_SECURITY = "ldap://directory.example", BASE, "none"
     settings.LDAP_BIND_DN, settings.LDAP_BIND_PASSWORD = "cn=reader,dc=lab", "reads"
     server = ldap3.Server("directory.example", get_info=ldap3.NONE)

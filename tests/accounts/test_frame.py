@@ -11,12 +11,12 @@ from django.utils import translation
 from django.utils.timezone import now
 
 from accounts.models import Role
-from aiplatform.sources import glance
+from aiplatform.pages.sources import glance
 from datasets.models import Dataset
 from inference.registry.models import Model
 from tests.factories import work
 from training.runs.models import TrainingJob
-from workers.models import Device, Job, Node
+from workers.core.models import Device, Job, Node
 
 
 def test_overview_counts_and_asks_the_database_a_fixed_number_of_times(
@@ -102,7 +102,7 @@ def test_error_page_for_missing_things_has_the_request_id(as_alice, path):
 
 
 def test_error_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
-    from aiplatform import views
+    from aiplatform.pages import views
 
     monkeypatch.setattr(views, "now_of", lambda user: 1 / 0)
     as_alice.raise_request_exception = False

@@ -172,7 +172,7 @@ def test_registration_rules_are_for_administrators(path, as_alice):
 
 
 def test_a05_asgi_find_user_counts_token_guesses(alice, client):
-    from accounts.asgi import find_user
+    from accounts.sign_in.asgi import find_user
 
     scope = {"method": "GET", "path": "/uploads/tus/", "client": ("127.0.0.1", 1), "type": "http"}
     for n in range(6):

@@ -11,8 +11,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils.timezone import now
 
+from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN, USER
 from accounts.models import AuditEntry, Identity, Role, User
-from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN, USER
 from accounts.services import account_deletion, registration, second_factor
 from tests.factories import people as cast
 from tests.fakes import provider as fake

@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import ApiToken, Role, User, UserGroup
-from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import people, roles, tokens
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
@@ -256,7 +256,7 @@ def test_c05_admin_site_is_for_full_administrators_and_gives_no_powers(as_alice,
 
 
 def test_cluster_switch_stays_among_ones_own(alice, as_alice, cluster):
-    from workers.models import Membership, VirtualCluster
+    from workers.core.models import Membership, VirtualCluster
 
     mine = VirtualCluster.objects.create(name="lab")
     Membership.objects.create(user=alice, cluster=mine)

@@ -11,8 +11,8 @@ from accounts.services import roles
 from datasets.models import Dataset
 from tests.factories import work
 from tests.factories.people import user
-from workers.clusters import members
-from workers.models import VirtualCluster
+from workers.core.models import VirtualCluster
+from workers.resources.clusters import members
 
 
 @pytest.fixture

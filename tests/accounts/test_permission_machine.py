@@ -25,9 +25,9 @@ from hypothesis.stateful import (
 )
 from rest_framework.test import APIClient
 
-from accounts import sharing
+from accounts.access import sharing
+from accounts.access.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import people, roles, shares
 from aiplatform.lib.errors import Invalid, NotAllowed, NotFound
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import sharing
+from accounts.access import sharing
+from accounts.access.permissions import USER
 from accounts.models import AuditEntry, Role, UserGroup
-from accounts.permissions import USER
 from accounts.services import roles
 from annotation.models import AnnotationProject
 from datasets.models import Dataset, DatasetVersion

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils.timezone import now
 
-from accounts import clusters
+from accounts.access import clusters
 from accounts.models import ApiToken, OneTimeLink, User
 from accounts.services import links, passwords, tokens
 from accounts.views import sign_in as sign_in_page

@@ -84,7 +84,7 @@ def test_acting_as_ends_when_the_person_may_more_than_the_administrator(db):
 
 
 def test_acting_as_is_known_to_raw_applications(olga, alice, as_olga):
-    from accounts.asgi import find_user
+    from accounts.sign_in.asgi import find_user
 
     as_olga.post(f"/people/{alice.pk}/take-over/")
     cookie = f"sessionid={as_olga.session.session_key}".encode()

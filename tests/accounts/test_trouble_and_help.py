@@ -7,13 +7,14 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from aiplatform import __version__, handbook
+from aiplatform import __version__
 from aiplatform.lib import frame
+from aiplatform.pages import handbook
 from tests.conftest import signed_in
 from tests.factories import work
-from workers import leases
-from workers.models import Alarm, AlarmRule, Lease, Node
-from workers.monitoring import trouble
+from workers.core import leases
+from workers.core.models import Alarm, AlarmRule, Lease, Node
+from workers.resources.monitoring import trouble
 
 
 def banner(client) -> str:

@@ -8,10 +8,10 @@ import pytest
 from django.test import RequestFactory
 from django.utils.timezone import now
 
-from accounts import clusters
+from accounts.access import clusters
+from accounts.access.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
 from accounts.models import Role, User, UserGroup
-from accounts.orders import GROUPS, PEOPLE, ROLES
-from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
+from accounts.presentation.orders import GROUPS, PEOPLE, ROLES
 from accounts.services import roles
 from tests.conftest import signed_in
 from tests.factories import people as cast

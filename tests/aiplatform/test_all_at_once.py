@@ -23,7 +23,7 @@ from tests.factories import models as registry
 from tests.factories import training as trainings
 from tests.factories import work
 from training.programs.models import CodeSnapshot
-from workers.clusters import clusters
+from workers.resources.clusters import clusters
 
 pytestmark = pytest.mark.django_db
 

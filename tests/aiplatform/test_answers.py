@@ -7,9 +7,9 @@ from accounts.api.serializers import MeOut
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.wording import message
 from tests.factories import work
+from workers.core.models import JobEvent, NodeEvent
 from workers.jobs.api.serializers import EventOut, JobDetailOut
-from workers.machines.api.serializers import NodeEventOut, NodeOut
-from workers.models import JobEvent, NodeEvent
+from workers.resources.nodes.api.serializers import NodeEventOut, NodeOut
 
 pytestmark = pytest.mark.django_db
 

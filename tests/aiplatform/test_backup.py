@@ -19,10 +19,10 @@ from django.db import connection, connections
 from aiplatform import env
 from aiplatform.cli.backups import backup, database, folder_copies, messages, restore, settling
 from tests.factories import training, work
+from workers.core.models import Device, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.jobs import actions, backup_reconciliation
-from workers.models import Device, Job
-from workers.runs import RunDir
-from workers.states import JobState
 
 MADE = datetime(2026, 3, 1, 4, 30, tzinfo=UTC)
 

@@ -13,9 +13,10 @@ from django.test import override_settings
 from django.urls import path
 
 from accounts.services import tokens
-from aiplatform import bodies, env
-from aiplatform.handler import Handler
+from aiplatform import env
 from aiplatform.lib import pace
+from aiplatform.web import bodies
+from aiplatform.web.handler import Handler
 from tests.factories import people
 
 MIB = 1 << 20

@@ -19,7 +19,7 @@ from celery.worker import consumer as celerys
 
 from aiplatform import env
 from aiplatform.cli import broker
-from aiplatform.worker import Consumer
+from aiplatform.lib.celery_worker import Consumer
 from tests.running import free_port, wait_for
 
 pytestmark = pytest.mark.sockets("the broker's own, in a throw-away folder")

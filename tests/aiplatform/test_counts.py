@@ -11,7 +11,7 @@ import pytest
 from django.template import Context, Template
 from django.utils import translation
 
-from accounts import lockout
+from accounts.sign_in import lockout
 from aiplatform.lib import messages
 from aiplatform.lib.units import Count
 from aiplatform.lib.wording import message
@@ -20,12 +20,12 @@ from annotation.services import sets
 from datasets.models import DatasetVersion, Import
 from datasets.services import imports
 from datasets.services.resplitting import CannotSplit, dealt_out
-from datasets.splitting import Item, Wish
+from datasets.services.splitting import Item, Wish
 from tests.datasets.helpers import uploaded, zipped
 from tests.datasets.pictures import picture
 from tests.factories import annotation, work
 from tests.factories import datasets as make
-from workers.models import Device
+from workers.core.models import Device
 from workers.scheduling import preview
 
 #: What names a thing or a moment and is no count.

@@ -19,9 +19,9 @@ import pytest
 from django.db import connection
 
 from accounts.services import tokens
-from aiplatform import fairness
-from aiplatform.fairness import MAX_RUNNING, MAX_RUNNING_OF_ADDRESS, TooBusy, Turns
-from aiplatform.handler import Handler
+from aiplatform.web import fairness
+from aiplatform.web.fairness import MAX_RUNNING, MAX_RUNNING_OF_ADDRESS, TooBusy, Turns
+from aiplatform.web.handler import Handler
 from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from aiplatform.cli.gpu_report.reservation import Reservation
 from tests.cases import case_table
 from tests.running import wait_for
 from workers.execution import measurement_jobs
-from workers.machines.telemetry.probe import Card, FakeProbe
+from workers.resources.nodes.telemetry.probe import Card, FakeProbe
 
 GPUS = [Card(0, "GPU-1", "Test GPU", 16_384), Card(1, "GPU-2", "Test GPU", 16_384)]
 FACTS = {"devices": [], "simulated": False, "torch": {"available": True}}

@@ -13,10 +13,10 @@ from aiplatform.cli.gpu_report import runner
 from aiplatform.cli.gpu_report.catalog import CHECKS
 from aiplatform.cli.gpu_report.checks import binding, hardware, serving, sharing, signals
 from aiplatform.cli.gpu_report.definitions import Context, NotAvailable, Status, judge
+from workers.core.runs import RunDir
 from workers.execution import measurement_jobs
 from workers.execution.agent.eviction_proof import Proof
-from workers.machines.telemetry.probe import Card, Reading
-from workers.runs import RunDir
+from workers.resources.nodes.telemetry.probe import Card, Reading
 from workers.supervisor import processes, records
 
 GPUS = [Card(0, "GPU-1", "NVIDIA H200", 16_384), Card(1, "GPU-2", "NVIDIA H200", 16_384)]

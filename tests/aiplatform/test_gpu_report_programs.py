@@ -8,7 +8,7 @@ from aiplatform.cli.gpu_report import jobs
 from aiplatform.cli.gpu_report.checks import binding, device_errors, hardware, serving, sharing, training
 from aiplatform.cli.gpu_report.definitions import Context
 from workers.execution import measurement_jobs
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 pytestmark = [pytest.mark.proof, pytest.mark.sockets("ranks meet, a model server answers")]
 

@@ -17,15 +17,16 @@ from django.utils.timezone import now
 from aiplatform.cli.gpu_report import reservation
 from tests.factories import work
 from tests.running import wait_for
-from workers import kinds, planner_input
+from workers.core import kinds
+from workers.core.models import Device, Job, Node
+from workers.core.runs import RunDir
+from workers.core.states import Event, JobState, Reason
 from workers.execution import launch, reservations
 from workers.jobs import actions, transitions
-from workers.machines.telemetry.probe import FakeProbe
-from workers.models import Device, Job, Node
-from workers.planner.plan import plan
-from workers.runs import RunDir
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
+from workers.resources.nodes.telemetry.probe import FakeProbe
 from workers.scheduling import placing
-from workers.states import Event, JobState, Reason
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db(transaction=False)]

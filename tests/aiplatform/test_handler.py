@@ -7,7 +7,7 @@ import asyncio
 from django.http import StreamingHttpResponse
 from django.urls import path
 
-from aiplatform.handler import Handler
+from aiplatform.web.handler import Handler
 
 SCOPE = {"type": "http", "method": "GET", "path": "/numbers", "headers": [], "query_string": b"", "http_version": "1.1"}
 

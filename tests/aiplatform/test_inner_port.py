@@ -12,7 +12,7 @@ from aiplatform import env
 from aiplatform.cli import doctor, server
 from aiplatform.lib import inner_port
 from tests.running import free_port
-from workers.exec import greeting
+from workers.execution.exec import greeting
 from workers.management.commands import exec_relay
 
 pytestmark = pytest.mark.sockets("a port of this machine is the one in question")

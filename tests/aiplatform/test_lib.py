@@ -14,10 +14,10 @@ from rest_framework.exceptions import ValidationError
 from accounts.models import Role
 from aiplatform.lib import keyset, messages, nudging, sweeps
 from aiplatform.lib.api import exception_handler
+from aiplatform.lib.celery_worker import Consumer
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import Invalid, StillInUse
 from aiplatform.lib.times import words
-from aiplatform.worker import Consumer
 from workers.tasks import finish
 
 
@@ -148,7 +148,7 @@ def test_worker_looks_for_its_broker_each_second_at_most():
     consumer.app, consumer.first_connection_attempt = current_app, False
     consumer.ensure_connected(Line())
 
-    assert current_app.conf.worker_consumer == "aiplatform.worker:Consumer"
+    assert current_app.conf.worker_consumer == "aiplatform.lib.celery_worker:Consumer"
     assert told[0]["interval_max"] <= 1
 
 

@@ -14,11 +14,11 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from accounts.permissions import SYSTEM_ADMIN
+from accounts.access.permissions import SYSTEM_ADMIN
 from aiplatform.cli import doctor, schema
 from tests import old_databases, stored_sentences
-from workers.models import Curve
-from workers.output import point_files
+from workers.core.models import Curve
+from workers.jobs.output import point_files
 
 #: Tables that were renamed, by both names.
 RENAMED = ("accounts_keptanswer", "accounts_idempotencyrecord", "accounts_doorrules", "accounts_registrationpolicy")

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from celery.worker import state
 
-from aiplatform import worker
-from aiplatform.worker import GROW_AFTER_S, UNUSED_S, PoolScaler
-from workers import queues
+from aiplatform.lib import celery_worker
+from aiplatform.lib.celery_worker import GROW_AFTER_S, UNUSED_S, PoolScaler
+from workers.core import queues
 
 
 class Request:
@@ -34,8 +34,8 @@ class Pool:
 def clock(monkeypatch):
     clock = SimpleNamespace(now=1000.0, calls=[])
     loop = SimpleNamespace(call_later=lambda seconds, call, *args: clock.calls.append((seconds, call, args)))
-    monkeypatch.setattr(worker.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(worker, "get_event_loop", lambda: loop)
+    monkeypatch.setattr(celery_worker.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(celery_worker, "get_event_loop", lambda: loop)
     yield clock
     state.reset_state()
 
@@ -113,4 +113,4 @@ def test_worker_for_long_tasks_starts_with_one_process_and_our_scaler(settings):
     argv = queues.work_worker_command("node1", 3)
 
     assert argv[argv.index("--autoscale") + 1] == "3,1"
-    assert settings.CELERY_WORKER_AUTOSCALER == "aiplatform.worker:PoolScaler"
+    assert settings.CELERY_WORKER_AUTOSCALER == "aiplatform.lib.celery_worker:PoolScaler"

@@ -10,7 +10,7 @@ from django import forms
 from accounts.models import User
 from aiplatform.lib.columns import narrow
 from aiplatform.lib.row_choices import OptionText, RowChoice, RowChoices, offer
-from workers.models import Membership
+from workers.core.models import Membership
 
 pytestmark = pytest.mark.django_db
 

@@ -15,10 +15,10 @@ def files_for(*changed: str, **more) -> dict[str, str]:
 
 
 def test_selection_takes_tests_that_changed_and_tests_that_import_a_changed_module_first():
-    chosen = files_for("workers/planner/plan.py", "tests/lib/test_claims.py")
+    chosen = files_for("workers/planning/planner/plan.py", "tests/lib/test_claims.py")
 
     assert chosen["tests/lib/test_claims.py"] == "changed"
-    assert "workers.planner.plan" in chosen["tests/workers/test_plan.py"]
+    assert "workers.planning.planner.plan" in chosen["tests/workers/test_plan.py"]
 
 
 def test_selection_takes_importers_of_a_test_helper():
@@ -29,9 +29,9 @@ def test_selection_takes_importers_of_a_test_helper():
 
 
 def test_selection_stops_at_a_minute_and_names_what_it_left_out():
-    slow = dict.fromkeys(files_for("workers/planner/plan.py"), selection.TIME_S / 2)
+    slow = dict.fromkeys(files_for("workers/planning/planner/plan.py"), selection.TIME_S / 2)
 
-    selected = selection.select(["workers/planner/plan.py"], slow)
+    selected = selection.select(["workers/planning/planner/plan.py"], slow)
 
     assert sum(slow.get(file, 0.0) for file in selected.files) <= selection.TIME_S
     assert any("would take longer than a minute" in line for line in selected.lines)
@@ -47,13 +47,13 @@ def test_selection_takes_tests_of_what_is_no_module():
 
 
 def test_selection_runs_the_static_steps_that_read_a_change():
-    steps = selection.select(["templates/base.html", "static/app.js", "workers/models/job.py"]).steps
+    steps = selection.select(["templates/base.html", "static/app.js", "workers/core/models/job.py"]).steps
 
     assert steps == ["lint", "templates", "scripts", "imports", "migrations"]
 
 
 def test_selection_is_everything_where_any_test_may_change():
-    selected = selection.select(["pyproject.toml", "workers/planner/plan.py"])
+    selected = selection.select(["pyproject.toml", "workers/planning/planner/plan.py"])
 
     assert selected.everything
     assert "pyproject.toml changed" in selected.lines[0]

@@ -8,8 +8,8 @@ from django.db import connections
 from django.template import engines
 from django.urls import get_resolver
 
-from aiplatform import warmup
 from aiplatform.templatetags import fragments
+from aiplatform.web import warmup
 from training.presets.catalog import PRESETS
 
 

@@ -20,8 +20,8 @@ from django.urls import include, path
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from aiplatform import handler
 from aiplatform.cli import up, web
+from aiplatform.web import handler
 from tests.running import HERE, free_port, wait_for
 
 closed = threading.Event()

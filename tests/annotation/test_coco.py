@@ -10,7 +10,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from annotation import coco
+from annotation.services import coco
 from datasets.shapes import geometry
 from tests import public_data
 from tests.cases import case_table

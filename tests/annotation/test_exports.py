@@ -8,9 +8,8 @@ import pytest
 from django.utils.timezone import now
 
 from aiplatform.lib import disk
-from annotation import coco
 from annotation.models import Export
-from annotation.services import exports, listing, work
+from annotation.services import coco, exports, listing, work
 from datasets.services import datasets, versions
 from tests.factories import annotation as make
 from tests.factories.annotation import converted

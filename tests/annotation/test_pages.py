@@ -133,7 +133,7 @@ def test_annotation_set_form_offers_only_datasets_one_may_use(as_alice, alice, b
 
 
 def test_annotation_set_keeps_its_dataset_from_being_deleted(work):
-    from datasets import usage
+    from datasets.services import usage
 
     assert usage.users_of(work.source) == ["annotation project Blood"]
 

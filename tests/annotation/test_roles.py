@@ -3,7 +3,7 @@
 import pytest
 from rest_framework.test import APIClient
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
 from annotation.models import AnnotationProject, ImageTask, ProjectMember, Review, Shape

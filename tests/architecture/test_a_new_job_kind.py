@@ -13,39 +13,40 @@ from tests.architecture.code import ROOT, modules, modules_with, tree, where
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.notebooks.kind import NotebookKind
-from workers import kinds, planner_input
-from workers.clusters import resource_groups
-from workers.clusters.resource_groups import Hours
+from workers.core import kinds
+from workers.core.runs import RunDir
 from workers.jobs.submission import NeverFits, submit
-from workers.planner.plan import Plan, plan
-from workers.runs import RunDir
+from workers.planning import planner_input
+from workers.planning.planner.plan import Plan, plan
+from workers.resources.clusters import resource_groups
+from workers.resources.clusters.resource_groups import Hours
 from workers.scheduling import preview
 
 TOUCHED = {
     "training/apps.py": "one line: kinds.register(…), in the app that owns the kind",
     "aiplatform/settings.py": "one line, where the kind is an app with tables; it registers itself then",
     "aiplatform/urls.py": "one line, where the kind has pages of its own",
-    "accounts/permissions.py": "where nobody could be allowed it yet: an Action and its words",
+    "accounts/access/permissions.py": "where nobody could be allowed it yet: an Action and its words",
     "aiplatform/locale/zh_Hans/LC_MESSAGES/django.po": "its label and hint in Chinese",
 }
 """What a kind changes outside its own folder, at most. The recipe in docs/subsystems/workers.md says the same."""
 
 COMING = {"environment", "tensorboard"}
 NAMED = {
-    "workers/count_classes.py": {"environment"},  # the class that clusters limit, which several kinds may count as
+    "workers/core/count_classes.py": {"environment"},  # the class that clusters limit, which several kinds may count as
     "workers/execution/reservations.py": {"gpu_reservation"},  # its own kind, which workers/apps.py registers
-    "workers/exec/peers.py": {"command"},  # what a rank starts in another, in the words of the exec server
-    "workers/exec/programs.py": {"command"},  # what is run, in the words of the exec server
+    "workers/execution/exec/peers.py": {"command"},  # what a rank starts in another, in the words of the exec server
+    "workers/execution/exec/programs.py": {"command"},  # what is run, in the words of the exec server
     "workers/images/containers/registry.py": {"service"},  # a word of the distribution API: for whom a token is
     "workers/images/services/catalog.py": {"tensorboard"},  # an image of that name
     "workers/images/services/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
     "workers/supervisor/inside/rank_shell.py": {"command"},  # what is asked for, in the words of the exec server
     "workers/supervisor/log_lines.py": {"command", "environment"},  # phases of a log
     "workers/supervisor/inside/sessions.py": {"command"},  # a field of requests: what a shell is given
-    "workers/simulator/generators.py": {"training"},  # data: the case it plays had trainings; their cluster, how busy
-    "workers/ssh/api.py": {"command"},  # what a person types into a terminal
-    "workers/ssh/gateway/session.py": {"command"},  # what a client runs, in the words of the exec server
-    "workers/simulator/workloads.py": {"training"},  # data: what a line of a workload file is that does not say
+    "workers/planning/simulator/generators.py": {"training"},  # data: trainings of a recorded case
+    "workers/access/ssh/api.py": {"command"},  # what a person types into a terminal
+    "workers/access/ssh/gateway/session.py": {"command"},  # what a client runs, in the words of the exec server
+    "workers/planning/simulator/workloads.py": {"training"},  # default kind of a line of a workload file
 }
 
 
@@ -244,7 +245,7 @@ def test_workers_name_no_kind_of_job():
     ]
 
     assert {"training", "evaluation", "service", "command"} <= meanings()
-    assert named == [], "What differs between kinds is an attribute of workers.kinds.JobKind"
+    assert named == [], "What differs between kinds is an attribute of workers.core.kinds.JobKind"
     assert shown == []
 
 

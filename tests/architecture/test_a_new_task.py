@@ -17,8 +17,8 @@ from django.utils.module_loading import import_string
 from onnx import TensorProto, helper, numpy_helper
 
 from aiplatform.templatetags.ui import icon_names
-from datasets.annotation_kinds import LABELS
 from datasets.formats import neutral
+from datasets.formats.annotation_kinds import LABELS
 from inference.evaluation import evaluations
 from inference.kit.contracts import served_task
 from inference.kit.model_io.engine import Engine

@@ -13,12 +13,12 @@ GROWING = {
     "aiplatform/cli/forks.py": {"_open"},  # requests under way
     "aiplatform/env.py": {"problems", "documented"},
     "aiplatform/lib/static_files.py": {"_bundles"},  # bundles that were made of the files as they are
-    "datasets/tus.py": {"_receiving"},
+    "datasets/transfer/tus.py": {"_receiving"},
     "inference/serving/proxy.py": {"_cannot"},  # refusals of the last ten seconds
     "inference/serving/scaling/scaling.py": {"_nudged"},  # services that a look was asked for
     "inference/serving/traffic/differences.py": {"_kept"},  # when a picture of a service was last kept
     "inference/serving/traffic/routing.py": {"_loads"},  # requests under way by server
-    "workers/output/job_stream.py": {"_streams"},
+    "workers/jobs/output/job_stream.py": {"_streams"},
     "workers/supervisor/sandbox.py": {"_copied"},  # what the system files copied into sandboxes held
 }
 

@@ -118,7 +118,7 @@ class NotYet:
 
 
 def _has_privileged_jobs() -> bool:
-    from workers.models import Job
+    from workers.core.models import Job
 
     return any("privileged" in column.name for column in Job._meta.concrete_fields)
 

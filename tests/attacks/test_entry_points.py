@@ -19,11 +19,11 @@ from tests.conftest import signed_in
 from tests.factories import annotation, models, work
 from tests.factories import datasets as data
 from workers import tasks
-from workers.clusters import quotas
+from workers.core.models import Job, VirtualCluster
+from workers.core.runs import RunDir
 from workers.jobs import submission
-from workers.models import Job, VirtualCluster
-from workers.planner.snapshot import FULL_CARD, Quota
-from workers.runs import RunDir
+from workers.planning.planner.snapshot import FULL_CARD, Quota
+from workers.resources.clusters import quotas
 from workers.scheduling.loop import Scheduler
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,9 @@ from tests.factories import training as factory
 from tests.factories import work
 from tests.workers.supervised import Run
 from training.runs.kind import TrainingKind
-from workers.models import Attempt
-from workers.output import logs
-from workers.runs import RunDir
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
+from workers.jobs.output import logs
 from workers.supervisor import records, secrecy
 from workers.supervisor.logfile import LogFile, marker
 

@@ -7,7 +7,7 @@ import pytest
 from datasets.models import Dataset
 from tests.conftest import signed_in
 from tests.factories import datasets as data
-from workers.models import Membership, VirtualCluster
+from workers.core.models import Membership, VirtualCluster
 
 pytestmark = pytest.mark.django_db
 JSON = "application/json"

@@ -12,9 +12,9 @@ from inference.serving.kind import ServiceKind
 from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference.running import bring
-from workers.models import Attempt
-from workers.proxy.application import Refused
-from workers.runs import RunDir
+from workers.access.proxy.application import Refused
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

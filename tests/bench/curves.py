@@ -41,8 +41,8 @@ def main(argv: list[str]) -> int:
 
 def _measure(root: Path, runs: int, points: int) -> None:
     from tests.factories import people, work
-    from workers.models import Curve, VirtualCluster
-    from workers.output import metrics
+    from workers.core.models import Curve, VirtualCluster
+    from workers.jobs.output import metrics
 
     cluster = VirtualCluster.objects.get(name="default")
     owner = people.user("bench", cluster=cluster)

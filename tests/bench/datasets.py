@@ -222,8 +222,8 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="aip-bench-"))
     try:
         prepare(folder)
+        from accounts.access.permissions import USER
         from accounts.models import Role, User
-        from accounts.permissions import USER
 
         user = User.objects.create_user(username="bench", password="correct horse battery")
         user.roles.add(Role.objects.get(name=USER))

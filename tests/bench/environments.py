@@ -60,9 +60,9 @@ def measure(many: int) -> None:
     from training.environments import lifecycle, services
     from training.environments.models import Environment
     from training.environments.services import EnvironmentRequest
+    from workers.core.models import Job, VirtualCluster
     from workers.execution import tickets
     from workers.jobs import actions
-    from workers.models import Job, VirtualCluster
 
     cluster = VirtualCluster.objects.get_or_create(name="default")[0]
     owners = [people.user(f"bench{number}", cluster=cluster) for number in range(min(many, 10))]
@@ -104,8 +104,8 @@ def measure(many: int) -> None:
 
 def supervisors(jobs: set[int]) -> list[int]:
     """Processes that keep these jobs, one for each."""
-    from workers.models import Attempt
-    from workers.runs import RunDir
+    from workers.core.models import Attempt
+    from workers.core.runs import RunDir
     from workers.supervisor import records
 
     live = Attempt.objects.filter(job__in=jobs, ended_at=None).values_list("job", "number")

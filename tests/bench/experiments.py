@@ -69,7 +69,7 @@ def _prepare(runs: int, points: int, long: int) -> tuple[Person, list[int]]:
     from accounts.services import tokens
     from tests.factories import curves, people, training, work
     from training.experiments.models import Run
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     owner = people.user("bench", cluster=VirtualCluster.objects.get(name="default"))
     work.node(cores=4)

@@ -79,10 +79,10 @@ def prepare(folder: Path) -> tuple[int, list[str], Path]:
     current_app.send_task = lambda *_args, **_kwargs: None
     migrated.begin(folder)
     call_command("migrate", verbosity=0)
-    from accounts.permissions import SYSTEM_ADMIN
+    from accounts.access.permissions import SYSTEM_ADMIN
     from accounts.services import tokens
     from tests.factories import people, work
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     cluster = VirtualCluster.objects.get(name="default")
     users = [people.user(f"viewer{n}", role=SYSTEM_ADMIN, cluster=cluster) for n in range(PEOPLE)]
@@ -197,8 +197,8 @@ def measure(viewers: int = 500, rate: int = 1000, seconds: float = 10.0) -> list
 
 def open_tail(job: int) -> list[tuple[str, str]]:
     """The last 64 KiB of a 1 GB log."""
-    from workers.models import Job
-    from workers.output import logs
+    from workers.core.models import Job
+    from workers.jobs.output import logs
 
     row = Job.objects.get(pk=job)
     path = logs.path_of(row)

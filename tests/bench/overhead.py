@@ -154,8 +154,8 @@ def main(rounds: int, seconds: float, names: list[str]) -> int:
 
     django.setup()
     from tests.factories import people
+    from workers.core.models import VirtualCluster
     from workers.execution import tickets
-    from workers.models import VirtualCluster
 
     threads, measured = min(2, os.cpu_count() or 1), {name: Measured() for name in names}
     floors: list[tuple[float, float]] = []
@@ -205,7 +205,7 @@ class Bench:
 
     def prepare(self, name: str) -> Plan:
         """Publish the images and cache them by a first job."""
-        from workers import scratch
+        from workers.core import scratch
 
         case = CASES[name]
         version = published(case.make(self.root / "made" / name), self.owner)
@@ -239,10 +239,10 @@ class Bench:
         """Train as a job: steps per second, its start, and what the platform's processes computed beside it."""
         from training.runs import jobs
         from training.runs.drafts import TrainingRequest
+        from workers.core.models import Job
+        from workers.core.runs import RunDir
+        from workers.core.states import FINAL
         from workers.jobs import actions
-        from workers.models import Job
-        from workers.runs import RunDir
-        from workers.states import FINAL
 
         request = TrainingRequest(
             name=f"overhead {plan.name}", version=plan.version, preset=plan.name, params=plan.params,

@@ -162,7 +162,7 @@ def serve_alone() -> None:
     from django.db import connection
     from django.test import Client
 
-    from aiplatform import warmup
+    from aiplatform.web import warmup
 
     warmup.warm()
     client = Client(headers={"Accept-Encoding": "gzip, deflate, br"}, SERVER_NAME="localhost")

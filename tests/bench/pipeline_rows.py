@@ -10,8 +10,8 @@ from django.db import transaction
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import PipelineRun, StepRun
 from tests.factories import people, work
-from workers.models import Attempt, Job, VirtualCluster
-from workers.states import JobState
+from workers.core.models import Attempt, Job, VirtualCluster
+from workers.core.states import JobState
 
 
 class Bench:

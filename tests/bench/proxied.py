@@ -10,8 +10,8 @@ import django
 
 django.setup()  # the proxy's modules import models
 
-from workers.proxy.application import PortProxy, Refused
-from workers.proxy.forwarding import Scope, Upstream
+from workers.access.proxy.application import PortProxy, Refused
+from workers.access.proxy.forwarding import Scope, Upstream
 
 
 def _split(path: str) -> tuple[str, str]:

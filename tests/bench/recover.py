@@ -83,7 +83,7 @@ class _Bench:
 
     def __init__(self, root: Path, up: Up) -> None:
         from tests.factories import people
-        from workers.models import VirtualCluster
+        from workers.core.models import VirtualCluster
 
         self.root, self.up = root, up
         self.cluster = VirtualCluster.objects.get_or_create(name="default")[0]
@@ -152,7 +152,7 @@ class _Bench:
         return job.pk
 
     def _runs(self, number: int) -> bool:
-        from workers.models import Attempt
+        from workers.core.models import Attempt
 
         return Attempt.objects.filter(job=number, started_at__isnull=False).exists()
 
@@ -167,13 +167,13 @@ class _Bench:
         return False
 
     def scheduler_leads(self, pid: int) -> bool:
-        from workers.models import Lease
+        from workers.core.models import Lease
 
         holder = Lease.objects.filter(name="scheduler").values_list("holder", flat=True).first() or ""
         return str(pid) in holder.split(":")
 
     def agent_beats(self, pid: int) -> bool:
-        from workers.models import Node
+        from workers.core.models import Node
 
         started = time.time() - _age_s(pid)
         return Node.objects.filter(name="node1", facts__at__isnull=False, heartbeat_at__gt=_moment(started)).exists()
@@ -190,7 +190,7 @@ class _Bench:
         return False
 
     def broker_answers(self, _pid: int) -> bool:
-        from workers.monitoring.snapshot_reader import broker_round_trip
+        from workers.resources.monitoring.snapshot_reader import broker_round_trip
 
         return broker_round_trip() is not None
 

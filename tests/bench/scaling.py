@@ -21,7 +21,7 @@ from datetime import timedelta
 from django.utils.timezone import now
 from inference.serving.models import Service
 from inference.serving.scaling import sleep
-from workers.models import Job
+from workers.core.models import Job
 service = Service.objects.select_related("job").get()
 Job.objects.filter(pk=service.job_id).update(started_at=now() - timedelta(hours=1))
 Service.objects.update(asked_at=None)

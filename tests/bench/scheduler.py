@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from operator import attrgetter
 
-from workers.planner.order import cost_per_hour
-from workers.planner.plan import Wait, plan
-from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
-from workers.planner.uncollected import uncollected
+from workers.planning.planner.order import cost_per_hour
+from workers.planning.planner.plan import Wait, plan
+from workers.planning.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planning.planner.uncollected import uncollected
 
 NOW = 1_000_000.0
 CARDS_PER_NODE = 8

@@ -9,11 +9,11 @@ from __future__ import annotations
 import statistics
 import sys
 
-from workers.simulator.figures import Figures, figures
-from workers.simulator.generators import aistation, gangs
-from workers.simulator.policies import POLICIES
-from workers.simulator.simulate import simulate
-from workers.simulator.workloads import Setup
+from workers.planning.simulator.figures import Figures, figures
+from workers.planning.simulator.generators import aistation, gangs
+from workers.planning.simulator.policies import POLICIES
+from workers.planning.simulator.simulate import simulate
+from workers.planning.simulator.workloads import Setup
 
 
 def week(overhead_s: float, weeks: int, policy: str) -> Figures:

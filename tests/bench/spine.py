@@ -98,10 +98,10 @@ class Round:
 
 def on_platform(single: int, burst: int) -> Round:
     """Start a platform and measure it. Django is set up with its folder, once in a process."""
+    from workers.core.models import Job, VirtualCluster
+    from workers.core.runs import RunDir
+    from workers.core.states import FINAL
     from workers.jobs import arrays, submission
-    from workers.models import Job, VirtualCluster
-    from workers.runs import RunDir
-    from workers.states import FINAL
 
     root = Path(os.environ["AIP_DATA_ROOT"])
     asked = {"kind": "command", "name": "bench", "cpus": JOB_CPUS}

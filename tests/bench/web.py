@@ -78,10 +78,10 @@ def prepare(count: int) -> list[Person]:
     from django.test import Client
     from django.utils.timezone import now
 
-    from accounts.permissions import SYSTEM_ADMIN
+    from accounts.access.permissions import SYSTEM_ADMIN
     from accounts.services import tokens
     from tests.factories import datasets, people, training, work
-    from workers.models import Job, VirtualCluster
+    from workers.core.models import Job, VirtualCluster
 
     cluster = VirtualCluster.objects.get_or_create(name="default")[0]
     users = [people.user(f"person{number}", cluster=cluster) for number in range(count)]

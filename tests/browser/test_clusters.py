@@ -6,10 +6,10 @@ import pytest
 
 from accounts.models import UserGroup
 from tests.factories import work
-from workers import planner_input
-from workers.clusters import clusters, members, resource_groups
 from workers.jobs import more_time
-from workers.planner.snapshot import Quota
+from workers.planning import planner_input
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import clusters, members, resource_groups
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.factories import work
 from training.environments import services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 
 @pytest.fixture

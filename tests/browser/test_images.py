@@ -9,9 +9,9 @@ from django.conf import settings
 from playwright.sync_api import expect
 
 from tests.factories import work as rows
+from workers.core.models import Job
 from workers.images.models import Engine, Image, ImageUse
 from workers.images.services import paths
-from workers.models import Job
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from django.utils.timezone import now
 from aiplatform.lib.wording import message, verbatim
 from tests.factories import curves, work
 from tests.fakes.kinds import RememberingKind
-from workers import kinds
-from workers.models import Job, JobEvent
-from workers.output import metrics
+from workers.core import kinds
+from workers.core.models import Job, JobEvent
+from workers.jobs.output import metrics
 
 
 @pytest.fixture(autouse=True)

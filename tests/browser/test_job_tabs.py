@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.factories import work
 from workers.execution.agent import device_errors
-from workers.output.device_errors import FOLDER
+from workers.jobs.output.device_errors import FOLDER
 
 TABS = ("overview", "console", "metrics", "ports", "files", "events", "spec")
 LOG = """[environment] attempt number=1

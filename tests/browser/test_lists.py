@@ -13,7 +13,7 @@ from tests.browser.conftest import in_both_looks
 from tests.factories import annotation, datasets
 from tests.factories import training as trainings
 from training.runs.models import TrainingJob
-from workers.monitoring import alarms
+from workers.resources.monitoring import alarms
 
 pytestmark = pytest.mark.long
 

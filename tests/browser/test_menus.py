@@ -12,7 +12,7 @@ from accounts.services import notify, tokens
 from aiplatform.lib.wording import verbatim
 from tests.factories import models, work
 from tests.factories import training as trainings
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.long
 

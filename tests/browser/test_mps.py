@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from aiplatform.lib.wording import message
 from tests.browser.conftest import in_both_looks
 from tests.factories import work
-from workers.models import Node
+from workers.core.models import Node
 
 
 @pytest.fixture

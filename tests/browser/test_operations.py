@@ -13,10 +13,10 @@ from playwright.sync_api import expect
 from accounts.services import notify
 from aiplatform.lib.wording import verbatim
 from tests.factories import work
-from workers.machines import lifecycle
-from workers.models import AlarmRule, ClusterSample, NodeSample
-from workers.monitoring import alarms
-from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue
+from workers.core.models import AlarmRule, ClusterSample, NodeSample
+from workers.resources.monitoring import alarms
+from workers.resources.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue
+from workers.resources.nodes import lifecycle
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from datasets.models import Import
 from tests.factories import training as factory
 from tests.factories import work
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.long
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import User
 from accounts.services import links, roles
 from datasets.models import Dataset

@@ -12,8 +12,8 @@ from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.job_templates import services as templates
 from training.job_templates.services import Content
+from workers.core.models import Approval, Dependency
 from workers.jobs.following import Following
-from workers.models import Approval, Dependency
 
 PATIENCE_MS = 60_000  # on a machine that is busy with other things
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.factories import work as rows
 from tests.running import wait_for
-from workers.ssh import access, host_key
-from workers.ssh.models import SshSession
+from workers.access.ssh import access, host_key
+from workers.access.ssh.models import SshSession
 
 pytestmark = pytest.mark.long
 

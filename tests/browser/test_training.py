@@ -14,8 +14,8 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.runs import publishers
 from training.runs.models import TrainingJob
-from workers.models import Job, JobEvent
-from workers.output import metrics
+from workers.core.models import Job, JobEvent
+from workers.jobs.output import metrics
 
 
 @pytest.fixture

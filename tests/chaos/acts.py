@@ -14,8 +14,8 @@ from tests.running import MANAGE, wait_for
 
 def just_join(cluster: Cluster) -> None:
     """Two nodes, and a server that takes no work: where the journey ends."""
-    from workers.machines import lifecycle
-    from workers.models import Node
+    from workers.core.models import Node
+    from workers.resources.nodes import lifecycle
 
     for name in ("node2", "node3"):
         cluster.join(name)
@@ -37,7 +37,7 @@ def restart(cluster: Cluster, machine, **more: str) -> None:
     machine.signal(signal.SIGTERM, MANAGE, "join")
     machine.parts.pop("join").wait(60)
     machine.start("join", sys.executable, MANAGE, "join", **more)
-    from workers.models import Node
+    from workers.core.models import Node
 
     beat = Node.objects.get(name=machine.name).heartbeat_at
     wait_for(lambda: Node.objects.get(name=machine.name).heartbeat_at != beat, 30, "it did not come back")

@@ -32,9 +32,9 @@ def judge(
     """
     from django.db.models import Sum
 
+    from workers.core.models import Allocation, Attempt, Device, Job
+    from workers.core.states import FINAL
     from workers.execution.lost_attempts import MOST_LOSSES
-    from workers.models import Allocation, Attempt, Device, Job
-    from workers.states import FINAL
 
     with contextlib.suppress(TimeoutError):
         running.wait_for(lambda: not Job.objects.exclude(state__in=FINAL).exists(), REST_S / running.PATIENCE, "", 0.5)
@@ -73,7 +73,7 @@ def judge(
 
 def _jobs(facts: Facts, killed: Attempts, orphaned: Attempts) -> dict[int, JobSeen]:
     """Every job that some submission made, with what was asked of it."""
-    from workers.models import Job
+    from workers.core.models import Job
 
     asked = {fact["name"]: fact for fact in facts if fact["kind"] == "submit"}
     verbs: dict[int, set[str]] = {}
@@ -92,8 +92,8 @@ def _jobs(facts: Facts, killed: Attempts, orphaned: Attempts) -> dict[int, JobSe
 
 def _known(facts: Facts) -> Known:
     from annotation.models import Shape
-    from workers.models import Job
-    from workers.runs import RunDir
+    from workers.core.models import Job
+    from workers.core.runs import RunDir
 
     jobs: dict[str, list[int]] = {}
     for number, name in Job.objects.values_list("pk", "name"):

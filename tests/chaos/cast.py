@@ -34,7 +34,7 @@ class Cast:
     def __init__(self, cluster: Cluster) -> None:
         from accounts.services import tokens
         from tests.factories import people
-        from workers.models import VirtualCluster
+        from workers.core.models import VirtualCluster
 
         self.cluster = cluster
         self.vc = VirtualCluster.objects.get(name="default")
@@ -43,9 +43,9 @@ class Cast:
 
     def start(self, node: str):
         """A job that runs on `node` until its `end` file is made, writing checkpoints meanwhile."""
+        from workers.core.models import Node
         from workers.jobs import submission
-        from workers.machines import lifecycle
-        from workers.models import Node
+        from workers.resources.nodes import lifecycle
 
         others = Node.objects.exclude(name=node).filter(drain=False).exclude(state=Node.State.REMOVED)
         for other in others:

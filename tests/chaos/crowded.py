@@ -123,13 +123,13 @@ def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
     """Make people with data and code; every third has images to annotate."""
     from django.db import connection
 
-    from accounts.permissions import SYSTEM_ADMIN
+    from accounts.access.permissions import SYSTEM_ADMIN
     from accounts.services import tokens
     from tests.factories import annotation
     from tests.factories import datasets as data
     from tests.factories import people as cast
     from training.programs import snapshots
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     cluster = VirtualCluster.objects.get(name="default")
     packed = io.BytesIO()
@@ -231,7 +231,7 @@ def _killed(strikes: list[Strike], *kinds: str) -> dict[int, set[int]]:
 def _table(
     strikes: list[Strike], signs: recovery.Signs, calm: tuple[float, float], rng: random.Random
 ) -> tuple[list[recovery.Row], list[dict[str, Any]]]:
-    from workers.models import Attempt
+    from workers.core.models import Attempt
 
     rows = Attempt.objects.values_list("job", "number", "started_at", "ended_at")
     ended = {(job, number): at.timestamp() for job, number, _started, at in rows if at}

@@ -23,7 +23,7 @@ class Cast:
 
     def __init__(self, root: Path) -> None:
         from tests.factories import people
-        from workers.models import VirtualCluster
+        from workers.core.models import VirtualCluster
 
         self.root = root
         self.cluster = VirtualCluster.objects.get(name="default")

@@ -17,10 +17,10 @@ from aiplatform.lib.errors import DomainError
 from tests.chaos import witness
 from tests.chaos.checker import AttemptSeen, JobSeen
 from tests.factories import people
+from workers.core.models import Job, VirtualCluster
+from workers.core.runs import RunDir
+from workers.core.states import FINAL
 from workers.jobs import actions, submission
-from workers.models import Job, VirtualCluster
-from workers.runs import RunDir
-from workers.states import FINAL
 
 IN_FLIGHT = 8
 

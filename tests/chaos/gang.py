@@ -25,8 +25,8 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     from tests.factories import datasets, people
     from training.runs import jobs
     from training.runs.drafts import TrainingRequest
+    from workers.core.models import Allocation, Device, Job
     from workers.jobs import actions as queue
-    from workers.models import Allocation, Device, Job
 
     owner = people.user("alice", cluster=cast.vc)
     data = datasets.version(datasets.dataset(owner, "shades"), images=48, task="classification")
@@ -93,8 +93,8 @@ def gang_goes_on_with_fewer(cluster: nodes.Cluster, cast: Cast) -> str:
     from tests.factories import datasets
     from training.runs import jobs
     from training.runs.drafts import TrainingRequest
+    from workers.core.models import Allocation, Job
     from workers.jobs import actions as queue
-    from workers.models import Allocation, Job
 
     owner = cast.owner
     data = datasets.version(datasets.dataset(owner, "tones"), images=48, task="classification")

@@ -56,8 +56,8 @@ def prepared(many: int, cluster: Any) -> list[dict[str, Any]]:
 def lodgings(struck: Mapping[int, set[int]], closed: Mapping[int, set[int]]) -> list[Lodging]:
     """Every environment; attempts of which a process was killed, and of them whose exec server was, by job."""
     from training.environments.models import Environment
-    from workers.runs import RunDir
-    from workers.ssh.models import SshSession
+    from workers.access.ssh.models import SshSession
+    from workers.core.runs import RunDir
 
     found = []
     for row in Environment.objects.select_related("job").prefetch_related("job__attempts"):

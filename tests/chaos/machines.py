@@ -25,8 +25,8 @@ LINE = {"delay_s": 0.5, "seconds": 40.0}  # how late every byte comes in `slow_l
 
 def journey(cluster: Cluster, cast: Cast) -> str:
     """Join two, work on both, read a remote log, drain, refuse to remove what works, remove, join again."""
-    from workers.machines import lifecycle
-    from workers.models import Node
+    from workers.core.models import Node
+    from workers.resources.nodes import lifecycle
 
     shared = cluster.root / "shared"
     stray = cluster.machine("stray")
@@ -137,7 +137,7 @@ def half_cut(cluster: Cluster, cast: Cast) -> str:
 
 def slow_line(cluster: Cluster, cast: Cast) -> str:
     """36: half a second each way and 64 kbit/s from a node to database and broker: nobody is called dead for it."""
-    from workers.models import Node
+    from workers.core.models import Node
 
     node, slow, switch = cluster.machines["node3"], {}, cluster.root / "slow"
     job, line = cast.start("node3"), str(HERE / "tests" / "slow_line.py")
@@ -207,7 +207,7 @@ def tables_locked(cluster: Cluster, cast: Cast) -> str:
     """21: a lock on the jobs' table for longer than a silent node is borne: no node is called dead for it."""
     import psycopg
 
-    from workers.models import Node
+    from workers.core.models import Node
 
     job, url = cast.start("node2"), cluster.told["AIP_DATABASE_URL"]
     with psycopg.connect(url) as link, link.cursor() as held:
@@ -244,7 +244,7 @@ def connections_gone(cluster: Cluster, cast: Cast) -> str:
     """20: every connection taken: the web says 503, agents keep theirs and their heartbeats."""
     import psycopg
 
-    from workers.models import Node
+    from workers.core.models import Node
 
     url = f"postgresql://aip:{cluster.password}@{cluster.server.address}:5432/aip"
     job, hoard = cast.start("node2"), []
@@ -273,7 +273,7 @@ def clock_wrong(cluster: Cluster, cast: Cast) -> str:
     """37: a node an hour ahead, then ten minutes behind: no time limit fires, no node looks silent."""
     from datetime import timedelta
 
-    from workers.models import Job, Node
+    from workers.core.models import Job, Node
 
     library = cluster.clock_shift()
     if library is None:
@@ -298,7 +298,7 @@ def clock_wrong(cluster: Cluster, cast: Cast) -> str:
 
 def two_schedulers(cluster: Cluster, cast: Cast) -> str:
     """47: a second scheduler stands by; when the first stands still it acts, and the first changes nothing later."""
-    from workers.models import Lease
+    from workers.core.models import Lease
 
     words = (MANAGE, "scheduler")
     first, holder = set(cluster.server.pids(*words)), Lease.objects.get(name="scheduler").holder

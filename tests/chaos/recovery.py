@@ -119,7 +119,7 @@ class Signs:
                 self.seen[name].append((asked, time.time()))
 
     def _broker(self) -> None:
-        from workers import scheduler_wakeup
+        from workers.core import scheduler_wakeup
 
         asked, client = time.time(), scheduler_wakeup._client(1.0)
         if client is not None and client.ping():

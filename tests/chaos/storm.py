@@ -65,8 +65,8 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
 
     from tests.chaos import feeder
     from tests.chaos.checker import check
+    from workers.core.models import Allocation, Device
     from workers.execution.lost_attempts import MOST_LOSSES
-    from workers.models import Allocation, Device
 
     rng, record, killed = random.Random(seed), feeder.Record(), Counter[str]()
     owner, vc = feeder.owner_and_cluster()

@@ -25,7 +25,7 @@ def body(root: Path) -> None:
     import django
 
     django.setup()
-    from workers.models import Allocation, Device
+    from workers.core.models import Allocation, Device
 
     port = free_port()
     os.environ["AIP_PORT"] = str(port)

@@ -67,9 +67,9 @@ def broker(root: Path) -> None:
 def _broker(root: Path, platform: running.Platform) -> None:
     from celery import current_app
 
-    from workers import queues, scheduler_wakeup
+    from workers.core import queues, scheduler_wakeup
+    from workers.core.models import Attempt, Job, Node
     from workers.jobs import actions
-    from workers.models import Attempt, Job, Node
 
     cast = Cast(root)
     cast.ran_once([cast.lines(1)])
@@ -157,7 +157,7 @@ def _processes(root: Path, platform: running.Platform) -> None:
     from django.db import connection
     from django.utils.timezone import now
 
-    from workers.models import Allocation, Device, Lease
+    from workers.core.models import Allocation, Device, Lease
 
     cast = Cast(root)
     # 1,000 lines a second while who watches is killed; then nobody else may write for six seconds
@@ -238,7 +238,7 @@ def database(root: Path) -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from workers.models import Lease, Node
+    from workers.core.models import Lease, Node
 
     migrated.begin(root)
     call_command("migrate", interactive=False, verbosity=0)
@@ -283,7 +283,7 @@ def database(root: Path) -> None:
 def _write(writer: int) -> None:
     from django.db import transaction
 
-    from workers.models import Lease, Node
+    from workers.core.models import Lease, Node
 
     for number in range(WRITES):
         with transaction.atomic():
@@ -294,7 +294,7 @@ def _write(writer: int) -> None:
 
 
 def _acknowledge(kill: int, pipe: int) -> None:
-    from workers.models import Node
+    from workers.core.models import Node
 
     number = 0
     while True:

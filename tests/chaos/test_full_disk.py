@@ -34,7 +34,7 @@ def _fill_and_free(root: Path, here: running.Platform, url: str) -> None:
     from django.db import connection
 
     from accounts.services import tokens
-    from workers.models import Alarm
+    from workers.core.models import Alarm
 
     cast = Cast(root)
     _row, token = tokens.issue(user=cast.owner, name="disk", scope="write")

@@ -10,12 +10,12 @@ import pytest
 from accounts.models import UserGroup
 from tests.factories import people, work
 from tests.factories import training as factory
-from workers import planner_input
-from workers.clusters import bounds, clusters, members
-from workers.models import AlarmAddress, Approval, ResourceGroup, VirtualCluster
-from workers.monitoring import alarms
-from workers.planner import record
-from workers.planner.snapshot import Quota
+from workers.core.models import AlarmAddress, Approval, ResourceGroup, VirtualCluster
+from workers.planning import planner_input
+from workers.planning.planner import record
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import bounds, clusters, members
+from workers.resources.monitoring import alarms
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.factories import work
 from training.environments.models import Environment
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.sockets("a platform's double")
 

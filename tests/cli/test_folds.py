@@ -11,7 +11,7 @@ import pytest
 from tests.factories import training as factory
 from tests.factories import work
 from training.runs.models import TrainingJob
-from workers.models import Job
+from workers.core.models import Job
 
 needs_sockets = pytest.mark.sockets("a platform's double")
 FIGURES = [{"key": "val/accuracy", "mean": 0.75, "spread": 0.05, "folds": 2}]

@@ -20,7 +20,7 @@ from tests.datasets.helpers import uploaded, zipped
 from tests.datasets.pictures import coco, picture, put
 from tests.datasets.read_folders import drawn, yolo_pairs
 from tests.factories import work
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.sockets("a platform's double")
 

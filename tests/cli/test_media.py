@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.factories import work
-from workers.output import media
-from workers.output.reporting.harvest import Shown
+from workers.jobs.output import media
+from workers.jobs.output.reporting.harvest import Shown
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from tests.datasets.helpers import uploaded
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import converted, foreign, judged, seeing, tiny, tried
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from tests.studies.helpers import complete, live
 from training.runs.models import TrainingJob
 from training.studies import advancing
 from training.studies.models import Study
-from workers.models import Job
+from workers.core.models import Job
 
 
 @pytest.mark.django_db

@@ -16,8 +16,8 @@ from training.commands import services
 from training.commands.kind import CommandKind
 from training.commands.models import Command
 from training.programs.start import CannotRun
-from workers.models import Allocation, Attempt, Job
-from workers.runs import RunDir
+from workers.core.models import Allocation, Attempt, Job
+from workers.core.runs import RunDir
 
 kind = CommandKind()
 

@@ -15,9 +15,9 @@ from tests.factories import work
 from training.commands import services
 from training.commands.kind import CommandKind
 from training.programs import launcher, layout
+from workers.core.models import Allocation, Attempt, Job
+from workers.core.runs import RunDir
 from workers.execution import tickets
-from workers.models import Allocation, Attempt, Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 
 kind = CommandKind()

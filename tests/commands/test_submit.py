@@ -16,7 +16,7 @@ from training.commands.models import Command
 from training.commands.services import CommandRequest
 from training.programs.script import name_of
 from training.runs import machine_request
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.postgres
 
@@ -176,7 +176,7 @@ def test_command_can_be_begun_again_with_the_same_values(as_alice, submitted, ce
 
 
 def test_version_that_a_command_reads_is_in_use_until_it_ends(submitted, cells):
-    from datasets import usage
+    from datasets.services import usage
 
     row = submitted(datasets=[cells])
     while_queued = usage.users_of(cells)

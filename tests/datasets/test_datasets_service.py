@@ -8,9 +8,8 @@ import pytest
 
 from aiplatform import env
 from aiplatform.lib.errors import Invalid, StillInUse
-from datasets import usage
 from datasets.models import Dataset, DatasetVersion
-from datasets.services import datasets, imports, server_paths, uploads
+from datasets.services import datasets, imports, server_paths, uploads, usage
 from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture, put, voc_xml
 from tests.factories import datasets as make
@@ -169,14 +168,14 @@ def test_E03_server_paths_name_one_private_file_among_others(alice, shelf):
 
 def test_E02_server_paths_link_put_in_later_is_not_followed(alice, shelf):
     from aiplatform.lib.files import OutsideRoot
-    from datasets import storage
+    from datasets.storage import dataset_paths
 
     asset = register(alice, shelf / "cells").version.assets.get(path="x.png")
     (shelf / "cells/img/x.png").unlink()
     (shelf / "cells/img/x.png").symlink_to("/etc/passwd")
 
     with pytest.raises(OutsideRoot):
-        storage.open_image(asset)
+        dataset_paths.open_image(asset)
 
 
 def test_E04_server_paths_leave_out_pipes_and_devices_without_waiting(alice, shelf):

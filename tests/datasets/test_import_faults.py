@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import inspector
 from datasets.formats import detect
 from datasets.formats.size_checks import fit_to_image
+from datasets.storage import inspector
 from tests.cases import case_table
 from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
 from tests.datasets.read_folders import LINE, codes, fitted, notes, photo, read_folder, said, yolo_pairs

@@ -9,10 +9,10 @@ from django.utils.timezone import now
 from PIL import Image
 
 from aiplatform.lib.claims import Claim, ClaimLost, new_holder
-from datasets import pictures
 from datasets.models import DatasetVersion, Import, Upload
 from datasets.services import checking, committing, imports, plans, unpacking, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
+from datasets.storage import image_files
 from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
 from tests.datasets.pictures import coco, picture, voc_xml
@@ -139,7 +139,7 @@ def test_D08_dataset_import_reports_an_image_of_too_many_pixels_and_goes_on(cell
 @pytest.mark.parametrize("orientation", [1, 2, 3, 4, 5, 6, 7, 8, 65537 & 0xFFFF, 0])
 def test_D11_dataset_import_takes_sizes_of_the_upright_image(cells, orientation):
     exif = Image.Exif()
-    exif[pictures.ORIENTATION] = orientation
+    exif[image_files.ORIENTATION] = orientation
 
     row = imported(cells, zipped({"a.jpg": picture(60, 20, "JPEG", exif=exif)}), annotated=False)
 

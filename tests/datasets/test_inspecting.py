@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets import inspector
 from datasets.services import inspecting
+from datasets.storage import inspector
 from tests.datasets.pictures import picture
 
 #: Answers each path by its name; dies over "kill…" always, over "once…" the first time.

@@ -13,10 +13,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from PIL import Image
 
-from datasets import storage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
-from datasets.orders import DATASETS
 from datasets.services import imports
+from datasets.services.orders import DATASETS
+from datasets.storage import dataset_paths
 from tests.cases import case_table
 from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture
@@ -280,7 +280,7 @@ def test_thumbnail_is_small_upright_webp_made_once_and_cached(as_alice, alice):
 
     with Image.open(io.BytesIO(answer.content)) as small:
         assert (small.format, small.size) == ("WEBP", (128, 256))
-    assert storage.thumbnail_path(asset).read_bytes() == answer.content
+    assert dataset_paths.thumbnail_path(asset).read_bytes() == answer.content
     assert (again.status_code, again.content, {"Cookie", "Authorization"} - set(again.headers["Vary"].split(", "))) == (
         304,
         b"",

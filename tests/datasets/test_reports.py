@@ -15,10 +15,9 @@ from django.utils.timezone import now
 from PIL import Image
 
 from aiplatform.lib.wording import WORDINGS
-from datasets import report_words
 from datasets.formats import writer
 from datasets.models import Import, Upload
-from datasets.services import imports
+from datasets.services import imports, report_wording
 from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
 from tests.datasets.pictures import coco, picture, put, voc_xml
@@ -295,9 +294,9 @@ def test_report_has_words_for_every_code_that_is_told_in_both_languages():
     codes = codes_of_reports()
 
     assert len(codes) > 60
-    assert sorted(codes - set(report_words.MEANINGS)) == []
+    assert sorted(codes - set(report_wording.MEANINGS)) == []
     with translation.override("zh-hans"):
-        assert [code for code in codes if report_words.meaning(code, 2).isascii()] == []
+        assert [code for code in codes if report_wording.meaning(code, 2).isascii()] == []
 
 
 def test_dataset_report_is_told_in_the_readers_language_by_page_csv_and_api(as_alice, api, cells):

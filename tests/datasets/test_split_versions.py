@@ -12,7 +12,7 @@ from datasets.formats.writer import StoredImage
 from datasets.models import DatasetVersion, Import
 from datasets.services import figures as figures_service
 from datasets.services import imports, resplitting, splits, versions
-from datasets.splitting import Wish
+from datasets.services.splitting import Wish
 from tests.datasets.helpers import checked, imported, zipped
 from tests.datasets.pictures import picture
 from tests.factories import datasets as make

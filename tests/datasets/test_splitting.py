@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.splitting import Item, Wish, by_folder, by_prefix, deal, groups_of
+from datasets.services.splitting import Item, Wish, by_folder, by_prefix, deal, groups_of
 
 items_of_all_kinds = st.lists(
     st.builds(

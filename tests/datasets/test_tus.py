@@ -28,8 +28,8 @@ from tusclient.client import TusClient
 from accounts.services import tokens
 from aiplatform import env
 from aiplatform.lib import pace
-from datasets import tus
 from datasets.models import Upload
+from datasets.transfer import tus
 from tests.running import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,9 +9,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from aiplatform.lib.errors import StillInUse
-from datasets import usage
 from datasets.models import DatasetVersion
-from datasets.services import versions
+from datasets.services import usage, versions
 from tests.datasets.pictures import picture
 from tests.factories import datasets as make
 

@@ -9,7 +9,7 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.environments import services
 from training.environments.services import EnvironmentRequest
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 STUB = Path(__file__).parents[1] / "fakes" / "jupyter.py"
 

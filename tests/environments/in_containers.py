@@ -18,14 +18,14 @@ from tests.workers.engines import FakeEngine, RealEngine
 from training.environments import lifecycle, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from workers.exec import channels, programs
+from workers.core.models import Attempt, Job, Node
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.execution import launch, tickets
+from workers.execution.exec import channels, programs
 from workers.images.containers import adding, copies
 from workers.images.models import Image, NodeCopy, State
-from workers.models import Attempt, Job, Node
-from workers.runs import RunDir
 from workers.scheduling import placing
-from workers.states import JobState
 from workers.supervisor import engines, records
 from workers.supervisor.sandbox import CONTAINER
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils.timezone import now
 
 from training.environments.models import Environment
-from workers.models import Attempt, Job, TimeRequest, VirtualCluster
+from workers.core.models import Attempt, Job, TimeRequest, VirtualCluster
 
 API = "/api/v1/environments/"
 

@@ -31,13 +31,13 @@ from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine
 from training.environments import jupyter, services, vscode
 from training.environments.services import EnvironmentRequest
+from workers.access.proxy.models import PublishedPort
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.images.models import ImageUse
 from workers.images.services import boxes, paths, uses
 from workers.jobs import actions
-from workers.models import Attempt, Job
-from workers.proxy.models import PublishedPort
-from workers.runs import RunDir
-from workers.states import JobState
 from workers.supervisor import exec_socket, processes, records
 from workers.supervisor.engine import Engine
 from workers.supervisor.sandbox import CONTAINER

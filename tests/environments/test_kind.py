@@ -17,10 +17,10 @@ from tests.running import wait_for
 from training.environments import services
 from training.environments.kind import START, EnvironmentKind
 from training.programs.start import CannotRun
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.execution import tickets
 from workers.jobs import buttons
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 kind = EnvironmentKind()
 

@@ -15,12 +15,12 @@ from tests.long_form import first
 from training.environments import actions as acts
 from training.environments import activity, idle_release, jupyter, lifecycle, panel
 from training.environments.jupyter import Answers
-from workers import held_back, kinds, pins
-from workers.exec.channels import ChannelRefused
+from workers.core import held_back, kinds, pins
+from workers.core.models import Allocation, Attempt, Job, Node
+from workers.core.states import Event
 from workers.execution import lost_attempts
+from workers.execution.exec.channels import ChannelRefused
 from workers.jobs import actions, transitions
-from workers.models import Allocation, Attempt, Job, Node
-from workers.states import Event
 
 
 def ago(span: timedelta) -> str:

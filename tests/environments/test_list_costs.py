@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from tests.factories import work
-from workers.models import Allocation, Attempt, Device, Job, JobEvent
-from workers.states import Event
+from workers.core.models import Allocation, Attempt, Device, Job, JobEvent
+from workers.core.states import Event
 
 URLS = ["/environments/", "/api/v1/environments/"]
 

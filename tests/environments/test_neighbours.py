@@ -16,14 +16,14 @@ from tests.running import printed, wait_for
 from training.environments import services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from workers.exec import channels, programs
+from workers.access.proxy import admissions, published_ports
+from workers.access.ssh import passwords
+from workers.core.models import Attempt, Device, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.execution import job_users, launch
-from workers.models import Attempt, Device, Job
-from workers.proxy import admissions, published_ports
-from workers.runs import RunDir
+from workers.execution.exec import channels, programs
 from workers.scheduling import placing
-from workers.ssh import passwords
-from workers.states import JobState
 from workers.supervisor import records, sandbox, tiers
 
 pytestmark = [

@@ -8,8 +8,8 @@ import pytest
 
 from tests.environments.helpers import NOTHING, again, judged
 from training.environments import jupyter, lifecycle, panel, vscode
-from workers.exec import channels
-from workers.proxy.models import PublishedPort
+from workers.access.proxy.models import PublishedPort
+from workers.execution.exec import channels
 
 pytestmark = pytest.mark.django_db
 

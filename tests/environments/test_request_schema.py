@@ -11,7 +11,7 @@ from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
 from training.environments.services import EnvironmentRequest
 from training.programs import request_text
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.postgres
 

@@ -29,12 +29,12 @@ from tests.running import wait_for as until
 from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.environments import services
+from workers.core.models import Node
+from workers.core.runs import RunDir
 from workers.execution import launch
 from workers.images.containers import archive, committing, copies, exported, tidying
 from workers.images.models import Image, NodeCopy, State
 from workers.images.services import images, paths, saving
-from workers.models import Node
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 from workers.supervisor.engine import Engine, Refused

@@ -18,10 +18,10 @@ from training.environments.kind import EnvironmentKind
 from training.environments.models import Environment
 from training.environments.request_schema import SCHEMA
 from training.environments.services import EnvironmentRequest
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.models import ImageUse
-from workers.kinds import Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 

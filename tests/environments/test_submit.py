@@ -16,10 +16,10 @@ from datasets.files.usage import HomeFull
 from tests.factories import training as factory
 from training.environments import services
 from training.environments.models import Environment
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Job, VirtualCluster
 from workers.images.models import ImageUse
 from workers.images.services import catalog, engines
-from workers.models import Job, VirtualCluster
 
 pytestmark = pytest.mark.postgres
 

@@ -24,14 +24,14 @@ from tests.running import wait_for
 from training.environments import lifecycle, panel, serve_vscode, services
 from training.environments.models import Environment
 from training.environments.services import EnvironmentRequest
-from workers.exec import channels
+from workers.access.proxy import activity, port_access
+from workers.access.proxy.models import Admission, PublishedPort
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.execution import launch
-from workers.models import Attempt, Job
-from workers.proxy import activity, port_access
-from workers.proxy.models import Admission, PublishedPort
-from workers.runs import RunDir
+from workers.execution.exec import channels
 from workers.scheduling import placing
-from workers.states import JobState
 from workers.supervisor import records
 
 FAKE = Path(__file__).parents[1] / "fakes" / "code_server.py"

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from django.utils.timezone import now
 
-from workers.models import Attempt
-from workers.output import metrics
+from workers.core.models import Attempt
+from workers.jobs.output import metrics
 
 
 def report(attempt: Attempt, key: str, points: Iterable[tuple[int, float] | tuple[int, float, datetime]]) -> None:

@@ -11,11 +11,11 @@ from PIL import Image
 
 from accounts.models import User
 from aiplatform.lib.files import remove_tree
-from datasets import storage
 from datasets.formats.neutral import box
 from datasets.formats.writer import StoredImage
 from datasets.models import Dataset, DatasetVersion
 from datasets.services import versions
+from datasets.storage import dataset_paths
 
 CLASSES = [{"id": 1, "name": "cell", "supercategory": ""}, {"id": 2, "name": "plate", "supercategory": ""}]
 
@@ -23,7 +23,7 @@ CLASSES = [{"id": 1, "name": "cell", "supercategory": ""}, {"id": 2, "name": "pl
 def dataset(owner: User, name: str = "cells", **fields: Any) -> Dataset:
     """A dataset without a version."""
     made = Dataset.objects.create(owner=owner, name=name, intro=fields.pop("intro", "Images of cells"), **fields)
-    remove_tree(storage.dataset_folder(made.pk))  # an earlier test's, whose row was rolled back
+    remove_tree(dataset_paths.dataset_folder(made.pk))  # an earlier test's, whose row was rolled back
     return made
 
 

@@ -10,7 +10,7 @@ from inference.delivery.push.models import Push, PushTarget
 from inference.registry import registration as registry
 from inference.registry.models import Model, ModelVersion, Visibility
 from tests.inference import tiny
-from workers.models import Job, VirtualCluster
+from workers.core.models import Job, VirtualCluster
 
 
 def model_version(

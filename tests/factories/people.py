@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from accounts.access.permissions import PRESET_ROLES, USER
 from accounts.models import Role, User
-from accounts.permissions import PRESET_ROLES, USER
-from workers.models import Membership, VirtualCluster
+from workers.core.models import Membership, VirtualCluster
 
 
 def user(username: str, *, role: str | None = USER, cluster: VirtualCluster | None = None) -> User:

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from accounts.models import User
 from training.experiments import records
 from training.experiments.models import Run, RunCurve
-from workers.output import point_files
+from workers.jobs.output import point_files
 
 
 def run(

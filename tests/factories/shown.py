@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from PIL import Image
 
-from workers.models import Job
-from workers.output import media
-from workers.output.reporting import histograms
-from workers.output.reporting.harvest import Shown
+from workers.core.models import Job
+from workers.jobs.output import media
+from workers.jobs.output.reporting import histograms
+from workers.jobs.output.reporting.harvest import Shown
 
 AT = 1.7e9
 

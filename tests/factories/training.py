@@ -16,8 +16,8 @@ from training.programs.models import CodeSnapshot
 from training.runs import jobs
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 
 def version(owner: User, name: str = "cells", **fields: Any) -> DatasetVersion:

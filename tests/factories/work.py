@@ -7,9 +7,9 @@ from typing import Any
 from django.utils.timezone import now
 
 from accounts.models import User
-from workers.models import Allocation, Attempt, Device, Job, Node, VirtualCluster
-from workers.runs import RunDir
-from workers.states import FINAL, JobState
+from workers.core.models import Allocation, Attempt, Device, Job, Node, VirtualCluster
+from workers.core.runs import RunDir
+from workers.core.states import FINAL, JobState
 
 
 def node(name: str = "node1", *, gpus: int = 0, cores: int = 4, simulated: bool = False, **columns: Any) -> Node:

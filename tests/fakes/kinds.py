@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.kinds import Capabilities, JobKind, Launch
+from workers.core.kinds import Capabilities, JobKind, Launch
 
 
 class RememberingKind(JobKind):

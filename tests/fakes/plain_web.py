@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiplatform.sockets import Closing
+from aiplatform.web.sockets import Closing
 
 
 async def application(scope, receive, send):

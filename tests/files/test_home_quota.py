@@ -14,9 +14,9 @@ from datasets.files.models import HomeUsage
 from tests.factories import work
 from training.environments import services
 from training.environments.services import EnvironmentRequest
-from workers.models import Alarm, AlarmRule, Job
-from workers.monitoring import alarms
-from workers.monitoring.snapshot_reader import SnapshotReader
+from workers.core.models import Alarm, AlarmRule, Job
+from workers.resources.monitoring import alarms
+from workers.resources.monitoring.snapshot_reader import SnapshotReader
 
 KIB = 1024
 

@@ -20,7 +20,7 @@ def job(tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no NVIDIA GPU, or torch was built without CUDA")
-    from workers.machines.telemetry.nvml import find_probe
+    from workers.resources.nodes.telemetry.nvml import find_probe
 
     cards = find_probe().cards()
     if not cards:

@@ -7,7 +7,7 @@ import pytest
 from aiplatform.cli.gpu_report import children, node_facts, runner
 from aiplatform.cli.gpu_report.catalog import CHECKS
 from aiplatform.cli.gpu_report.definitions import Context, Status
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 pytestmark = [pytest.mark.gpu, pytest.mark.sockets("MPS daemons, ranks and model servers answer")]
 

@@ -14,8 +14,8 @@ from tests.growth.parsers_text import JSON
 from tests.growth.registry import JOB, Parser, encoded, numbered, register, repeated
 from tests.inference import tiny
 from workers.images.containers import manifests, reference
-from workers.output import causes
-from workers.output.reporting import csv_files, json_lines
+from workers.jobs.output import causes
+from workers.jobs.output.reporting import csv_files, json_lines
 from workers.supervisor import log_lines, secrecy
 
 FOLDER = Path(tempfile.mkdtemp(prefix="growth-"))
@@ -196,7 +196,7 @@ register(
         causes.in_text,
         {name: repeated(name) for name in LINES},
         causes.SEEN_BYTES,
-        ("workers.output.causes",), 'a')
+        ("workers.jobs.output.causes",), 'a')
 )  # fmt: skip
 register(
     Parser(
@@ -222,7 +222,7 @@ register(
         lambda data: [csv_files._cells(line) for line in data.split(b"\n")],
         encoded({"cells": repeated("1,"), "quotes": repeated('"'), "rows": repeated("1,2\n")}),
         csv_files.LONGEST_ROW,
-        ("workers.output.reporting.csv_files",),
+        ("workers.jobs.output.reporting.csv_files",),
         b"1,2",
         runs_in=JOB,
     )
@@ -233,7 +233,7 @@ register(
         lambda data: [json_lines.numbers_in(json_lines._object(line)) for line in data.split(b"\n")],
         {**encoded(JSON), **encoded({"rows": numbered('{{"loss{}": 1.5}}\n')})},
         1 << 20,
-        ("workers.output.reporting.json_lines",),
+        ("workers.jobs.output.reporting.json_lines",),
         b'{"a": 1}',
         runs_in=JOB,
     )

@@ -28,7 +28,7 @@ UNKNOWN = {
     "inference.evaluation.notes": "two literal sentences with one gap",
     "training.programs.request_text": "a random word and digits",
     "training.experiments.tracking.calls": "literal addresses with segments",
-    "workers.output.causes": "measured by the parser “causes in a log”",
+    "workers.jobs.output.causes": "measured by the parser “causes in a log”",
     "workers.supervisor.secrecy": "an alternation of literal words, measured by the parser “masked log”",
 }
 

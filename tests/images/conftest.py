@@ -16,14 +16,14 @@ from tests.fakes.kinds import RememberingKind
 from tests.images.wheels import wheel
 from tests.running import printed, wait_for
 from tests.workers.launched import node, placed
-from workers import kinds
+from workers.core import kinds
+from workers.core.kinds import Launch
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.runs import RunDir
 from workers.execution import job_users, launch, tickets
 from workers.images.models import Engine, Image, State
 from workers.images.services import engines, paths, uses
 from workers.images.services.launch import layers_work, with_image
-from workers.kinds import Launch
-from workers.models import Allocation, Attempt, Device, Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records, sandbox, tiers
 

@@ -12,14 +12,14 @@ from aiplatform import env
 from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers, wheel
 from tests.running import wait_for
+from workers.core.kinds import Launch, NotYet
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import launch, tickets
 from workers.images import tasks
 from workers.images.models import ImageUse
 from workers.images.services import boxes, paths, saving
 from workers.images.services.launch import with_image
-from workers.kinds import Launch, NotYet
-from workers.models import Job
-from workers.runs import RunDir
 from workers.supervisor import records, sandbox, tiers
 
 pytestmark = pytest.mark.django_db

@@ -8,13 +8,14 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from training.commands.services import CommandRequest, submit
-from workers import machine_needs, planner_input
+from workers.core import machine_needs
+from workers.core.machine_needs import Needs
+from workers.core.models import Job, Node
 from workers.images.models import Engine, Image, State
 from workers.images.services import compatibility
 from workers.jobs.submission import NeverFits
-from workers.machine_needs import Needs
-from workers.models import Job, Node
-from workers.planner.plan import plan
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
 
 API = "/api/v1/commands/"
 

@@ -12,16 +12,16 @@ from aiplatform.lib.errors import Invalid, NameTaken
 from aiplatform.lib.wording import message
 from tests.factories import work
 from tests.running import wait_for
-from workers import held_back, kinds, wait_reasons
+from workers.core import held_back, kinds, wait_reasons
+from workers.core.kinds import Launch, NotYet
+from workers.core.models import Attempt, Dependency, Device, Job
+from workers.core.runs import RunDir
 from workers.execution import launch, results
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.images.kind import NothingToBuild
 from workers.images.models import Engine, Image, ImageUse, State
 from workers.images.services import catalog, engines, images, paths, uses
 from workers.images.services import launch as in_image
-from workers.kinds import Launch, NotYet
-from workers.models import Attempt, Dependency, Device, Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 

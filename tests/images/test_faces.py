@@ -12,11 +12,11 @@ from aiplatform.lib.wording import message
 from aiplatform.templatetags.ui import bytes_
 from tests.conftest import signed_in
 from tests.factories import work
-from workers import held_back
+from workers.core import held_back
+from workers.core.models import Job, Node
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import catalog, engines, uses
 from workers.images.services import paths as places
-from workers.models import Job, Node
 
 pytestmark = pytest.mark.django_db
 

@@ -9,9 +9,9 @@ import pytest
 from aiplatform.lib import files
 from tests.images.wheels import PIP, TIERS
 from tests.small_disk import fill, small_disk
+from workers.core.models import Job
 from workers.images.models import Image, State
 from workers.images.services import images, layers, paths, saving
-from workers.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.skipif(TIERS[-1] < 2, reason="no bubblewrap")]
 FULL = "The platform's disk is full, so this was not saved."

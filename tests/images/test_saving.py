@@ -15,11 +15,11 @@ from aiplatform.lib.claims import new_holder
 from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers
 from tests.running import wait_for
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import launch
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, images, layers, paths, saving
-from workers.models import Job
-from workers.runs import RunDir
 from workers.supervisor import hold, processes, records
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import AuditEntry, UserGroup
 from accounts.services import shares
 from aiplatform.lib.errors import Invalid

@@ -11,10 +11,10 @@ from django.utils.timezone import now
 
 from aiplatform.lib.claims import Claims, new_holder
 from tests.factories import work
+from workers.core.models import Job, Node
+from workers.core.runs import RunDir
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, boxes, images, paths, saving, unpacking
-from workers.models import Job, Node
-from workers.runs import RunDir
 from workers.supervisor import hold, records
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import translation
 
 from workers.images.fields import ImageChoice
-from workers.output import phase_words
+from workers.jobs.output import phase_words
 
 
 def test_image_of_a_job_is_no_picture_in_chinese():

@@ -17,7 +17,7 @@ from tests.factories import models as factory
 from tests.inference.launching import get, launch, start_server
 from tests.inference.running import bring
 from tests.inference.scaled import BUSY
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
 
 __all__ = ["get", "launch", "start_server"]  # where others look for them
 

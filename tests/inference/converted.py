@@ -6,7 +6,7 @@ from inference.conversion import conversions
 from inference.conversion.kind import ConversionKind
 from inference.conversion.models import Conversion
 from tests.inference import programs
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 PHASES = {"scoring", "computing", "converting", "calibrating", "measuring"}
 TARGETS = ("fp32", "fp16", "int8", "int8_dynamic")

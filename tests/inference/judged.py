@@ -21,7 +21,7 @@ from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 from tests.inference import versions
 from tests.inference.running import bring
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 def dataset_version(

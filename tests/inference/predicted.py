@@ -15,7 +15,7 @@ from inference.kit.models import composed, model_json
 from inference.serving.server.service import Call, Service
 from inference.serving.server.settings import Settings
 from tests.inference import programs
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 def submitted(user, model, data=None, **asked: object) -> Prediction:

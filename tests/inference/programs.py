@@ -6,9 +6,9 @@ import os
 import subprocess
 
 from tests.inference.running import bring
-from workers.kinds import JobKind
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.kinds import JobKind
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 
 def prepared(kind: JobKind, job: Job, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:

@@ -8,8 +8,8 @@ from django.utils.timezone import now
 
 from inference.kit.samples.run import Run
 from inference.serving.models import Service
-from workers.models import Attempt, Job
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
+from workers.core.models import Attempt, Job
 
 
 def bring(job: Job, state: str) -> Job:

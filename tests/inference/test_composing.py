@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from django.urls import reverse
 
-from accounts import sharing
+from accounts.access import sharing
 from aiplatform.lib.errors import DomainError
 from inference.conversion import conversions
 from inference.kit.models import model_json

@@ -12,10 +12,10 @@ import pytest
 from django.utils.timezone import now
 from onnx import TensorProto, helper, numpy_helper
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.services import shares
 from aiplatform.lib.errors import DomainError, StillInUse
-from datasets import usage
+from datasets.services import usage
 from inference.conversion import conversions, results
 from inference.conversion.converter import variant_catalog
 from inference.conversion.kind import ConversionKind
@@ -32,8 +32,8 @@ from tests.factories import models as factory
 from tests.inference import converted, judged, tiny, versions
 from tests.inference.running import bring
 from tests.long_form import first
-from workers.models import Attempt
-from workers.runs import RunDir
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

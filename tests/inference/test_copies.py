@@ -2,9 +2,9 @@
 
 import asyncio
 
-from workers.proxy import request_copies
-from workers.proxy.forwarding import Copy, Upstream
-from workers.proxy.request_copies import Copier, Watched
+from workers.access.proxy import request_copies
+from workers.access.proxy.forwarding import Copy, Upstream
+from workers.access.proxy.request_copies import Copier, Watched
 
 
 class Slow:

@@ -4,9 +4,9 @@ import os
 import pytest
 from django.urls import reverse
 
-from accounts import sharing
+from accounts.access import sharing
 from aiplatform.lib.errors import Invalid
-from datasets import usage
+from datasets.services import usage
 from inference.batch import predictions
 from inference.evaluation import evaluations, results
 from inference.evaluation.kind import EvaluationKind
@@ -14,7 +14,7 @@ from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import conftest, judged
 from tests.inference.running import bring
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

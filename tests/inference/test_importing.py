@@ -8,7 +8,7 @@ import torch
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib.errors import DomainError, NotAllowed
 from datasets.files import homes
 from inference.registry import imports
@@ -19,7 +19,7 @@ from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 DECLARED = {"task": "classification", "labels": "cat\ndog", "pixels": "unit"}

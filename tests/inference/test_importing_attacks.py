@@ -16,7 +16,7 @@ from inference.registry.formats.declared import Declared
 from tests.factories import work
 from tests.inference import foreign
 from tests.inference.foreign import LOGITS, PETS
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 SAID = Declared(task="classification", labels=PETS, pixels="unit")

@@ -22,7 +22,7 @@ from tests.inference import judged, tiny, versions
 from tests.inference.running import bring
 from training.presets import data as presets
 from training.presets.run import Refused
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 @pytest.fixture

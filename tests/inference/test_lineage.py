@@ -14,7 +14,7 @@ from tests.inference import judged, tiny
 from tests.inference.running import bring
 from training.runs import publishers
 from training.runs.models import TrainingJob
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

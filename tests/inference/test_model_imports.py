@@ -17,7 +17,7 @@ from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
 from tests.inference.running import bring
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 

@@ -27,8 +27,8 @@ from tests.factories import models as factory
 from tests.inference.foreign import PETS
 from tests.inference.running import bring
 from tests.long_form import first
-from workers.kinds import Launch
-from workers.runs import RunDir
+from workers.core.kinds import Launch
+from workers.core.runs import RunDir
 
 pytestmark = [
     pytest.mark.django_db,

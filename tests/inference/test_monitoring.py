@@ -29,7 +29,7 @@ from tests.inference.asking import call
 from tests.inference.conftest import start_server
 from tests.inference.running import bring, running_at
 from tests.inference.tallies import tally_of
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 

@@ -20,9 +20,9 @@ from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
 from tests.inference.running import bring
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 from workers.jobs import job_tabs
-from workers.models import Attempt
-from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 ROUTE = "/api/v1/evaluations/"

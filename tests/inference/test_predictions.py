@@ -13,8 +13,7 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError, StillInUse
-from datasets import usage
-from datasets.services import server_paths
+from datasets.services import server_paths, usage
 from inference.batch import exports, presentation, results, sources
 from inference.batch.kind import PredictionKind
 from inference.batch.models import Prediction
@@ -24,7 +23,7 @@ from tests.factories import models as factory
 from tests.inference import judged, predicted, tiny, versions
 from tests.inference.running import bring
 from tests.long_form import first
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,8 @@ from tests.inference import pictures, tiny
 from tests.inference.asking import Answer, call, one_call
 from tests.inference.running import bring, running_at
 from tests.running import free_port
-from workers.proxy import application as port_proxy
-from workers.proxy import endpoints
+from workers.access.proxy import application as port_proxy
+from workers.access.proxy import endpoints
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 
@@ -149,7 +149,7 @@ def test_service_proxy_forwards_no_credentials_and_no_false_headers(service, ali
             server.close()
 
     def running_at_port(number):
-        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
+        monkeypatch.setattr("workers.access.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
 
     answer = Answer(asyncio.run(main()))
 
@@ -177,7 +177,7 @@ def answered(monkeypatch, service, user, path, head):
     async def main():
         server = await asyncio.start_server(listen, "127.0.0.1", 0)
         number = server.sockets[0].getsockname()[1]
-        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
+        monkeypatch.setattr("workers.access.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
         app = proxy.new()
         try:
             headers = {"Authorization": f"Bearer {token}"}
@@ -270,7 +270,7 @@ def test_service_proxy_does_not_answer_a_caller_who_left(service, alice, monkeyp
     async def main():
         server = await asyncio.start_server(never, "127.0.0.1", 0)
         number = server.sockets[0].getsockname()[1]
-        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
+        monkeypatch.setattr("workers.access.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
         app = proxy.new()
         headers = {"Authorization": f"Bearer {token}"}
         sent = await one_call(app, "GET", f"{service.url}/v2", headers, None, leaves=True)

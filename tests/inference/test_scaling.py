@@ -21,7 +21,7 @@ from tests.inference.asking import call
 from tests.inference.running import bring
 from tests.inference.scaled import CALM, ENOUGH, ending, fresh, look, up
 from tests.running import free_port
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

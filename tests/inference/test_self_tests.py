@@ -15,7 +15,7 @@ from inference.kit.models import selftest, standalone
 from inference.registry.models import ModelVersion
 from inference.registry.selftest import self_tests
 from tests.inference import judged
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 BOX = {"class_id": 1, "name": "red", "score": 0.8, "box": [10, 10, 30, 30]}

@@ -15,11 +15,11 @@ from tests.factories import work
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
 from tests.inference.weights import safetensors_file, tensor
-from workers import planner_input
+from workers.core.models import Membership
+from workers.core.runs import RunDir
 from workers.jobs.resource_request import NotAMember
-from workers.models import Membership
-from workers.planner.order import queue_order
-from workers.runs import RunDir
+from workers.planning import planner_input
+from workers.planning.planner.order import queue_order
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.sockets("a model server of its own")]
 

@@ -24,9 +24,9 @@ from tests.inference.launching import get, launch
 from tests.inference.programs import prepared
 from tests.inference.running import bring
 from tests.inference.scaled import ending
-from workers.models import Attempt, Job
-from workers.proxy import endpoints
-from workers.runs import RunDir
+from workers.access.proxy import endpoints
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a model server of its own")]
 

@@ -17,7 +17,7 @@ from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
 from tests.inference.running import bring
 from tests.inference.scaled import CALM, ending, fresh
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

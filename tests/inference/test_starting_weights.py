@@ -17,7 +17,7 @@ from training.runs import jobs
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
 from training.runs.parameters import BadParameter
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 pytestmark = pytest.mark.postgres
 API = "/api/v1/training/jobs/"

@@ -15,8 +15,8 @@ from inference.serving.models import Service
 from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.inference.running import bring
-from workers.proxy import endpoints
-from workers.runs import RunDir
+from workers.access.proxy import endpoints
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from inference.registry.models import ModelVersion
 from inference.registry.torch_export import exports
 from tests.factories import models as factory
 from tests.inference.running import bring
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from tests.inference.asking import call, one_call
 from tests.inference.running import bring
 from tests.inference.service_trials import state, tried
 from tests.running import free_port
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -321,7 +321,7 @@ def test_shadow_that_fails_is_nobodys_trouble(alice, service, newer, places, two
 def test_promotion_under_load_loses_no_request(alice, service, newer, places, two_ports, counter, monkeypatch):
     from accounts.services import tokens
 
-    monkeypatch.setattr("workers.proxy.application.REMEMBERED_S", 0.05)
+    monkeypatch.setattr("workers.access.proxy.application.REMEMBERED_S", 0.05)
     places[service.job_id] = ("127.0.0.1", two_ports[0])
     tried(service, newer, alice, places, port=two_ports[1], percent=10)
     headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}

@@ -22,8 +22,8 @@ from tests.inference.running import bring
 from tests.inference.seeing import annotated, labelled
 from tests.inference.tried import found as results_of
 from tests.long_form import first
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 PICTURES = [seeing.picture(), seeing.picture(seed=1)]

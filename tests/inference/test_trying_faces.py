@@ -7,7 +7,7 @@ from inference.registry.models import Model, ModelTask, ModelVersion
 from tests.datasets.helpers import uploaded
 from tests.inference import foreign, seeing, tried
 from tests.inference.seeing import annotated
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = pytest.mark.django_db
 PICTURES = [seeing.picture(), seeing.picture(seed=1)]

@@ -18,7 +18,7 @@ from inference.video.watcher import pyav
 from tests.factories import models as factory
 from tests.inference import clips, judged, watched
 from tests.inference.running import bring
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,7 @@ from inference.video.models import VideoAnalysis
 from tests.inference import cameras, clips, watched
 from tests.inference.running import bring
 from tests.running import free_port
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("cameras of its own")]
 LONG_S = 60.0

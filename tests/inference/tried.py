@@ -11,8 +11,8 @@ from inference.registry.import_trials import results, trials
 from inference.registry.kind import ModelTaskKind
 from inference.registry.models import ModelTask
 from tests.inference import programs
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 
 def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:

@@ -12,7 +12,7 @@ from inference.video.kind import VideoKind
 from inference.video.models import VideoAnalysis, VideoFile
 from tests.factories import models as factory
 from tests.inference import clips, programs
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 DOOR = {"name": "door", "points": [[0, 0.5], [1, 0.5]]}
 YARD = {"name": "yard", "points": [[0, 0.55], [0.5, 0.55], [0.5, 1], [0, 1]], "loiter_s": 1}

@@ -50,8 +50,8 @@ class Stage:
     def __init__(self, cluster: nodes.Cluster) -> None:
         from accounts.services import tokens
         from tests.factories import people
-        from workers.machines import lifecycle
-        from workers.models import Node, VirtualCluster
+        from workers.core.models import Node, VirtualCluster
+        from workers.resources.nodes import lifecycle
 
         self.cluster = cluster
         for name in ("node2", "node3"):
@@ -88,14 +88,14 @@ class Stage:
 
     def places(self, job: Any) -> dict[int, str]:
         """The machines of a job by rank."""
-        from workers.models import Allocation
+        from workers.core.models import Allocation
 
         rows = Allocation.objects.filter(attempt__job=job, released_at=None)
         return dict(rows.values_list("rank", "node__name"))
 
     def ssh(self, job: Any, rank: int, line: str) -> str:
         """What a line says that OpenSSH's client runs on one machine of a job, by a one-time password of Alice's."""
-        from workers.ssh import passwords
+        from workers.access.ssh import passwords
 
         ask = self.cluster.root / "ask"
         ask.write_text(f"#!/bin/sh\necho {passwords.make(job, by=self.owner)[1]}\n")
@@ -170,9 +170,9 @@ def distributed_environment(stage: Stage) -> str:
 
     One machine loses its power: all of it is lost and started again whole, as a command of that time is.
     """
-    from workers.exec import channels, programs
+    from workers.core.models import Allocation, Job
+    from workers.execution.exec import channels, programs
     from workers.jobs import actions
-    from workers.models import Allocation, Job
 
     made = stage.call("environments/", {"name": "together", "nodes": 2, "cpus": 0.5})
     command = stage.submit('[ "$AIP_ATTEMPT" = 2 ] || sleep 600; mpirun hostname', launcher="first", processes=1)

@@ -26,10 +26,10 @@ def run_here(root: Path) -> None:
     import django
 
     django.setup()
+    from accounts.access.permissions import SYSTEM_ADMIN, USER
     from accounts.models import Role, User
-    from accounts.permissions import SYSTEM_ADMIN, USER
+    from workers.core.models import Allocation, Device, Job, Membership, VirtualCluster
     from workers.jobs import actions, submission
-    from workers.models import Allocation, Device, Job, Membership, VirtualCluster
 
     with running.platform(root, gpus=4) as platform:
         cluster = VirtualCluster.objects.get(name="default")

@@ -69,10 +69,10 @@ def run_here(root: Path) -> None:
     import django
 
     django.setup()
-    from accounts.permissions import SYSTEM_ADMIN
+    from accounts.access.permissions import SYSTEM_ADMIN
     from tests.factories import people
+    from workers.core.models import Allocation, Device, Job, VirtualCluster
     from workers.jobs import submission
-    from workers.models import Allocation, Device, Job, VirtualCluster
 
     with running.platform(root, gpus=2):
         cluster = VirtualCluster.objects.get(name="default")

@@ -85,7 +85,7 @@ class Stage:
 
     def place(self, job: int) -> str:
         """The machine on which a job runs now."""
-        from workers.models import Allocation
+        from workers.core.models import Allocation
 
         return Allocation.objects.get(attempt__job=job, released_at=None).node.name
 
@@ -142,7 +142,7 @@ def prepare(stage: Stage) -> None:
     """A second machine, a person with a key, and an engine whose JupyterLab is a stand-in."""
     from accounts.services import ssh_keys, tokens
     from tests.factories import people
-    from workers.models import VirtualCluster
+    from workers.core.models import VirtualCluster
 
     stage.folder.mkdir()
     wheels = stage.cluster.root / "shared" / "wheels"

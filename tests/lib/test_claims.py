@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.claims import ClaimLost, Claims, new_holder
 from tests.long_form import examples
-from workers.models import Lease
+from workers.core.models import Lease
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

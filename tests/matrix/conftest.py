@@ -4,7 +4,7 @@ from inference.serving import endpoints
 from inference.video import analyses
 from tests.factories import models, work
 from tests.matrix import entry_points, world
-from workers.models import VirtualCluster
+from workers.core.models import VirtualCluster
 
 
 @pytest.fixture

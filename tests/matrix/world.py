@@ -12,8 +12,8 @@ from typing import Any
 
 from django.utils.timezone import now
 
+from accounts.access.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.models import PeopleImport, SshKey, User, UserSession
-from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
 from aiplatform.lib.wording import verbatim
 from datasets.files import homes
@@ -40,7 +40,9 @@ from training.experiments.models import View
 from training.experiments.reports import writing as reports
 from training.job_templates import services as templates
 from training.runs import parameter_sets, previews
-from workers.models import (
+from workers.access.proxy import published_ports as ports
+from workers.access.ssh.models import SshSession
+from workers.core.models import (
     Alarm,
     AlarmAddress,
     AlarmRule,
@@ -53,9 +55,7 @@ from workers.models import (
     TimeRequest,
     VirtualCluster,
 )
-from workers.monitoring import alarms
-from workers.proxy import published_ports as ports
-from workers.ssh.models import SshSession
+from workers.resources.monitoring import alarms
 
 PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")
 """In the order of the table's columns. `annotator` works on another project, `member` shares the owner's
@@ -298,9 +298,9 @@ def _rule(version: Any, owner: User) -> int:
 
 
 def _shown(job: Any) -> int:
-    from workers.models import MediaItem
-    from workers.output import media
-    from workers.output.reporting.harvest import Shown
+    from workers.core.models import MediaItem
+    from workers.jobs.output import media
+    from workers.jobs.output.reporting.harvest import Shown
 
     media.save(media.prepare(job.attempts.get(), [Shown("image", "samples", 1, time.time(), {}, datasets.picture())]))
     return int(MediaItem.objects.get(series__attempt__job=job).pk)

@@ -11,10 +11,10 @@ from accounts.models import User
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepRun
 from tests.factories import work
+from workers.core.models import Attempt, Job
+from workers.core.states import Event, Reason
 from workers.execution import results
 from workers.jobs import transitions
-from workers.models import Attempt, Job
-from workers.states import Event, Reason
 
 
 def pipeline(user: User, steps: dict[str, Any], *, name: str = "cells", **parameters: Any) -> Pipeline:

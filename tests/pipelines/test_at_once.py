@@ -8,7 +8,7 @@ from django.db import connection
 from inference.pipelines import loop, runs, writing
 from inference.pipelines.models import PipelineRun, StepRun
 from tests.pipelines.made import command, pipeline
-from workers.models import Job
+from workers.core.models import Job
 
 PATIENCE_S = 60.0
 

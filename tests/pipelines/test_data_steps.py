@@ -23,8 +23,8 @@ from tests.pipelines.made import again, begun, command, end, pipeline, states, s
 from tests.studies import helpers as studies
 from training.studies import advancing
 from training.studies.models import Study
-from workers.clock import now
-from workers.models import Job
+from workers.core.clock import now
+from workers.core.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

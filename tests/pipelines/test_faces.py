@@ -7,7 +7,7 @@ from django.urls import reverse
 from inference.pipelines import graph, loop, run_presentation
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval
 from tests.pipelines.made import again, begun, command, complete, pipeline, states
-from workers.clock import now
+from workers.core.clock import now
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -10,7 +10,7 @@ from inference.pipelines import loop, runs, trigger_api, trigger_firings, trigge
 from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger
 from tests.factories import datasets
 from tests.pipelines.made import command, complete, pipeline
-from workers import clock
+from workers.core import clock
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -7,8 +7,8 @@ from inference.pipelines import graph, inlining, loop, runs, writing
 from inference.pipelines.models import Pipeline
 from tests.factories import datasets as data
 from tests.pipelines.made import again, command, complete, pipeline, states, step
-from workers.models import Job
-from workers.states import Event
+from workers.core.models import Job
+from workers.core.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -5,15 +5,15 @@ import json
 import pytest
 from django.urls import reverse
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
 from inference.pipelines import loop, run_updates, runs, trigger_firings, trigger_settings, writing
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepRun
 from tests.factories import datasets, people
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
-from workers import clock
-from workers.states import Event
+from workers.core import clock
+from workers.core.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -8,9 +8,9 @@ from aiplatform.lib.errors import Invalid, NotAllowed
 from inference.pipelines import approvals, checks, graph, loop, pruning, run_presentation, run_updates, runs, writing
 from inference.pipelines.models import PipelineRun, StepApproval, StepRun
 from tests.pipelines.made import again, begun, command, complete, end, pipeline, states, step
-from workers.clock import now
-from workers.models import Job
-from workers.states import Event
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -13,7 +13,7 @@ from inference.pipelines.python_text import to_python
 from inference.pipelines.steps import metric_texts
 from tests.pipelines.made import again, begun, command, complete, pipeline, states, step
 from training.commands.models import Command
-from workers import clock
+from workers.core import clock
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 USING = {"use": {"kind": "command", "with": {"command": "true", "secrets": ["HF_TOKEN"]}}}

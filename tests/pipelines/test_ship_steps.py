@@ -27,7 +27,7 @@ from tests.inference import judged
 from tests.inference.running import bring
 from tests.pipelines.made import begun, end, pipeline, step
 from tests.pipelines.shipping import look, shipped
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

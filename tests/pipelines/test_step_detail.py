@@ -6,7 +6,7 @@ from django.urls import reverse
 from inference.pipelines import loop, runs
 from inference.pipelines.kinds import KINDS
 from tests.pipelines.made import again, begun, command, complete, end, step
-from workers.states import Event
+from workers.core.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -8,7 +8,7 @@ from inference.pipelines import checks, graph, loop, templates, trigger_firings,
 from inference.pipelines.kinds import KINDS, Begun, Done, StepFailed
 from inference.pipelines.models import PipelineRun
 from tests.pipelines.made import states
-from workers import clock
+from workers.core import clock
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -15,7 +15,7 @@ from tests.presets.jobs import Job
 from training.presets import events
 from training.presets.events import Events, with_events
 from training.presets.run import Run
-from workers.output.reporting.finding import reader_of
+from workers.jobs.output.reporting.finding import reader_of
 
 PARAMS = {
     "budget_minutes": 0, "steps": 4, "batch_size": 8, "eval_share": 0, "checkpoint_minutes": 1000, "flip_tta": False,

@@ -13,9 +13,9 @@ from training.studies import creating
 from training.studies.creating import StudyRequest
 from training.studies.limits import Limits
 from training.studies.models import Study, Trial
+from workers.core.models import Attempt, Job
+from workers.core.states import Event, Reason
 from workers.jobs import transitions
-from workers.models import Attempt, Job
-from workers.states import Event, Reason
 
 QUADRATIC = "python -c 'import json'"
 

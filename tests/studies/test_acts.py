@@ -10,8 +10,8 @@ from tests.studies.helpers import complete, end, live, numbers, report, run, stu
 from training.runs.models import TrainingJob
 from training.studies import actions, advancing
 from training.studies.models import Study
-from workers.models import Job
-from workers.states import Event, Reason
+from workers.core.models import Job
+from workers.core.states import Event, Reason
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

@@ -10,9 +10,9 @@ from training.runs.models import TrainingJob
 from training.studies import actions as acts
 from training.studies import advancing, decider
 from training.studies.models import Study, Trial
+from workers.core.models import Job
+from workers.core.states import Event, Reason
 from workers.jobs import actions
-from workers.models import Job
-from workers.states import Event, Reason
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 
@@ -201,7 +201,7 @@ def test_preempted_requeued_and_restored_jobs_stay_the_same_trial(alice):
     ],
 )
 def test_what_became_of_a_job_is_what_became_of_its_trial(alice, event, values, line, state):
-    from workers.runs import RunDir
+    from workers.core.runs import RunDir
 
     made = study(alice, max_trials=1)
     advancing.advance(made.pk)

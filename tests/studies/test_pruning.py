@@ -7,9 +7,9 @@ import pytest
 from tests.studies.helpers import Killed, end, live, report, run, study
 from training.studies import advancing
 from training.studies.models import Study
+from workers.core.models import Job
+from workers.core.states import Desired, Event, Reason
 from workers.jobs import actions
-from workers.models import Job
-from workers.states import Desired, Event, Reason
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
 

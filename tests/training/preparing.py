@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from training.runs.kind import TrainingKind
 from training.runs.models import TrainingJob
-from workers.kinds import Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 
 def prepared(training: TrainingJob, number: int = 1) -> tuple[Launch, RunDir]:

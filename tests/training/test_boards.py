@@ -6,10 +6,10 @@ from tests.factories import work
 from training.experiments.boards import services
 from training.experiments.boards.kind import BoardKind
 from training.experiments.boards.models import Board
+from workers.access.proxy.models import PublishedPort
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import catalog, uses
-from workers.models import Attempt, Job
-from workers.proxy.models import PublishedPort
-from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ import pytest
 from tests.factories import training as factory
 from training.runs import checkpoints, results
 from training.runs.models import TrainingJob
-from workers.output import files as output_files
+from workers.jobs.output import files as output_files
 
 PAGES = ["{pk}/", "{pk}/files/", "{pk}/restore/", ""]
 API = ["{pk}/", "{pk}/checkpoints/", "{pk}/files/", ""]

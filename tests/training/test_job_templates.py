@@ -18,7 +18,7 @@ from training.job_templates.models import JobTemplate, TemplateUse
 from training.job_templates.services import Content
 from training.programs import request_text
 from training.runs.models import TrainingJob
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

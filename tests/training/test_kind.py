@@ -13,8 +13,8 @@ from tests.training.preparing import prepared
 from training.runs import publishers, trials
 from training.runs.kind import CannotRun, TrainingKind
 from training.runs.models import TrainingJob
-from workers.models import Allocation, Attempt, Device, Job
-from workers.runs import RunDir
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.runs import RunDir
 
 kind = TrainingKind()
 

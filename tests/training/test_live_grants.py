@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 from accounts.services import tokens
 from tests.factories import people, work
 from tests.factories import training as factory
-from workers.models import Job
+from workers.core.models import Job
 from workers.scheduling.loop import Scheduler
 
 pytestmark = pytest.mark.postgres

@@ -19,7 +19,7 @@ from training.presets.catalog import PRESETS
 from training.runs import images, jobs, previews, publishers
 from training.runs.kind import TrainingKind
 from training.runs.models import TrainingJob
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 PREVIEW = {
     "images": {"learn": 1200, "score": 4}, "counted": "objects", "classes": [{"name": "<b>nut", "count": 7}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.timezone import now
 
 from tests.factories import training as factory
-from workers.models import Attempt, Curve
+from workers.core.models import Attempt, Curve
 
 
 def test_list_and_api_show_the_newest_loss_and_learning_rate_of_the_newest_attempt(

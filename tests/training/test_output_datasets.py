@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform import env
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports, sources, uploads
@@ -15,7 +15,7 @@ from tests.factories import datasets as pictures
 from tests.factories import training as factory
 from tests.factories import work
 from training.runs import output_panel
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 ROUTE = "/api/v1/training/outputs/"

@@ -18,8 +18,8 @@ from training.presets.catalog import PRESETS
 from training.runs import data_use, jobs, snippets
 from training.runs.kind import TrainingKind
 from training.runs.models import TrainingJob
-from workers.models import Allocation, Attempt, Device, Job
-from workers.runs import RunDir
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.runs import RunDir
 
 kind = TrainingKind()
 API = "/api/v1/training/jobs/"

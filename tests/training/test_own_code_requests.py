@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
 from tests.factories import training as factory
@@ -16,7 +16,7 @@ from training.programs import request_schemas, request_text
 from training.runs.forms import OwnCodeForm
 from training.runs.models import TrainingJob
 from training.runs.request_schema import SCHEMA
-from workers.models import Job
+from workers.core.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 KNOWN = {

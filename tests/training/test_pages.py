@@ -9,13 +9,13 @@ import zipfile
 
 import pytest
 
+from accounts.access.permissions import AI_PLATFORM, Action
 from accounts.models import Role
-from accounts.permissions import AI_PLATFORM, Action
 from tests.conftest import signed_in
 from tests.factories import training as factory
 from training.runs import checkpoints, data_use, jobs, snippets
 from training.runs.models import ParameterSet, TrainingJob
-from workers.models import Job
+from workers.core.models import Job
 
 TABS = ["", "log/", "metrics/", "images/", "files/", "events/", "spec/", "restore/"]
 
@@ -290,7 +290,7 @@ def test_training_api_dry_run_answers_the_same(api, machine, cells):
 
 
 def test_training_keeps_its_dataset_from_being_deleted(alice, machine, cells):
-    from datasets import usage
+    from datasets.services import usage
 
     training = factory.training(alice, data=cells)
 

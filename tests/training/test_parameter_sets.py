@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 
-from accounts import sharing
+from accounts.access import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotFound
 from tests.factories import training as factory

@@ -10,7 +10,7 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.runs import parameter_sets
 from training.runs.models import TrainingJob
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 OF_JOB = (
     "cluster_id", "nodes", "gpus_per_node", "device_kind", "device_model", "cpus", "share", "memory_mib",

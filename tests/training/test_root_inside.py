@@ -13,9 +13,9 @@ from training.commands.request_schema import of_form
 from training.environments import services as environments
 from training.environments.models import Environment
 from training.runs.request_schema import SCHEMA
+from workers.core.models import Job, Node
 from workers.execution import root_users
 from workers.jobs import actions
-from workers.models import Job, Node
 
 pytestmark = pytest.mark.django_db
 FORM = {"command": "id", "gpus_per_node": 0, "cpus": 1, "nodes": 1}

@@ -12,8 +12,8 @@ from PIL import Image
 
 from tests.factories import work
 from training.programs import workdir
-from workers.output import media
-from workers.output import report_ingestion as reporting
+from workers.jobs.output import media
+from workers.jobs.output import report_ingestion as reporting
 
 pytestmark = pytest.mark.django_db
 

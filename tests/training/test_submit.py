@@ -20,8 +20,8 @@ from training.runs import jobs
 from training.runs.drafts import TrainingRequest
 from training.runs.extra_options import BadSwitch
 from training.runs.models import TrainingJob
+from workers.core.models import Job, Membership, VirtualCluster
 from workers.jobs import resource_request
-from workers.models import Job, Membership, VirtualCluster
 
 pytestmark = pytest.mark.postgres
 

@@ -12,8 +12,9 @@ from training.presets.catalog import PRESETS
 from training.runs import drafts
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingJob
-from workers import kinds, planner_input
-from workers.models import Job
+from workers.core import kinds
+from workers.core.models import Job
+from workers.planning import planner_input
 
 pytestmark = pytest.mark.postgres
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fakes.kinds import RememberingKind
 from tests.workers.supervised import BEST, Run
-from workers import kinds
+from workers.core import kinds
 from workers.supervisor import processes, records
 
 

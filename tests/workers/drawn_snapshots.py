@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from workers.planner.snapshot import (
+from workers.planning.planner.snapshot import (
     URGENT,
     Cluster,
     Device,

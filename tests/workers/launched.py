@@ -10,10 +10,10 @@ import pytest
 
 from tests.factories import work
 from tests.running import printed, wait_for
+from workers.core.kinds import Launch
+from workers.core.runs import RunDir
 from workers.execution import launch as launching
 from workers.jobs import submission
-from workers.kinds import Launch
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 

@@ -15,10 +15,10 @@ from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 
-from workers.proxy import addresses, admissions
-from workers.proxy.connecting import Open
-from workers.proxy.models import PublishedPort
-from workers.proxy.origin import Origin
+from workers.access.proxy import addresses, admissions
+from workers.access.proxy.connecting import Open
+from workers.access.proxy.models import PublishedPort
+from workers.access.proxy.origin import Origin
 
 HOSTILE = {
     "Clear-Site-Data": '"*"',

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from workers.planner.snapshot import (
-    Cluster,
-    Device,
-    Node,
-    Request,
-    Running,
-    Snapshot,
-    Waiting,
-)
+from workers.planning.planner.snapshot import Cluster, Device, Node, Request, Running, Snapshot, Waiting
 
 HOUR = 3600.0
 

@@ -14,9 +14,9 @@ from channels.db import database_sync_to_async
 
 from accounts.services import ssh_keys
 from tests.factories import work
-from workers.exec import channels
-from workers.ssh.gateway import hub, server
-from workers.ssh.gateway.session import FRAME
+from workers.access.ssh.gateway import hub, server
+from workers.access.ssh.gateway.session import FRAME
+from workers.execution.exec import channels
 
 logging.getLogger("asyncssh").setLevel(logging.WARNING)  # else every channel is told, of thousands
 

@@ -11,13 +11,13 @@ import pytest
 from aiplatform.lib import inotify
 from tests.factories import work
 from tests.workers.watched import ended, records_of_this_process
-from workers import agent_wakeup
+from workers.core import agent_wakeup
+from workers.core.models import Attempt, Job
+from workers.core.states import Desired
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.events import Due, Events
 from workers.execution.agent.loop import FULL_LOOK_S, Agent
 from workers.jobs import actions, transitions
-from workers.models import Attempt, Job
-from workers.states import Desired
 from workers.supervisor import records
 
 ATTEMPT, JOB = 7, 70
@@ -300,7 +300,7 @@ def test_agent_forgets_what_it_knew_of_attempts_that_are_over(agent, running):
 @pytest.mark.django_db
 def test_agent_reports_the_growth_of_a_log_without_a_look_at_the_job(agent, running, looked, monkeypatch):
     reported = []
-    monkeypatch.setattr("workers.live.nudge", lambda *jobs, log_bytes=None: reported.append((jobs, log_bytes)))
+    monkeypatch.setattr("workers.core.live.nudge", lambda *jobs, log_bytes=None: reported.append((jobs, log_bytes)))
     agent.tick()
     reported.clear()
     looked.clear()

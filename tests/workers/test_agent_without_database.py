@@ -3,8 +3,8 @@
 import pytest
 from django.db import OperationalError
 
+from workers.core.models import Node
 from workers.execution.agent.loop import Agent
-from workers.models import Node
 
 
 @pytest.mark.django_db

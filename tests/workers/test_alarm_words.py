@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from workers.models import AlarmRule
-from workers.monitoring import alarms
-from workers.monitoring.rules import RULES, message_of
+from workers.core.models import AlarmRule
+from workers.resources.monitoring import alarms
+from workers.resources.monitoring.rules import RULES, message_of
 
 #: rule → its sentence for 1, for 2, and in Chinese for 1
 COUNTED = {

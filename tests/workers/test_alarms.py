@@ -12,12 +12,12 @@ from aiplatform import __version__
 from aiplatform.lib.wording import verbatim
 from tests.cases import case_table
 from tests.factories import work
-from workers.models import Alarm, AlarmAddress, AlarmRule, Allocation, Device, Lease
-from workers.monitoring import affected_jobs, alarms, snapshot_reader
-from workers.monitoring.monitor import Monitor
-from workers.monitoring.orders import ADDRESSES, ENDED, RULES_LISTED
-from workers.monitoring.rules import RULES, Breach, breaches, message_of
-from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
+from workers.core.models import Alarm, AlarmAddress, AlarmRule, Allocation, Device, Lease
+from workers.resources.monitoring import affected_jobs, alarms, snapshot_reader
+from workers.resources.monitoring.monitor import Monitor
+from workers.resources.monitoring.orders import ADDRESSES, ENDED, RULES_LISTED
+from workers.resources.monitoring.rules import RULES, Breach, breaches, message_of
+from workers.resources.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 
 CALM = {
     "version": "1", "scheduler_silent_s": 1.0, "broker_s": 0.001, "database_s": 0.002, "certificate_days": 80.0,
@@ -235,8 +235,8 @@ def test_monitor_sends_mail_while_the_broker_is_away(db, monkeypatch):
     """Its alarm would otherwise wait for its return: nobody else sends then."""
     sent = []
     monkeypatch.setattr(snapshot_reader, "broker_round_trip", lambda: None)
-    monkeypatch.setattr("workers.monitoring.monitor.outbox.sweep", lambda: sent.append(1))
-    monkeypatch.setattr("workers.monitoring.monitor.connection.close", lambda: None)
+    monkeypatch.setattr("workers.resources.monitoring.monitor.outbox.sweep", lambda: sent.append(1))
+    monkeypatch.setattr("workers.resources.monitoring.monitor.connection.close", lambda: None)
     watching = Monitor()
 
     watching.tick()

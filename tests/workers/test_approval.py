@@ -5,8 +5,8 @@ from rest_framework.test import APIClient
 
 from tests.conftest import signed_in
 from tests.factories import people, work
+from workers.core.models import Approval, Job
 from workers.jobs import actions, approval, submission
-from workers.models import Approval, Job
 from workers.scheduling.loop import Scheduler
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

@@ -5,10 +5,10 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.cases import case_table
 from tests.factories import work
+from workers.core.models import Job, JobArray
 from workers.execution import tickets
 from workers.jobs import actions, arrays, submission, transitions
 from workers.jobs.following import Following
-from workers.models import Job, JobArray
 from workers.scheduling.loop import Scheduler
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]

@@ -12,13 +12,13 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from tests.workers.watched import ended, look, records_of_this_process
+from workers.core.kinds import Capabilities
+from workers.core.models import Attempt, Device, Job
+from workers.core.states import Event, IllegalMove
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, checkpoints, transitions
-from workers.kinds import Capabilities
-from workers.models import Attempt, Device, Job
-from workers.output import logs, metrics
-from workers.states import Event, IllegalMove
+from workers.jobs.output import logs, metrics
 from workers.supervisor import records
 
 pytestmark = pytest.mark.django_db

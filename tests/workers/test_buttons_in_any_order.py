@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.long_form import examples
+from workers.core.models import Allocation, Attempt, Job, Node
+from workers.core.states import FINAL, LIVE, Event
 from workers.jobs import actions, submission, transitions
-from workers.models import Allocation, Attempt, Job, Node
 from workers.scheduling import placing
-from workers.states import FINAL, LIVE, Event
 
 ACTS = st.lists(
     st.one_of(

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from aiplatform.cli import doctor
-from workers.machines import card_catalogue
-from workers.machines.telemetry import sampler
-from workers.machines.telemetry.probe import Card
-from workers.models import Device, Node
+from workers.core.models import Device, Node
+from workers.resources.nodes import card_catalogue
+from workers.resources.nodes.telemetry import sampler
+from workers.resources.nodes.telemetry.probe import Card
 
 pytestmark = pytest.mark.django_db
 V100, UNKNOWN = "Tesla V100-SXM2-16GB", "Graphics Wonder 9000"

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from tests.factories import work
+from workers.core.models import Device, Job, Node
 from workers.execution.agent import cards
 from workers.execution.agent.loop import Agent
-from workers.machines.telemetry.probe import FakeProbe, Fault, Reading
-from workers.models import Device, Job, Node
+from workers.resources.nodes.telemetry.probe import FakeProbe, Fault, Reading
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from aiplatform.lib.wording import message
 from tests.cases import case_table
 from tests.factories import curves, work
 from workers.jobs import transitions
-from workers.output import causes
+from workers.jobs.output import causes
 
 CERTAIN = {
     "card_memory": "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",

@@ -16,12 +16,12 @@ from django.utils import translation
 from tests.cases import case_table
 from tests.running import wait_for as until
 from tests.workers.launched import node, placed, reachable
-from workers.exec import channels, socket_paths
-from workers.exec.channels import ChannelRefused, Way
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.execution import launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import JobState
+from workers.execution.exec import channels, socket_paths
+from workers.execution.exec.channels import ChannelRefused, Way
 from workers.supervisor import handover, records, sandbox
 
 __all__ = ["node", "placed", "reachable"]  # fixtures

@@ -8,12 +8,12 @@ from django.test import override_settings
 from django.utils import timezone
 
 from tests.factories import work
-from workers import planner_input
-from workers.clusters import resource_groups
-from workers.clusters.resource_groups import Hours
-from workers.models import NodeSample
-from workers.monitoring import day_chart, usage
-from workers.planner.plan import plan
+from workers.core.models import NodeSample
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
+from workers.resources.clusters import resource_groups
+from workers.resources.clusters.resource_groups import Hours
+from workers.resources.monitoring import day_chart, usage
 from workers.scheduling import overdue
 
 pytestmark = pytest.mark.django_db

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 from django.db import OperationalError
 
-from aiplatform import env, env_texts
+from aiplatform import env
+from aiplatform.lib import env_texts
 from tests.cases import case_table
-from workers.exec import closed_addresses
-from workers.exec.closed_addresses import ClosedAddresses, NotKnown
-from workers.models import Node
+from workers.core.models import Node
+from workers.execution.exec import closed_addresses
+from workers.execution.exec.closed_addresses import ClosedAddresses, NotKnown
 
 pytestmark = pytest.mark.django_db  # the thread that asks the rows looks after its connections, old ones too
 

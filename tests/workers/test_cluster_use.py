@@ -6,9 +6,9 @@ import pytest
 
 from tests.conftest import signed_in
 from tests.factories import people, work
-from workers.clusters import cluster_use, clusters, members
-from workers.models import Attempt
-from workers.planner.snapshot import Quota
+from workers.core.models import Attempt
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import cluster_use, clusters, members
 
 pytestmark = pytest.mark.django_db
 

@@ -8,13 +8,13 @@ from django.utils.timezone import now
 
 from accounts.models import UserGroup
 from aiplatform.lib.errors import DomainError, NotAllowed
-from aiplatform.sources import put_into_clusters
+from aiplatform.pages.sources import put_into_clusters
 from tests.factories import people, work
-from workers import planner_input
-from workers.clusters import bounds, clusters, members, quotas
+from workers.core.models import Job, Node, VirtualCluster
 from workers.jobs import buttons, submission
-from workers.models import Job, Node, VirtualCluster
-from workers.planner.snapshot import Quota
+from workers.planning import planner_input
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import bounds, clusters, members, quotas
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

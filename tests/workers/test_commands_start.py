@@ -18,7 +18,7 @@ import asyncio, sys, threading, django
 django.setup()
 from django.core.management import call_command
 from workers.execution.agent.loop import Agent
-from workers.monitoring.monitor import Monitor
+from workers.resources.monitoring.monitor import Monitor
 from workers.scheduling.loop import Scheduler
 Scheduler.run = Agent.run = lambda *_: None
 asyncio.run = lambda work: work.close()

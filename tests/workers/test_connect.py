@@ -17,8 +17,8 @@ import pytest
 
 from tests.workers.exec_client import Asked, served
 from tests.workers.supervised import BEST, PYTHON, UID
-from workers.exec import egress, inside_programs, socket_paths
-from workers.exec.egress import Egress
+from workers.execution.exec import egress, inside_programs, socket_paths
+from workers.execution.exec.egress import Egress
 from workers.supervisor import exec_socket, sandbox
 from workers.supervisor.inside import connect
 

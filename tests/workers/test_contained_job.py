@@ -13,10 +13,10 @@ from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.engines import FakeEngine
 from tests.workers.launched import ended, node, placed
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 from workers.execution import launch, tickets
 from workers.execution.agent import attempt_monitor, containers, registration
-from workers.models import Attempt
-from workers.runs import RunDir
 from workers.supervisor import engines, processes, records
 from workers.supervisor.sandbox import CONTAINER
 
@@ -77,7 +77,7 @@ def test_contained_job_that_others_must_reach_shares_the_network(placed, contain
 
 
 def job_launch(job, attempt):
-    from workers import kinds
+    from workers.core import kinds
 
     return kinds.get(job.kind).prepare(job, attempt, RunDir.of(job.pk, 1))
 

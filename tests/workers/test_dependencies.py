@@ -5,12 +5,12 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in
 from tests.factories import work
+from workers.core.models import Dependency, Job
+from workers.core.states import Event, IllegalMove
 from workers.jobs import actions, following, submission, transitions
 from workers.jobs.following import Following
 from workers.jobs.forms.following import followed_by
-from workers.models import Dependency, Job
 from workers.scheduling.loop import Scheduler
-from workers.states import Event, IllegalMove
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
 

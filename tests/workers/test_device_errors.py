@@ -8,10 +8,10 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.core.models import Device
 from workers.execution.agent import device_errors, npu_logs
 from workers.execution.agent.npu_logs import NpuLogs
-from workers.models import Device
-from workers.output import device_errors as shown
+from workers.jobs.output import device_errors as shown
 
 UUID = "GPU-1234"
 

@@ -10,11 +10,11 @@ from tests.factories import training as factory
 from tests.factories import work
 from training.commands.models import Command
 from training.commands.services import CommandRequest, submit
-from workers import planner_input
+from workers.core.models import Device, Job
 from workers.jobs import submission
-from workers.machines import device_rules
-from workers.models import Device, Job
-from workers.planner.plan import plan
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
+from workers.resources.nodes import device_rules
 
 API = "/api/v1/commands/"
 

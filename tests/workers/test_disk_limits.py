@@ -7,16 +7,16 @@ import pytest
 from aiplatform.cli import doctor
 from tests.factories import work
 from tests.workers.watched import ended, look
-from workers import disk_limits
-from workers.clusters import clusters
+from workers.core import disk_limits
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job, VirtualCluster
+from workers.core.runs import RunDir
+from workers.core.states import Event, Reason
 from workers.execution import tickets
 from workers.execution.agent import ranks, verdicts
 from workers.jobs import resource_request, submission
 from workers.jobs.forms.resource_request import ResourceForm, initial_of
-from workers.kinds import Launch
-from workers.models import Attempt, Job, VirtualCluster
-from workers.runs import RunDir
-from workers.states import Event, Reason
+from workers.resources.clusters import clusters
 from workers.supervisor import project_quota, records
 
 GIB = 1 << 30

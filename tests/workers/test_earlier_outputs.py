@@ -12,12 +12,12 @@ from aiplatform.lib.errors import Invalid
 from tests.factories import work
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import earlier_outputs, launch
 from workers.jobs import following
 from workers.jobs.following import Following
 from workers.jobs.forms import following as forms
-from workers.models import Job
-from workers.runs import RunDir
 
 __all__ = ["node", "placed"]  # fixtures
 

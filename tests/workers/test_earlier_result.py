@@ -6,10 +6,10 @@ import pytest
 
 from accounts.models import Notification
 from tests.factories import work
+from workers.core.kinds import Capabilities
+from workers.core.states import Event, Reason
 from workers.execution import results
 from workers.jobs import actions, announcing, transitions
-from workers.kinds import Capabilities
-from workers.states import Event, Reason
 
 pytestmark = pytest.mark.django_db
 

@@ -22,12 +22,12 @@ from tests.running import MANAGE, environment, free_port, wait_for
 from tests.workers.exec_client import Asked, served
 from tests.workers.launched import node, placed
 from tests.workers.supervised import BEST, PYTHON
-from workers.exec import closed_addresses, egress, greeting, socket_paths
-from workers.exec.closed_addresses import ClosedAddresses
-from workers.exec.egress import Egress
+from workers.core.kinds import Launch
 from workers.execution import launch as launching
 from workers.execution import tickets
-from workers.kinds import Launch
+from workers.execution.exec import closed_addresses, egress, greeting, socket_paths
+from workers.execution.exec.closed_addresses import ClosedAddresses
+from workers.execution.exec.egress import Egress
 from workers.management.commands import exec_relay
 from workers.supervisor import exec_socket, sandbox
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.workers.exec_client import Asked, served
 from tests.workers.supervised import BEST, PYTHON
-from workers.exec import egress, relay
-from workers.exec.egress import Egress
+from workers.execution.exec import egress, relay
+from workers.execution.exec.egress import Egress
 from workers.supervisor import sandbox
 
 __all__ = ["served"]  # fixtures

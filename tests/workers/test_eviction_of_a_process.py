@@ -19,7 +19,7 @@ from tests.running import wait_for as until
 from tests.workers.supervised import PYTHON, Run
 from workers.execution import tickets
 from workers.execution.agent import eviction_probe, eviction_proof
-from workers.machines.telemetry.probe import Card, Reading
+from workers.resources.nodes.telemetry.probe import Card, Reading
 from workers.supervisor import processes, records
 
 SOURCE = Path(__file__).with_name("cuda_stub.c")

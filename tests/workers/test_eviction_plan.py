@@ -7,10 +7,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.workers.planner_cases import HOUR, LAB, NOW, ask, picture, run
-from workers.planner import record
-from workers.planner.plan import plan
-from workers.planner.policy import DEFAULT
-from workers.planner.snapshot import URGENT, Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planning.planner import record
+from workers.planning.planner.plan import plan
+from workers.planning.planner.policy import DEFAULT
+from workers.planning.planner.snapshot import URGENT, Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
 
 LENDING = (
     Cluster(1, "owners", {"gpu": Quota(4, True)}),

@@ -8,19 +8,19 @@ from django.utils.timezone import now
 
 from tests.conftest import signed_in
 from tests.factories import work
-from workers import planner_input
+from workers.core.kinds import Capabilities
+from workers.core.models import Attempt, Device, Job, Node
+from workers.core.states import Desired, Event, IllegalMove
 from workers.execution import evictions
 from workers.execution.agent import eviction_probe
 from workers.execution.agent.attempt_monitor import UNHEARD_S, AttemptMonitor
 from workers.jobs import actions, buttons, submission, transitions
-from workers.kinds import Capabilities
-from workers.machines import eviction_policy
-from workers.machines.telemetry.probe import Card
-from workers.models import Attempt, Device, Job, Node
-from workers.monitoring import usage
+from workers.planning import planner_input
+from workers.resources.monitoring import usage
+from workers.resources.nodes import eviction_policy
+from workers.resources.nodes.telemetry.probe import Card
 from workers.scheduling import overdue, reading
 from workers.scheduling.loop import Scheduler
-from workers.states import Desired, Event, IllegalMove
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from workers.exec import channels, programs
-from workers.exec.channels import ChannelRefused
+from workers.execution.exec import channels, programs
+from workers.execution.exec.channels import ChannelRefused
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from aiplatform import env
 from tests.running import free_port
 from tests.workers.launched import node, placed, reachable
-from workers.exec import channels, greeting, relay
-from workers.exec.channels import ChannelRefused, Way
+from workers.execution.exec import channels, greeting, relay
+from workers.execution.exec.channels import ChannelRefused, Way
 
 __all__ = ["node", "placed", "reachable"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("relays and jobs")]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.exec import socket_paths
+from workers.execution.exec import socket_paths
 
 pytestmark = pytest.mark.sockets("unix sockets, as exec servers have them")
 

@@ -14,15 +14,15 @@ from accounts.models import AuditEntry
 from tests.factories import work
 from tests.running import wait_for
 from tests.workers.supervised import BEST, PYTHON, Run
+from workers.core.models import Attempt, Job, Node
+from workers.core.states import Event, IllegalMove
 from workers.execution.agent import overdue
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, transitions
-from workers.machines import unkillable
-from workers.models import Attempt, Job, Node
-from workers.monitoring import rules
-from workers.monitoring.snapshot_reader import SnapshotReader
-from workers.states import Event, IllegalMove
+from workers.resources.monitoring import rules
+from workers.resources.monitoring.snapshot_reader import SnapshotReader
+from workers.resources.nodes import unkillable
 from workers.supervisor import processes, records
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from tests.running import HERE
 from tests.running import wait_for as until
 from tests.workers.supervised import BEST, Run
 from workers.execution import supervisors
-from workers.machines.telemetry import processes as services
+from workers.resources.nodes.telemetry import processes as services
 from workers.supervisor import processes, records
 
 ONCE = ["sh", "-c", "echo once; exit 7"]

@@ -13,18 +13,18 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
+from workers.core.kinds import Capabilities, Launch
+from workers.core.models import Allocation, Attempt, Device, Job, Node
+from workers.core.runs import RunDir
+from workers.core.states import Event
 from workers.execution import gang_environment, launch, supervisors, tickets
 from workers.execution.agent import gangs, remote_ranks
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, submission, transitions
-from workers.kinds import Capabilities, Launch
-from workers.machines.telemetry.probe import FakeProbe
-from workers.models import Allocation, Attempt, Device, Job, Node
-from workers.output import metrics
-from workers.runs import RunDir
+from workers.jobs.output import metrics
+from workers.resources.nodes.telemetry.probe import FakeProbe
 from workers.scheduling import placing
-from workers.states import Event
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db]

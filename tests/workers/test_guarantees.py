@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tests.workers.planner_cases import HOUR, NOW, ask, picture, run
-from workers.planner.fit import Space, why_never
-from workers.planner.limits import borrowed
-from workers.planner.plan import Plan, plan
-from workers.planner.preview import preview
-from workers.planner.snapshot import FULL_CARD, URGENT, Cluster, Quota, Request, Snapshot
-from workers.simulator.simulate import Outcome, simulate
-from workers.simulator.workloads import Limits, Setup, Work, Workload
+from workers.planning.planner.fit import Space, why_never
+from workers.planning.planner.limits import borrowed
+from workers.planning.planner.plan import Plan, plan
+from workers.planning.planner.preview import preview
+from workers.planning.planner.snapshot import FULL_CARD, URGENT, Cluster, Quota, Request, Snapshot
+from workers.planning.simulator.simulate import Outcome, simulate
+from workers.planning.simulator.workloads import Limits, Setup, Work, Workload
 
 LAB = Cluster(1, "lab", {"gpu": Quota(2)})
 DEFAULT = Cluster(2, "default")

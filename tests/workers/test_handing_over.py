@@ -10,11 +10,12 @@ from django.utils import timezone
 from aiplatform import env
 from aiplatform.lib import sealed
 from tests.factories import work
-from workers import kinds, tasks
+from workers import tasks
+from workers.core import kinds
+from workers.core.kinds import Launch
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import handing_over, launch, supervisors
-from workers.kinds import Launch
-from workers.models import Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 

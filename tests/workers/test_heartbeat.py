@@ -6,8 +6,8 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.core.models import Node
 from workers.execution.agent import heartbeat
-from workers.models import Node
 
 pytestmark = pytest.mark.django_db
 

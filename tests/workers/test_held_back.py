@@ -6,9 +6,10 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
-from workers import held_back, planner_input
-from workers.models import Dependency, JobArray
-from workers.monitoring import snapshot_reader
+from workers.core import held_back
+from workers.core.models import Dependency, JobArray
+from workers.planning import planner_input
+from workers.resources.monitoring import snapshot_reader
 from workers.scheduling import placing
 from workers.scheduling.loop import Scheduler
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.factories import work
-from workers.models import ClusterSample, Device, Node, NodeSample
-from workers.monitoring import history
+from workers.core.models import ClusterSample, Device, Node, NodeSample
+from workers.resources.monitoring import history
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=UTC)
 FACTS = {

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from tests.workers.supervised import UID
-from workers.exec import egress, inside_programs, socket_paths
 from workers.execution import sandbox_access
+from workers.execution.exec import egress, inside_programs, socket_paths
 from workers.supervisor import exec_socket
 
 

@@ -12,11 +12,11 @@ from django.test import Client
 from django.utils import translation
 
 from tests.factories import work
+from workers.core.models import Job
+from workers.core.states import Event, JobPhase
 from workers.jobs import transitions
-from workers.models import Job
-from workers.output import metrics
-from workers.output.job_progress import JobProgress
-from workers.states import Event, JobPhase
+from workers.jobs.output import metrics
+from workers.jobs.output.job_progress import JobProgress
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -11,9 +11,9 @@ from aiplatform.asgi import application
 from aiplatform.lib.wording import verbatim
 from tests.factories import work
 from tests.fakes.sockets import SocketClient
-from workers.models import Job
-from workers.output import job_stream, metrics
-from workers.output import sockets as job_sockets
+from workers.core.models import Job
+from workers.jobs.output import job_stream, metrics
+from workers.jobs.output import sockets as job_sockets
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a broker that is not there")]
 

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform import env, env_texts
+from aiplatform import env
 from aiplatform.cli import doctor, up
+from aiplatform.lib import env_texts
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
+from workers.core.runs import RunDir
 from workers.execution import job_users, launch, protection, resuming, tickets
-from workers.machines import guards
-from workers.runs import RunDir
+from workers.resources.nodes import guards
 from workers.supervisor import sandbox, tiers
 
 __all__ = ["node", "placed"]  # fixtures

@@ -7,14 +7,14 @@ import pytest
 from accounts.models import Role, User
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from tests.factories import work
-from workers.clusters import clusters
+from workers.access.proxy import endpoints
+from workers.core.models import Device, Job, VirtualCluster
+from workers.core.states import Event, IllegalMove, JobState
 from workers.execution import launch, results
 from workers.jobs import actions, submission, transitions
-from workers.models import Device, Job, VirtualCluster
-from workers.planner.snapshot import Quota
-from workers.proxy import endpoints
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import clusters
 from workers.scheduling import placing, preview
-from workers.states import Event, IllegalMove, JobState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
 

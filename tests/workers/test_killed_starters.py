@@ -15,11 +15,11 @@ from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import ended, node, placed
 from tests.workers.supervised import BEST, MAIN, PYTHON, Run
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 from workers.execution import launch as launching
 from workers.execution import supervisors
 from workers.execution.agent.attempt_monitor import AttemptMonitor
-from workers.models import Attempt
-from workers.runs import RunDir
 from workers.supervisor import claims, records
 
 __all__ = ["node", "placed"]  # fixtures

@@ -10,13 +10,13 @@ from aiplatform import env
 from tests.cases import case_table
 from tests.running import printed
 from tests.workers.launched import ended, node, placed
+from workers.core.kinds import Capabilities, Launch
+from workers.core.models import Allocation, Attempt
+from workers.core.runs import RunDir
+from workers.core.states import Event
 from workers.execution import launch, tickets
 from workers.execution.agent import verdicts
 from workers.jobs import actions, transitions
-from workers.kinds import Capabilities, Launch
-from workers.models import Allocation, Attempt
-from workers.runs import RunDir
-from workers.states import Event
 from workers.supervisor import tiers
 
 __all__ = ["node", "placed"]  # fixtures

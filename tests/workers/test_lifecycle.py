@@ -10,9 +10,9 @@ from accounts.models import AuditEntry
 from aiplatform import env
 from aiplatform.lib import inner_port
 from tests.factories import work
+from workers.core.models import JoinToken, Node
 from workers.execution.agent.loop import Agent
-from workers.machines import lifecycle
-from workers.models import JoinToken, Node
+from workers.resources.nodes import lifecycle
 from workers.scheduling import liveness
 
 pytestmark = pytest.mark.django_db

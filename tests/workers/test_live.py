@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
-from workers import live
+from workers.core import live
 
 pytestmark = pytest.mark.sockets("a broker of its own")
 

@@ -11,8 +11,8 @@ from aiplatform.client import waiting
 from aiplatform.env import BASE_DIR
 from tests.factories import work
 from tests.workers.launched import ended, node, placed
+from workers.core.runs import RunDir
 from workers.execution import closing_lines, launch
-from workers.runs import RunDir
 from workers.supervisor import log_lines
 from workers.supervisor.logfile import LogFile
 

@@ -5,9 +5,9 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.core.models import Attempt
 from workers.execution.agent import log_shipping
-from workers.models import Attempt
-from workers.output import logs
+from workers.jobs.output import logs
 
 pytestmark = pytest.mark.django_db
 

@@ -6,14 +6,14 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
-from workers import leases
-from workers.clusters import quotas
+from workers.core import leases
+from workers.core.models import Attempt, Job, Lease, Node
+from workers.core.states import Event
 from workers.jobs import submission, transitions
-from workers.models import Attempt, Job, Lease, Node
-from workers.planner.snapshot import Quota
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import quotas
 from workers.scheduling import liveness
 from workers.scheduling.loop import IDLE_POLL_S, LEASE, POLL_S, Scheduler
-from workers.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
 

@@ -7,10 +7,10 @@ import pytest
 from aiplatform.lib import wording
 from tests.factories import work
 from tests.workers.watched import look
+from workers.core.models import Job
+from workers.core.states import Event
 from workers.execution import lost_attempts
 from workers.jobs import actions, transitions
-from workers.models import Job
-from workers.states import Event
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]

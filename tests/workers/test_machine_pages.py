@@ -14,8 +14,8 @@ from django.utils.timezone import now
 
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.machines.telemetry import processes
-from workers.models import ClusterSample, NodeSample
+from workers.core.models import ClusterSample, NodeSample
+from workers.resources.nodes.telemetry import processes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.utils import translation
 from aiplatform.lib.wording import VERBATIM, WORDINGS, Message, message
 from tests.architecture.code import modules_with, tree, where
 from tests.cases import case_table
-from workers.monitoring.rules import RULES
+from workers.resources.monitoring.rules import RULES
 
 #: Facts by name as rows hold them, and what is seen of them in every language.
 FACTS = {

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tests.factories import curves, work
-from workers.models import Curve
-from workers.output import curve_rows, metric_names, metrics, point_files
+from workers.core.models import Curve
+from workers.jobs.output import curve_rows, metric_names, metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from accounts.access.permissions import Action
 from accounts.models import Notification
-from accounts.permissions import Action
 from tests.conftest import signed_in
 from tests.factories import work
-from workers import run_time
-from workers.clusters import members
+from workers.core import run_time
+from workers.core.models import TimeRequest
 from workers.execution.agent import attempt_monitor
 from workers.jobs import more_time
-from workers.models import TimeRequest
+from workers.resources.clusters import members
 from workers.scheduling import overdue
 from workers.supervisor import records
 

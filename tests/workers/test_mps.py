@@ -20,17 +20,17 @@ from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes.mps_control import FakeControl
 from tests.running import wait_for
+from workers.core.kinds import Launch
+from workers.core.models import Allocation, Node, NodeEvent
 from workers.execution import launch, measurement_jobs, mps_gain, tickets
 from workers.execution.agent import cards
 from workers.execution.agent.mps import MpsWatch
 from workers.execution.mps import daemon as daemons
 from workers.execution.mps.daemon import Daemon
-from workers.kinds import Launch
-from workers.machines import eviction_policy, mps_policy
-from workers.machines.telemetry import nvml
-from workers.machines.telemetry.probe import Card, Sharing
 from workers.management.commands import measure_mps
-from workers.models import Allocation, Node, NodeEvent
+from workers.resources.nodes import eviction_policy, mps_policy
+from workers.resources.nodes.telemetry import nvml
+from workers.resources.nodes.telemetry.probe import Card, Sharing
 from workers.supervisor import records, sandbox
 
 pytestmark = [

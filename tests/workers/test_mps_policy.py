@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from aiplatform.lib import wording
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.machines import mps_policy
-from workers.models import Node
+from workers.core.models import Node
+from workers.resources.nodes import mps_policy
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from tests.workers.origin_served import HOSTILE, serving, session_of
-from workers.proxy import activity, published_ports
-from workers.proxy.models import PublishedPort
+from workers.access.proxy import activity, published_ports
+from workers.access.proxy.models import PublishedPort
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
 

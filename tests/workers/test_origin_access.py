@@ -13,9 +13,9 @@ from accounts.services import shares, tokens
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.workers.origin_served import serving, session_of, sign_out, signed_in, ticket
-from workers.models import Job
-from workers.proxy import admissions, published_ports, watching
-from workers.proxy.models import Admission, PublishedPort
+from workers.access.proxy import admissions, published_ports, watching
+from workers.access.proxy.models import Admission, PublishedPort
+from workers.core.models import Job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import work
 from tests.workers.origin_served import serving, session_of
-from workers.proxy import origin, published_ports
+from workers.access.proxy import origin, published_ports
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("an origin and a server of its own")]
 BEHIND = b"0\r\n\r\nGET /jobs/1/web/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"

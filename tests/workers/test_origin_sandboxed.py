@@ -10,12 +10,12 @@ from tests.running import printed
 from tests.running import wait_for as until
 from tests.workers.launched import node, placed
 from tests.workers.origin_served import serving, session_of
+from workers.access.proxy import published_ports
+from workers.access.proxy.connecting import through_exec_server
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.execution import launch
-from workers.models import Attempt, Job
-from workers.proxy import published_ports
-from workers.proxy.connecting import through_exec_server
-from workers.runs import RunDir
-from workers.states import JobState
 from workers.supervisor import records, sandbox
 
 __all__ = ["node", "placed"]  # fixtures

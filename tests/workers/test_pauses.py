@@ -10,13 +10,13 @@ from django.utils.timezone import now
 from accounts.models import Notification
 from tests.factories import work
 from tests.workers.watched import ended, look, records_of_this_process
-from workers.clusters import clusters
+from workers.core.kinds import Capabilities
+from workers.core.models import Attempt, Device, Job, JobEvent, VirtualCluster
+from workers.core.states import Event, IllegalMove
 from workers.execution import evictions
 from workers.jobs import actions, buttons, transitions
-from workers.kinds import Capabilities
-from workers.models import Attempt, Device, Job, JobEvent, VirtualCluster
+from workers.resources.clusters import clusters
 from workers.scheduling import overdue
-from workers.states import Event, IllegalMove
 from workers.supervisor import records
 
 pytestmark = pytest.mark.django_db

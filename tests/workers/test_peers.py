@@ -19,14 +19,14 @@ from aiplatform import env
 from tests.factories import work
 from tests.running import free_port, wait_for
 from tests.workers.exec_client import Asked
-from workers.exec import peers, relay, socket_paths
-from workers.exec.channels import ChannelRefused
-from workers.exec.peers import NoPeer
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.execution import job_users, launch, sandbox_access, tickets
+from workers.execution.exec import peers, relay, socket_paths
+from workers.execution.exec.channels import ChannelRefused
+from workers.execution.exec.peers import NoPeer
 from workers.jobs import submission
-from workers.kinds import Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 from workers.scheduling import placing
 from workers.supervisor import records
 

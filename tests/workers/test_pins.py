@@ -12,9 +12,10 @@ from tests.long_form import examples
 from tests.workers.drawn_snapshots import NOW as DRAWN_NOW
 from tests.workers.drawn_snapshots import snapshots
 from tests.workers.planner_cases import NOW, ask, picture, run
-from workers import held_back, pins, planner_input
-from workers.models import Job, Node
-from workers.planner.plan import plan
+from workers.core import held_back, pins
+from workers.core.models import Job, Node
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
 from workers.scheduling.loop import Scheduler
 
 

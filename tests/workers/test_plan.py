@@ -6,12 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from workers import wait_reasons
-from workers.planner.fit import why_never
-from workers.planner.order import decayed_hours, queue_order
-from workers.planner.plan import plan
-from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting, cards_of
-from workers.planner.uncollected import uncollected
+from workers.core import wait_reasons
+from workers.planning.planner.fit import why_never
+from workers.planning.planner.order import decayed_hours, queue_order
+from workers.planning.planner.plan import plan
+from workers.planning.planner.snapshot import (
+    Cluster,
+    Device,
+    Node,
+    Quota,
+    Request,
+    Running,
+    Snapshot,
+    Waiting,
+    cards_of,
+)
+from workers.planning.planner.uncollected import uncollected
 
 NOW = 1_000_000.0
 HOUR = 3600.0

@@ -8,22 +8,13 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tests.workers.drawn_snapshots import HOUR, NOW, snapshots, taken
-from workers.planner.fit import Space
-from workers.planner.limits import Ledger, borrowed
-from workers.planner.order import GUARD_S, queue_order
-from workers.planner.plan import Assignment, plan
-from workers.planner.policy import DEFAULT
-from workers.planner.snapshot import (
-    URGENT,
-    Cluster,
-    Device,
-    Node,
-    Request,
-    Running,
-    Snapshot,
-    Waiting,
-)
-from workers.planner.windows import Openings
+from workers.planning.planner.fit import Space
+from workers.planning.planner.limits import Ledger, borrowed
+from workers.planning.planner.order import GUARD_S, queue_order
+from workers.planning.planner.plan import Assignment, plan
+from workers.planning.planner.policy import DEFAULT
+from workers.planning.planner.snapshot import URGENT, Cluster, Device, Node, Request, Running, Snapshot, Waiting
+from workers.planning.planner.windows import Openings
 
 
 @given(snapshots())

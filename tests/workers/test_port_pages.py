@@ -12,8 +12,8 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry
 from accounts.services import shares, tokens
 from tests.factories import work
-from workers.proxy import admissions, port_access, published_ports
-from workers.proxy.models import Admission, PublishedPort
+from workers.access.proxy import admissions, port_access, published_ports
+from workers.access.proxy.models import Admission, PublishedPort
 
 pytestmark = pytest.mark.django_db
 

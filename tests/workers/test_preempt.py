@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tests.workers.planner_cases import HOUR, NOW, ask, machines, picture, run
-from workers.planner.fit import why_never
-from workers.planner.plan import plan
-from workers.planner.policy import Policy
-from workers.planner.snapshot import (
+from workers.planning.planner.fit import why_never
+from workers.planning.planner.plan import plan
+from workers.planning.planner.policy import Policy
+from workers.planning.planner.snapshot import (
     Cluster,
     Device,
     Node,

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from workers.exec import channels, programs
+from workers.execution.exec import channels, programs
 
 
 def test_program_that_ended_before_its_input_was_sent_has_its_answer_heard(monkeypatch):

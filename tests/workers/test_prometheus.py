@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accounts.services import tokens
 from tests.factories import work
-from workers import pass_metrics
-from workers.models import Node, VirtualCluster
-from workers.monitoring import alarms
-from workers.monitoring.snapshot import Card, MonitoringSnapshot
+from workers.core import pass_metrics
+from workers.core.models import Node, VirtualCluster
+from workers.resources.monitoring import alarms
+from workers.resources.monitoring.snapshot import Card, MonitoringSnapshot
 
 
 def asked(token: str = ""):

@@ -13,13 +13,13 @@ from training.runs import jobs
 from training.runs.drafts import TrainingRequest
 from training.runs.forms import OwnCodeForm, SubmitForm
 from training.runs.serializers import TrainingOut
+from workers.core.models import Job
+from workers.core.states import Event
 from workers.jobs import submission, transitions
-from workers.models import Job
-from workers.planner.fit import why_never
-from workers.planner.plan import plan
-from workers.planner.snapshot import Cluster, Quota
+from workers.planning.planner.fit import why_never
+from workers.planning.planner.plan import plan
+from workers.planning.planner.snapshot import Cluster, Quota
 from workers.scheduling import placing
-from workers.states import Event
 
 
 def elastic(job, most, least, **more):

@@ -17,10 +17,10 @@ from accounts.services import notify, outbox
 from aiplatform.lib.wording import message
 from tests.conftest import signed_in
 from tests.factories import people, work
-from workers.models import AlarmRule, Job
-from workers.monitoring import alarms
-from workers.monitoring.snapshot import Card, MonitoringSnapshot
-from workers.output import job_stream
+from workers.core.models import AlarmRule, Job
+from workers.jobs.output import job_stream
+from workers.resources.monitoring import alarms
+from workers.resources.monitoring.snapshot import Card, MonitoringSnapshot
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 

@@ -13,10 +13,10 @@ from tests.long_form import examples
 from tests.workers.drawn_snapshots import NOW, snapshots
 from tests.workers.planner_cases import NOW as THEN
 from tests.workers.planner_cases import ask, picture, run
-from workers.planner import record
-from workers.planner.policy import Policy
-from workers.planner.preview import preview
-from workers.planner.snapshot import Request
+from workers.planning.planner import record
+from workers.planning.planner.policy import Policy
+from workers.planning.planner.preview import preview
+from workers.planning.planner.snapshot import Request
 
 
 @given(snapshots())

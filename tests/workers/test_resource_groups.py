@@ -8,13 +8,13 @@ from django.test import override_settings
 from accounts.models import AuditEntry
 from aiplatform.cli import doctor
 from tests.factories import work
-from workers import planner_input
-from workers.clusters import resource_groups
-from workers.clusters.resource_groups import Hours
+from workers.core.kinds import KINDS, JobKind
+from workers.core.models import Job, ResourceGroup
 from workers.jobs.submission import NeverFits, submit
-from workers.kinds import KINDS, JobKind
-from workers.models import Job, ResourceGroup
-from workers.planner.plan import plan
+from workers.planning import planner_input
+from workers.planning.planner.plan import plan
+from workers.resources.clusters import resource_groups
+from workers.resources.clusters.resource_groups import Hours
 
 pytestmark = pytest.mark.django_db
 

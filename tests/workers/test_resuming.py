@@ -8,8 +8,8 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.core.runs import RunDir
 from workers.execution import resuming
-from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from tests.workers.watched import ended, look
+from workers.core.models import Job
 from workers.jobs import actions
-from workers.models import Job
 from workers.supervisor import records
 
 pytestmark = pytest.mark.django_db

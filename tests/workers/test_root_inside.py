@@ -14,8 +14,8 @@ import pytest
 from tests.running import wait_for
 from tests.workers.supervised import BEST, BWRAP, PYTHON, UID, Run
 from workers.execution import root_users
-from workers.planner.fit import Space, why_never
-from workers.planner.snapshot import Cluster, Device, Node, Request
+from workers.planning.planner.fit import Space, why_never
+from workers.planning.planner.snapshot import Cluster, Device, Node, Request
 from workers.supervisor import env_file, processes, records, root_inside, sandbox
 from workers.supervisor.ticket import Ticket
 

@@ -10,12 +10,12 @@ import pytest
 from aiplatform import env
 from aiplatform.cli import doctor
 from tests.factories import work
-from workers import scratch
-from workers.clock import now
+from workers.core import scratch
+from workers.core.clock import now
+from workers.core.models import Attempt, Node
+from workers.core.runs import RunDir
 from workers.execution.agent import registration
-from workers.machines.telemetry import rotation
-from workers.models import Attempt, Node
-from workers.runs import RunDir
+from workers.resources.nodes.telemetry import rotation
 
 
 @pytest.mark.parametrize(("text", "spins"), [("1\n", True), ("0\n", False)])

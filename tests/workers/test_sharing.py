@@ -11,13 +11,13 @@ from django.utils.timezone import now
 from accounts.models import Notification
 from aiplatform import env
 from tests.factories import work
+from workers.core.kinds import Capabilities, Launch
+from workers.core.models import Attempt
 from workers.execution import launch, tickets
 from workers.execution.agent import ranks
 from workers.execution.agent.sharing import Breaches, CardMonitor, Use
-from workers.kinds import Capabilities, Launch
-from workers.machines.telemetry.probe import FakeProbe
-from workers.machines.telemetry.sampler import Sampler, Watched
-from workers.models import Attempt
+from workers.resources.nodes.telemetry.probe import FakeProbe
+from workers.resources.nodes.telemetry.sampler import Sampler, Watched
 from workers.scheduling import overdue
 
 

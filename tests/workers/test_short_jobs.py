@@ -10,15 +10,15 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.factories import work
 from tests.running import wait_for
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Device, Job, JobEvent
+from workers.core.runs import RunDir
+from workers.core.states import Event
 from workers.execution import launch, results, supervisors
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, submission, transitions
 from workers.jobs.transitions import Move
-from workers.kinds import Launch
-from workers.models import Attempt, Device, Job, JobEvent
-from workers.runs import RunDir
 from workers.scheduling.loop import Scheduler
-from workers.states import Event
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]

@@ -10,14 +10,14 @@ from django.core.management import CommandError, call_command
 from PIL import Image
 
 from tests.cases import case_table
-from workers.planner.order import HALF_LIFE_S, decayed_hours
-from workers.planner.plan import Assignment, Plan, Preemption, plan
-from workers.planner.snapshot import FULL_CARD, ResourceGroup, Snapshot, Window
-from workers.simulator import generators, workloads
-from workers.simulator.figures import figures, jain, quantile
-from workers.simulator.policies import POLICIES, skip_ahead
-from workers.simulator.simulate import MONDAY, Outcome, WrongPlan, simulate
-from workers.simulator.workloads import Setup, Work, Workload, WrongWorkload
+from workers.planning.planner.order import HALF_LIFE_S, decayed_hours
+from workers.planning.planner.plan import Assignment, Plan, Preemption, plan
+from workers.planning.planner.snapshot import FULL_CARD, ResourceGroup, Snapshot, Window
+from workers.planning.simulator import generators, workloads
+from workers.planning.simulator.figures import figures, jain, quantile
+from workers.planning.simulator.policies import POLICIES, skip_ahead
+from workers.planning.simulator.simulate import MONDAY, Outcome, WrongPlan, simulate
+from workers.planning.simulator.workloads import Setup, Work, Workload, WrongWorkload
 
 HOUR, DAY = 3600.0, 86_400.0
 ONE_CARD = Setup(nodes=1, cards=1, restart_overhead_s=30, lost_s=300, grace_s=60)

@@ -16,13 +16,13 @@ from tests.cases import case_table
 from tests.factories import work
 from tests.workers import ssh_clients as clients
 from tests.workers.ssh_clients import KEY, OTHER, SOON_S, alices_key, connect, gateway, in_thread, inside, job, until
-from workers.exec import channels
-from workers.models import Job
-from workers.ssh import access, activity, passwords, sessions
-from workers.ssh.gateway import connection, hub, server
-from workers.ssh.gateway.session import Session
-from workers.ssh.models import SshPassword, SshSession
-from workers.ssh.passwords import JobOver
+from workers.access.ssh import access, activity, passwords, sessions
+from workers.access.ssh.gateway import connection, hub, server
+from workers.access.ssh.gateway.session import Session
+from workers.access.ssh.models import SshPassword, SshSession
+from workers.access.ssh.passwords import JobOver
+from workers.core.models import Job
+from workers.execution.exec import channels
 
 __all__ = ["alices_key", "inside", "job"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("the gateway and its clients")]
@@ -53,7 +53,7 @@ def test_rank_number_is_that_of_the_machine_that_is_named(name, rank):
 
 @pytest.mark.django_db
 def test_wrong_passwords_for_all_machines_of_a_job_are_counted_together(db):
-    from accounts import lockout
+    from accounts.sign_in import lockout
 
     for rank in range(20):
         access.by_password(f"job-12.{rank}", "wrong", address="10.9.8.7")
@@ -337,7 +337,7 @@ async def test_gateway_that_stops_leaves_no_session_open(job, alices_key, inside
 
 
 async def test_host_key_is_made_once_and_private(inside, settings):
-    from workers.ssh import host_key
+    from workers.access.ssh import host_key
 
     async with gateway():
         before = host_key.path().read_bytes(), host_key.fingerprint()

@@ -12,9 +12,9 @@ from accounts.services.ssh_keys import KeyTaken
 from tests.running import PATIENCE
 from tests.workers import ssh_clients as clients
 from tests.workers.ssh_clients import KEY, alices_key, connect, gateway, in_thread, inside, job
-from workers.exec import channels
-from workers.ssh.gateway import server
-from workers.ssh.gateway.connection import MOST_CHANNELS
+from workers.access.ssh.gateway import server
+from workers.access.ssh.gateway.connection import MOST_CHANNELS
+from workers.execution.exec import channels
 
 __all__ = ["alices_key", "inside", "job"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("the gateway and its clients")]

@@ -15,10 +15,10 @@ from tests.running import wait_for
 from tests.workers import ssh_clients as clients
 from tests.workers.launched import node, placed
 from tests.workers.ssh_clients import KEY, connect, gateway, in_thread
-from workers.exec import channels
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import launch
-from workers.models import Job
-from workers.runs import RunDir
+from workers.execution.exec import channels
 from workers.supervisor import records
 
 __all__ = ["node", "placed"]  # fixtures

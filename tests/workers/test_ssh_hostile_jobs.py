@@ -9,10 +9,10 @@ import asyncssh
 import pytest
 
 from tests.workers.ssh_clients import KEY, SOON_S, alices_key, connect, gateway, in_thread, inside, job, until
-from workers.ssh import activity
-from workers.ssh.gateway import connection, hub
-from workers.ssh.gateway.session import FRAME
-from workers.ssh.models import SshSession
+from workers.access.ssh import activity
+from workers.access.ssh.gateway import connection, hub
+from workers.access.ssh.gateway.session import FRAME
+from workers.access.ssh.models import SshSession
 
 __all__ = ["alices_key", "inside", "job"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("the gateway and its clients")]

@@ -18,9 +18,9 @@ from aiplatform.client.main import main
 from tests.cli import platform_double
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.models import Job
-from workers.ssh import access, host_key
-from workers.ssh.models import SshSession
+from workers.access.ssh import access, host_key
+from workers.access.ssh.models import SshSession
+from workers.core.models import Job
 
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 

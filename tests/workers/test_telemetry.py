@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from workers.execution.agent.log_shipping import kind_of_disk
-from workers.machines.telemetry import storage
-from workers.machines.telemetry.host import Host
-from workers.machines.telemetry.links import groups
-from workers.machines.telemetry.probe import FakeProbe
-from workers.machines.telemetry.sampler import Sampler, Watched
+from workers.resources.nodes.telemetry import storage
+from workers.resources.nodes.telemetry.host import Host
+from workers.resources.nodes.telemetry.links import groups
+from workers.resources.nodes.telemetry.probe import FakeProbe
+from workers.resources.nodes.telemetry.sampler import Sampler, Watched
 
 ROOT = Path(__file__).parents[2]
 READ_CARDS = """
 import dataclasses, json, time
-from workers.machines.telemetry.nvml import find_probe
+from workers.resources.nodes.telemetry.nvml import find_probe
 probe = find_probe()
 begun = time.monotonic()
 first, second = probe.read(), probe.read()
@@ -86,7 +86,7 @@ def test_read_cards_counts_clients_of_mps_which_have_a_list_of_their_own(stub):
 
 SHARING = """
 import sys
-from workers.machines.telemetry import nvml
+from workers.resources.nodes.telemetry import nvml
 print(*[nvml.sharing(uuid, 1.0) for uuid in ("GPU-stub-0", "GPU-stub-1")], sep="\\n")
 """
 
@@ -109,7 +109,7 @@ def test_sharing_says_what_mps_needs_to_know_of_a_card(stub, tmp_path):
 
 FACTS = """
 import json
-from workers.machines.telemetry import nvml_facts
+from workers.resources.nodes.telemetry import nvml_facts
 print(json.dumps(nvml_facts.read(30.0)))
 """
 

@@ -16,15 +16,15 @@ from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils.timezone import now
 
+from accounts.access.permissions import SYSTEM_ADMIN
 from accounts.models import User
-from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import people as people_service
 from aiplatform.lib.claims import ClaimLost, Claims
 from aiplatform.lib.errors import DomainError, StillInUse
 from tests.factories import people, work
-from workers import leases
-from workers.machines import lifecycle
-from workers.models import Allocation, Attempt, Device, Job, Lease, Node
+from workers.core import leases
+from workers.core.models import Allocation, Attempt, Device, Job, Lease, Node
+from workers.resources.nodes import lifecycle
 from workers.scheduling import placing
 from workers.scheduling.loop import LEASE, Replaced, Scheduler
 

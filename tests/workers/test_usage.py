@@ -8,8 +8,8 @@ import pytest
 
 from accounts.models import User, UserGroup
 from tests.factories import work
-from workers.models import Device, Job
-from workers.monitoring import usage
+from workers.core.models import Device, Job
+from workers.resources.monitoring import usage
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 END = BEGIN + timedelta(days=1)

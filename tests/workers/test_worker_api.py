@@ -1,7 +1,7 @@
 import pytest
 
 from tests.factories import curves, work
-from workers.models import VirtualCluster
+from workers.core.models import VirtualCluster
 
 pytestmark = pytest.mark.django_db
 

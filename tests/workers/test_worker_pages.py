@@ -5,8 +5,8 @@ from django.test import Client
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.core.models import Job, VirtualCluster
 from workers.jobs import queue
-from workers.models import Job, VirtualCluster
 
 pytestmark = pytest.mark.django_db
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from tests.factories import work
+from workers.core.models import Attempt
 from workers.execution.agent.attempt_monitor import AttemptMonitor
-from workers.models import Attempt
 from workers.supervisor import records
 
 

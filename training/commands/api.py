@@ -12,8 +12,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
@@ -25,11 +25,11 @@ from training.commands.orders import ORDERING
 from training.programs import layout, script
 from training.programs.launchers import Launcher
 from training.programs.serializers import PLACES, InputsIn, with_code
+from workers.core.states import GROUPS, JobState
 from workers.images.models import Image
 from workers.jobs.api.following import ArrayIn
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview
-from workers.states import GROUPS, JobState
 
 
 class CommandIn(StrictMixin, InputsIn, ArrayIn, RootIn, ResourcesIn):

@@ -7,12 +7,12 @@ class CommandsConfig(AppConfig):
     verbose_name = _("Commands")
 
     def ready(self) -> None:
-        from datasets import usage as dataset_usage
+        from datasets.services import usage as dataset_usage
         from training.commands import usage
         from training.commands.kind import CommandKind
         from training.commands.request_schema import SCHEMA
         from training.programs import request_schemas
-        from workers import kinds
+        from workers.core import kinds
 
         kinds.register(CommandKind())
         request_schemas.register(SCHEMA)

@@ -8,20 +8,20 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion
 from training.commands.models import Command
 from training.programs import layout, program, run_inputs, script, variables, workdir
 from training.programs.start import CannotRun
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch, Way
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import launch as launching
 from workers.images.services import uses
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 FINISH_GRACE_S = 30.0  # a command may not listen: it hears TERM soon
 

@@ -9,7 +9,7 @@ from datasets.models import DatasetVersion
 from training.commands.querysets import CommandQuerySet
 from training.programs.launchers import Launcher
 from training.programs.models import CodeSnapshot
-from workers.models import Job
+from workers.core.models import Job
 
 
 class Command(models.Model):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL, GROUPS
+from workers.core.states import FINAL, GROUPS
 
 
 class CommandQuerySet(OwnedQuerySet):

@@ -12,9 +12,9 @@ from training.commands.models import Command
 from training.programs import request_body, request_initial
 from training.programs.request_schemas import Request, RequestSchema
 from training.runs import drafts
+from workers.core.models import Job
 from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 #: Fields that stand in a request as they stand in the form.
 PLAIN = (

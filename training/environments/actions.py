@@ -7,18 +7,18 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import audit
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
 from training.environments import engine, lifecycle
 from training.environments.models import Environment
-from workers import run_time, scheduler_wakeup
-from workers.clock import now
+from workers.core import run_time, scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import JobState
 from workers.jobs import more_time, transitions
-from workers.models import Job
-from workers.states import JobState
 
 HOURS = 2.0  # of the button
 MOST_HOURS = 24 * 7

@@ -12,8 +12,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
@@ -24,10 +24,10 @@ from training.environments import actions, jupyter_access, lifecycle, panel, ser
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
 from training.programs.serializers import InputsIn, with_code
+from workers.core.states import GROUPS, JobState
 from workers.images.models import Image
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview
-from workers.states import GROUPS, JobState
 
 PLACES = ("code_upload", "code_archive")
 

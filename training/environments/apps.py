@@ -9,14 +9,14 @@ class EnvironmentsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.services import audit
         from aiplatform.lib import sweeps
-        from datasets import usage as dataset_usage
+        from datasets.services import usage as dataset_usage
         from training.environments import messages, panel, usage, vscode
         from training.environments.kind import EnvironmentKind
         from training.environments.request_schema import SCHEMA
         from training.programs import request_schemas
-        from workers import kinds
+        from workers.access.proxy.port_access import STARTERS, Starter
+        from workers.core import kinds
         from workers.jobs.job_page import PANELS, Panel
-        from workers.proxy.port_access import STARTERS, Starter
 
         kinds.register(EnvironmentKind())
         request_schemas.register(SCHEMA)

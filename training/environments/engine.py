@@ -15,12 +15,12 @@ from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from training.programs.start import CannotRun
+from workers.core.kinds import Launch
+from workers.core.models import Job
 from workers.execution import tickets
 from workers.images.models import Image
 from workers.images.services import boxes, catalog, uses
 from workers.images.services import launch as launching
-from workers.kinds import Launch
-from workers.models import Job
 from workers.supervisor import sandbox
 
 BUILT_IN = "jupyter"

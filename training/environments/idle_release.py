@@ -15,11 +15,11 @@ from accounts.services.notify import notify
 from aiplatform import env
 from aiplatform.lib import wording
 from training.environments.models import Environment
-from workers import held_back, kinds, pins
-from workers.clock import now
+from workers.core import held_back, kinds, pins
+from workers.core.clock import now
+from workers.core.models import Allocation, Job
+from workers.core.states import Desired, JobState
 from workers.jobs import transitions
-from workers.models import Allocation, Job
-from workers.states import Desired, JobState
 
 LONGEST_WARNING = timedelta(minutes=15)
 

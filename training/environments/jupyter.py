@@ -13,11 +13,11 @@ from threading import Timer
 from typing import Any
 
 from training.environments import jupyter_access
-from workers import scratch
-from workers.exec import channels
-from workers.exec.channels import ChannelRefused, Way
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core import scratch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.execution.exec import channels
+from workers.execution.exec.channels import ChannelRefused, Way
 from workers.supervisor import sandbox
 
 SOCKET = "jupyter.sock"  # in TMPDIR

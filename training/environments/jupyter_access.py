@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from django.urls import reverse
 
-from workers.models import Job
-from workers.proxy import addresses, published_ports
+from workers.access.proxy import addresses, published_ports
+from workers.core.models import Job
 
 NAME = "jupyter"  # of the published port
 

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import wording
 from datasets.files import homes, usage
@@ -21,12 +21,12 @@ from training.environments import engine, idle_release, jupyter, services, sever
 from training.environments.models import Environment
 from training.programs import run_inputs, variables, workdir
 from training.programs.start import CannotRun
-from workers.count_classes import ENVIRONMENT
+from workers.core.count_classes import ENVIRONMENT
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch, Way
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import packages
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 START = Path(__file__).with_name("start.py")
 SCRIPT = "start.py"  # in the run directory, which a job only reads

@@ -21,16 +21,16 @@ from training.environments import activity, idle_release, jupyter, jupyter_acces
 from training.environments.idle_release import idle_for
 from training.environments.jupyter import Answers, Asked
 from training.environments.models import Environment, Sign
-from workers import kinds
-from workers.clock import now
-from workers.exec import channels
-from workers.exec.channels import Way
+from workers.access.proxy.activity import last_request
+from workers.access.ssh.activity import last_heard
+from workers.core import kinds
+from workers.core.clock import now
+from workers.core.models import Attempt, Job
+from workers.core.states import Desired, JobState, Reason
+from workers.execution.exec import channels
+from workers.execution.exec.channels import Way
 from workers.jobs import actions, transitions
-from workers.models import Attempt, Job
-from workers.output import metrics
-from workers.proxy.activity import last_request
-from workers.ssh.activity import last_heard
-from workers.states import Desired, JobState, Reason
+from workers.jobs.output import metrics
 
 log = logging.getLogger(__name__)
 

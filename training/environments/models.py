@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import DatasetVersion
 from training.environments.querysets import EnvironmentQuerySet
 from training.programs.models import CodeSnapshot
-from workers.models import Job
+from workers.core.models import Job
 
 
 class Sign(models.TextChoices):

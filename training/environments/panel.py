@@ -7,19 +7,19 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from datasets.files import usage
 from training.environments import engine, idle_release, jupyter_access, lifecycle, services, several, vscode
 from training.environments.actions import HOURS
 from training.environments.models import Environment
-from workers import run_time
-from workers.clock import now
+from workers.access.proxy import addresses
+from workers.core import run_time
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import JobState
 from workers.jobs import buttons
-from workers.models import Job
-from workers.proxy import addresses
-from workers.states import JobState
 
 #: What an environment that runs is doing, by a code that scripts match on.
 CONDITIONS = {

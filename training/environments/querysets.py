@@ -6,11 +6,11 @@ from typing import Self
 
 from django.db.models import F, Prefetch
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers import run_time
-from workers.models import Attempt
-from workers.states import FINAL, GROUPS, JobState
+from workers.core import run_time
+from workers.core.models import Attempt
+from workers.core.states import FINAL, GROUPS, JobState
 
 
 class EnvironmentQuerySet(OwnedQuerySet):

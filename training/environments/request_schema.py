@@ -12,8 +12,8 @@ from training.environments.models import Environment
 from training.programs import request_body, request_initial
 from training.programs.request_schemas import Request, RequestSchema
 from training.runs import drafts
+from workers.core.models import Job
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 #: Fields that stand in a request as they stand in the form.
 PLAIN = (

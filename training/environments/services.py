@@ -25,11 +25,11 @@ from training.programs import variables as environ
 from training.programs.models import CodeSnapshot
 from training.runs import drafts
 from training.runs.machine_request import MachineRequest
+from workers.core.models import Job
 from workers.images.models import Image
 from workers.images.services import compatibility
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 KIND = "environment"
 MOST_IDLE_HOURS = 24 * 365

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from training.programs import layout
-from workers.kinds import Launch
-from workers.models import Allocation, Attempt, Job
-from workers.runs import RunDir
+from workers.core.kinds import Launch
+from workers.core.models import Allocation, Attempt, Job
+from workers.core.runs import RunDir
 
 
 def launched(launch: Launch, attempt: Attempt, run: RunDir, home: Path) -> Launch:

@@ -13,12 +13,12 @@ from aiplatform.lib.errors import DomainError
 from datasets.files import homes
 from training.environments import jupyter
 from training.environments.models import Environment
-from workers.exec import channels, programs
-from workers.exec.channels import ChannelRefused, Way
-from workers.models import Attempt, Job
-from workers.proxy import addresses, published_ports
-from workers.proxy.models import PublishedPort
-from workers.runs import RunDir
+from workers.access.proxy import addresses, published_ports
+from workers.access.proxy.models import PublishedPort
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.execution.exec import channels, programs
+from workers.execution.exec.channels import ChannelRefused, Way
 
 NAME = "vscode"  # of the published port
 SOCKET = "vscode.sock"  # in TMPDIR

@@ -7,7 +7,7 @@ class ExperimentsConfig(AppConfig):
     verbose_name = _("Experiments")
 
     def ready(self) -> None:
-        from accounts import ownership
+        from accounts.access import ownership
         from training.experiments import records
         from training.experiments.models import Run, View
         from training.runs import recorders

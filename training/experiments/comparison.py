@@ -21,8 +21,8 @@ from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
 from training.experiments.models import Run, RunCurve
 from training.presets.catalog import PRESETS
-from workers.models import Curve, Figures, Job
-from workers.output import media, point_files
+from workers.core.models import Curve, Figures, Job
+from workers.jobs.output import media, point_files
 
 MOST_RUNS, MOST_KEYS, MOST_PARAMS = 20, 12, 1000
 WIDTH, WIDEST = 1000, 4000

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid
 from training.experiments import figure_sql
 from training.experiments.models import Param, Tag
-from workers.states import GROUPS, JobState
+from workers.core.states import GROUPS, JobState
 
 _SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400, "": 1}
 _LOOKUPS: dict[str, Any] = {

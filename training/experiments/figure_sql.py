@@ -8,7 +8,7 @@ from django.db.models import F, FloatField, Max, Min, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from training.experiments.models import RunCurve
-from workers.models import Curve
+from workers.core.models import Curve
 
 LAST, LOWEST, HIGHEST, BEST = "last", "min", "max", "best"
 KINDS = (LAST, LOWEST, HIGHEST, BEST)

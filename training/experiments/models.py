@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from training.experiments.querysets import RunQuerySet, ViewQuerySet
 from training.runs.models import TrainingJob
-from workers.models import Figures, Job
+from workers.core.models import Figures, Job
 
 
 def _uid() -> str:

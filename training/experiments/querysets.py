@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from training.runs.querysets import LOOKS
 
 #: What the table reads; a thousand rows of everything else cost as much as all of these.

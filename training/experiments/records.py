@@ -10,7 +10,7 @@ from typing import Any
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.secret_names import hidden
 from training.experiments.models import Param, Run, Tag
-from workers.models import Job
+from workers.core.models import Job
 
 LONGEST_KEY, LONGEST_TEXT = 250, 6000
 MOST_PARAMS = 2000

@@ -19,8 +19,8 @@ from training.catalog import metric_labels, param_labels
 from training.experiments import conditions, figure_sql, finding
 from training.experiments.models import Param, Run, RunCurve, Star, Tag
 from training.experiments.querysets import RunQuerySet
-from workers.models import Curve
-from workers.states import FINAL
+from workers.core.models import Curve
+from workers.core.states import FINAL
 
 MOST_RUNS, MOST_COLUMNS = 1000, 40
 USUAL_PARAMS, USUAL_FIGURES = 6, 3

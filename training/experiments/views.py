@@ -9,15 +9,15 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from training.experiments import code, comparison, table
 from training.experiments.models import Run, View, Visibility
-from workers.models import Job
-from workers.states import LIVE, JobState
+from workers.core.models import Job
+from workers.core.states import LIVE, JobState
 
 #: How a script on another machine reports here; {address} is where tracking answers.
 _ELSEWHERE = """\

@@ -13,7 +13,7 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
@@ -23,7 +23,7 @@ from training.job_templates import parameters, services
 from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.orders import ORDERING
 from training.job_templates.services import Content
-from workers.models import Job
+from workers.core.models import Job
 
 
 class DefaultField(serializers.JSONField):

@@ -8,9 +8,9 @@ class JobTemplatesConfig(AppConfig):
     verbose_name = _("Templates")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
-        from aiplatform import navigation as side_bar
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from aiplatform.frame import navigation as side_bar
         from training.job_templates import navigation
         from training.job_templates.models import JobTemplate
         from training.job_templates.panels import PANEL, REQUEST_PANEL

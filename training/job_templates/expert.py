@@ -15,9 +15,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
@@ -25,7 +25,7 @@ from training.job_templates import services
 from training.job_templates.models import JobTemplate
 from training.programs import request_schemas, request_secrets, request_text
 from training.programs.request_schemas import RequestSchema
-from workers.models import Job
+from workers.core.models import Job
 from workers.scheduling import preview
 
 #: Fields of all kinds by the block they stand in, in their order; whatever else a kind has says what runs.

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.titles import TITLE
 from training.job_templates.querysets import TemplateQuerySet
 from training.programs.models import CodeSnapshot
-from workers.models import Job
+from workers.core.models import Job
 
 
 class JobTemplate(models.Model):

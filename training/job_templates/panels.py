@@ -6,13 +6,13 @@ from typing import Any
 
 from django.urls import reverse
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from training.job_templates.models import JobTemplate, TemplateUse
 from training.programs import request_schemas, request_secrets, request_text
+from workers.core.models import Job
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from typing import Self
 
 from django.db.models import Count, Max
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
 
 

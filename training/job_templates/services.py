@@ -20,7 +20,7 @@ from training.job_templates.parameters import Parameter
 from training.programs import request_schemas, request_secrets, snapshots
 from training.programs.models import CodeSnapshot
 from training.programs.request_schemas import Request, RequestSchema
-from workers.models import Job
+from workers.core.models import Job
 
 CODE = "code"
 _SAMPLE = "11111111"  # stands for a value that is only given at use; what it breaks is not refused

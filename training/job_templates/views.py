@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
@@ -21,7 +21,7 @@ from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.orders import ORDERING
 from training.job_templates.services import Content
 from training.programs import request_schemas, request_text
-from workers.models import Job
+from workers.core.models import Job
 
 
 @require_safe

@@ -1,7 +1,7 @@
 """Phases of a run: what it does now, with a counter, how long each phase took and how long the run still takes.
 
 A line is reported every two seconds, whatever keeps the program busy. Loops count with `advance`; the names of phases
-are those of the platform (workers/states.py, JobPhase).
+are those of the platform (workers/core/states.py, JobPhase).
 """
 
 from __future__ import annotations

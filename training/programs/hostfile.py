@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from training.programs import hostfile, launcher
 from training.programs.launchers import Launcher
 from training.programs.program import Program
 from training.programs.start import CannotRun, meeting_place
+from workers.core.models import Allocation, Attempt
+from workers.core.runs import RunDir
 from workers.execution import gang_environment, tickets
-from workers.models import Allocation, Attempt
-from workers.runs import RunDir
 from workers.supervisor import records, sandbox
 
 PROGRAM = "launch.py"

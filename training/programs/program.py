@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import secret_names
 from training.programs import script
-from workers.kinds import Fact
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.kinds import Fact
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 SCRIPT, WORKER_SCRIPT = "command.sh", "worker.sh"  # in the run directory, which a job only reads
 #: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.

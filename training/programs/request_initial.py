@@ -7,8 +7,8 @@ from typing import Any
 
 from accounts.models import User
 from training.programs.input_fields import lines_of
-from workers.machines import device_rules
-from workers.models import Job
+from workers.core.models import Job
+from workers.resources.nodes import device_rules
 
 GIB = 1 << 30
 MAX_BYTES = 2**63  # more is no size, and no number of a form

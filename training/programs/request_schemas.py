@@ -15,15 +15,15 @@ from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.serializers import Serializer
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import read_once
 from aiplatform.lib.api import sent
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Job
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 Request = Mapping[str, Any]
 

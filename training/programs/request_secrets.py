@@ -8,7 +8,7 @@ from typing import Any
 from accounts.models import User
 from aiplatform.lib import secret_names
 from training.programs import script
-from workers.models import Job
+from workers.core.models import Job
 
 LINES = ("command", "worker_command", "arguments")  # fields that are command lines
 

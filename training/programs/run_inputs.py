@@ -14,7 +14,7 @@ from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
 from training.programs import data_checks
 from training.programs.start import CannotRun
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 DATA = "data"  # the role of a version that only its name tells from others
 MOST_DATASETS = 20

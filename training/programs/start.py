@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 
 class CannotRun(DomainError):

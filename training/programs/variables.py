@@ -12,9 +12,9 @@ from accounts.services import named_secrets
 from aiplatform.lib import sealed, secret_names, wording
 from aiplatform.lib.errors import Invalid, Refusals
 from training.programs import script
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import handing_over
-from workers.models import Job
-from workers.runs import RunDir
 
 MOST = 200
 LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB

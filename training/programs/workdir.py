@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from training.programs.models import CodeSnapshot
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 LITTER = shutil.ignore_patterns("__pycache__", "*.pyc")
 SDK_FOLDER = Path(__file__).parents[1] / "presets"

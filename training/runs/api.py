@@ -11,8 +11,8 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.downloads import send_file
@@ -34,12 +34,12 @@ from training.runs.serializers import (
     TrainingIn,
     TrainingOut,
 )
-from workers.output import files as output_files
-from workers.output import logs, metrics
-from workers.output.api import attempt_scope as asked
-from workers.output.api.files import OutputOut
+from workers.core.states import GROUPS, JobState
+from workers.jobs.output import files as output_files
+from workers.jobs.output import logs, metrics
+from workers.jobs.output.api import attempt_scope as asked
+from workers.jobs.output.api.files import OutputOut
 from workers.scheduling import preview
-from workers.states import GROUPS, JobState
 
 
 class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):

@@ -11,8 +11,8 @@ from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveMod
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once

@@ -16,7 +16,7 @@ from aiplatform.lib import files, times
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.numbers import finite
 from training.runs.models import TrainingJob
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 MAX_META_BYTES = 1 << 20
 _NAME = re.compile(r"(\d{1,6})/(step-\d{6,12})\Z")

@@ -23,12 +23,12 @@ from training.programs import data_checks
 from training.programs.models import CodeSnapshot
 from training.runs import custom_code, explicit_mode, extra_options, parameters, pretrained_weights
 from training.runs.models import ParameterSetVersion, TrainingDefaults, TrainingJob
-from workers.device_kinds import CPU, GPU
+from workers.core.device_kinds import CPU, GPU
+from workers.core.models import Device, Node, VirtualCluster
 from workers.images.models import Image
 from workers.images.services import compatibility
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources, check_priority, cluster_for
-from workers.models import Device, Node, VirtualCluster
 
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_NAME = 100

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid, Refusals
 from training.presets.preset import Param, Preset
 from training.runs.parameters import BadParameter
-from workers.device_kinds import GPU
+from workers.core.device_kinds import GPU
 
 
 def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from accounts.models import User
 from training.catalog import metric_labels
 from training.runs import folds
+from workers.core.models import Job
 from workers.jobs.job_page import Panel
-from workers.models import Job
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

@@ -11,8 +11,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
 from training.runs import checkpoints, drafts, previews

@@ -18,7 +18,7 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from training.catalog.metric_labels import word
 from training.runs.models import TrainingJob
-from workers.output import files as output_files
+from workers.jobs.output import files as output_files
 
 MAX_FACTS_BYTES = 4 << 20
 MOST_STEPS = 200

@@ -27,11 +27,11 @@ from training.runs import (
 )
 from training.runs.drafts import TrainingRequest
 from training.runs.models import TrainingInput, TrainingJob
+from workers.core.models import Job
 from workers.images.services import uses
 from workers.jobs import actions, resource_request, submission
 from workers.jobs.following import like
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 KIND = "training"
 

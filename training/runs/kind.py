@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.numbers import finite
 from datasets.models import DatasetVersion
@@ -24,14 +24,14 @@ from training.programs import layout, program, run_inputs, script, variables, wo
 from training.programs.start import CannotRun, meeting_place
 from training.runs import data_use, pretrained_weights, previews, publishers, results, snippets, trials
 from training.runs.models import TrainingJob
-from workers import scratch
+from workers.core import scratch
+from workers.core.kinds import Capabilities, JobKind, Launch, Way
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import COMPLETED
 from workers.images.services import launch as launching
 from workers.images.services import uses
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, JobKind, Launch, Way
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import COMPLETED
 
 HERE = Path(__file__).parents[1]
 NO_DATA = "without-data"  # in place of a version, in the name of the cache of own code

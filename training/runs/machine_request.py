@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from accounts.models import User
 from training.runs import drafts
+from workers.core.models import VirtualCluster
 from workers.jobs import resource_request
 from workers.jobs.resource_request import Resources
-from workers.models import VirtualCluster
 
 
 @dataclass(frozen=True, kw_only=True)

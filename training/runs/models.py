@@ -8,13 +8,13 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from datasets.models import Dataset, DatasetVersion, Import
 from training.programs.models import CodeSnapshot
 from training.runs.querysets import ParameterSetQuerySet, TrainingJobQuerySet
-from workers.models import Job
+from workers.core.models import Job
 
 
 class TrainingJob(models.Model):

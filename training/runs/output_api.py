@@ -8,15 +8,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import PlatformViewSet, VisibleField
 from aiplatform.lib.idempotency import once
 from datasets.api.serializers import ReadingIn
 from datasets.models import Import
 from datasets.services.datasets import NAME_MAX
 from training.runs import output_datasets
-from workers.models import Job
+from workers.core.models import Job
 
 
 class OutputDatasetIn(ReadingIn):

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import files, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from datasets.models import Import
 from datasets.services import from_files, sources
+from workers.core.models import Job
 from workers.execution import earlier_outputs
-from workers.models import Job
-from workers.output import files as output_files
+from workers.jobs.output import files as output_files
 
 
 def make(job: Job, *, by: User, name: str = "", folder: str = "", **reading: Any) -> Import:

@@ -7,13 +7,13 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from datasets.services.datasets import NAME_MAX
+from workers.core.models import Job
 from workers.execution import earlier_outputs
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job
 
 
 class OutputDatasetForm(forms.Form):

@@ -6,13 +6,13 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
 from training.runs import output_datasets
 from training.runs.output_panel import OutputDatasetForm
-from workers import kinds
-from workers.models import Job
+from workers.core import kinds
+from workers.core.models import Job
 
 
 @needs(Action.DATASETS_CREATE)

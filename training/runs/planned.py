@@ -25,9 +25,9 @@ from datasets.services import datasets, imports, uploads
 from training.runs import drafts, jobs
 from training.runs.drafts import TrainingRequest
 from training.runs.models import ParameterSetVersion, PlannedTraining, TrainingJob
+from workers.core.models import VirtualCluster
 from workers.jobs import submission
 from workers.jobs.following import Following
-from workers.models import VirtualCluster
 
 log = logging.getLogger(__name__)
 S = PlannedTraining.State

@@ -13,8 +13,8 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
 from aiplatform.lib.idempotency import keep, once_in_parts

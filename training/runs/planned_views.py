@@ -7,10 +7,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
-from datasets import report_words
+from datasets.services import report_wording
 from training.runs import planned
 from training.runs.models import PlannedTraining
 
@@ -38,7 +38,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "row": row,
         "version": newest if row.state == PlannedTraining.State.FAILED else None,
         "source": source,
-        "phase": report_words.PHASES.get(source.phase, source.get_state_display()) if source else "",
+        "phase": report_wording.PHASES.get(source.phase, source.get_state_display()) if source else "",
         "share": min(100, round(100 * source.done / source.total)) if source and source.total else None,
     }
     return render(request, "training/_planned.html" if request.htmx else "training/planned.html", context)

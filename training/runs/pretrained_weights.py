@@ -28,8 +28,8 @@ from training.programs.start import CannotRun
 from training.runs import custom_networks, parameters
 from training.runs.models import TrainingJob
 from training.runs.parameters import BadParameter
-from workers.models import Attempt
-from workers.runs import RunDir
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 
 FILE, MODEL = "weights", "teacher"  # parameters: a model or a file; a model only
 NAMES = (FILE, MODEL)

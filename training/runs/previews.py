@@ -25,8 +25,8 @@ from training.runs import checkpoints, custom_networks, drafts, extra_options, j
 from training.runs.drafts import MAX_NAME, TrainingRequest
 from training.runs.models import TrainingJob
 from training.runs.querysets import LOOKS
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 BATCH, LAYERS, PROFILE = LOOKS  # in TrainingJob.extra
 MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers", PROFILE: "profile"}  # and in AIP_SHOW

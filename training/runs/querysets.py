@@ -6,9 +6,9 @@ from typing import Self
 
 from django.db.models import Count, Prefetch
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL, GROUPS
+from workers.core.states import FINAL, GROUPS
 
 LOOKS = ["show_batch", "show_layers", "show_profile"]  # marks in `extra`
 #: Columns of trainings, and of their jobs, that a table shows.

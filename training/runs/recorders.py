@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aiplatform.lib.registry import Registry, dotted_name
-from workers.models import Job
+from workers.core.models import Job
 
 #: Called with the jobs that were submitted and the parameters of each.
 SUBMITTED: Registry[Callable[[Sequence[Job], Sequence[Mapping[str, Any]]], object]] = Registry(

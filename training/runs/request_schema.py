@@ -23,10 +23,10 @@ from training.runs.drafts import TrainingRequest
 from training.runs.forms import OwnCodeForm, SubmitForm
 from training.runs.models import TrainingJob
 from training.runs.serializers import RequestIn
+from workers.core.models import Job
 from workers.jobs import submission
 from workers.jobs.following import NOTHING
 from workers.jobs.resource_request import Resources
-from workers.models import Job
 
 #: Fields that stand in a request as they stand in the form.
 PLAIN = (

@@ -15,8 +15,8 @@ from training.catalog.metric_labels import word
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
 from training.runs.models import TrainingJob
-from workers.models import Curve
-from workers.output import files as output_files
+from workers.core.models import Curve
+from workers.jobs.output import files as output_files
 
 MAX_FIGURES_BYTES = 1 << 20
 #: What programs call their loss and their learning rate: the presets, and custom code by its habits.

@@ -8,9 +8,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
@@ -25,7 +25,7 @@ from training.runs import drafts, extra_options, jobs, parameter_sets, parameter
 from training.runs.forms import OWN, SubmitForm
 from training.runs.models import ParameterSet, TrainingJob
 from training.runs.param_fields import MODELS_LIST
-from workers.device_kinds import CPU
+from workers.core.device_kinds import CPU
 from workers.images import forms as image_forms
 from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from aiplatform.lib.enqueue import enqueue
-from workers.models import Job
+from workers.core.models import Job
 
 MARK = "study"
 

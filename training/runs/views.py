@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.downloads import send_file
@@ -36,10 +36,10 @@ from training.runs import (
 from training.runs.forms import RestoreForm
 from training.runs.models import ParameterSet, TrainingJob
 from training.runs.orders import ORDERING
+from workers.core.kinds import Fact
 from workers.jobs import job_page, job_tabs
-from workers.kinds import Fact
-from workers.output import files as output_files
-from workers.output import phase_words
+from workers.jobs.output import files as output_files
+from workers.jobs.output import phase_words
 
 STATES = [
     ("", gettext_lazy("All states")),

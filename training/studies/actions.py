@@ -17,7 +17,7 @@ from training.runs.models import TrainingJob
 from training.studies import advancing, budget, requests, space
 from training.studies.limits import Limits, check_limits
 from training.studies.models import Study
-from workers.clock import now
+from workers.core.clock import now
 
 S = Study.State
 MOST_ENQUEUED = 1000

@@ -22,10 +22,10 @@ from training.runs import trials as marks
 from training.runs.models import TrainingJob
 from training.studies import budget, decider, objectives, problems, requests, space, values
 from training.studies.models import Study, Trial
-from workers.clock import now
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import FINAL, Desired, IllegalMove, JobState, Reason
 from workers.jobs import actions, transitions
-from workers.models import Job
-from workers.states import FINAL, Desired, IllegalMove, JobState, Reason
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ class StudiesConfig(AppConfig):
     verbose_name = _("Studies")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
-        from aiplatform import navigation as side_bar
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import sweeps
         from training.studies import messages, navigation
         from training.studies.models import Study

@@ -8,8 +8,8 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from training.studies import objectives, space
 from training.studies.models import Study, Trial
-from workers.clock import now
-from workers.models import Attempt
+from workers.core.clock import now
+from workers.core.models import Attempt
 
 NOTHING = Message()
 

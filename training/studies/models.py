@@ -14,7 +14,7 @@ from datasets.models import DatasetVersion
 from training.programs.models import CodeSnapshot
 from training.runs.models import TrainingJob
 from training.studies.querysets import StudyQuerySet, TrialQuerySet
-from workers.states import JobState
+from workers.core.states import JobState
 
 WAITING = "waiting"  # shown for a trial whose job is queued; the row says "running" until the outcome is known
 

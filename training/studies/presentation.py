@@ -10,7 +10,7 @@ from aiplatform.lib.secret_names import hidden
 from training.presets.catalog import PRESETS
 from training.studies import budget, decider, objectives, problems, space, values
 from training.studies.models import WAITING, Study, Trial
-from workers.models import Curve
+from workers.core.models import Curve
 
 S, T = Study.State, Trial.State
 

@@ -6,9 +6,9 @@ from typing import Self
 
 from django.db.models import Count, F, Q
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL, JobState
+from workers.core.states import FINAL, JobState
 
 
 class StudyQuerySet(OwnedQuerySet):

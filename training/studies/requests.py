@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import sealed, wording
 from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
 from training.programs import snapshots, variables

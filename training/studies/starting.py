@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.models import DatasetVersion
@@ -18,7 +18,7 @@ from training.runs import drafts
 from training.runs.forms import OWN
 from training.studies import creating, objectives
 from training.studies.forms import StudyForm, figure_of
-from workers.device_kinds import CPU
+from workers.core.device_kinds import CPU
 
 
 @needs(Action.TRAINING_SUBMIT)

@@ -13,9 +13,9 @@ from aiplatform.lib import files
 from training.experiments import comparison
 from training.runs.models import TrainingJob
 from training.studies.objectives import BEST, MINIMIZE, Objective
-from workers.models import Curve
-from workers.output import metrics, point_files
-from workers.runs import RunDir
+from workers.core.models import Curve
+from workers.core.runs import RunDir
+from workers.jobs.output import metrics, point_files
 
 MOST_KEPT = 200  # points of a trial that is over
 TAIL = 64 * 1024

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import name_typed, needs, refusals_said
 from training.programs.pairs import read_pairs

@@ -9,10 +9,10 @@ from pathlib import Path
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import walk_beneath
-from workers.models import Attempt, Job
-from workers.output import files
-from workers.runs import RunDir
-from workers.states import COMPLETED
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import COMPLETED
+from workers.jobs.output import files
 
 
 class OutputsGone(DomainError):

@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from workers import scheduler_wakeup
-from workers.clock import now
+from workers.core import scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.states import Desired, Event, IllegalMove, JobState, Reason
 from workers.jobs import transitions
-from workers.machines import eviction_policy
-from workers.models import Allocation, Attempt, Device, Job
-from workers.states import Desired, Event, IllegalMove, JobState, Reason
+from workers.resources.nodes import eviction_policy
 
 
 @transaction.atomic

@@ -8,7 +8,7 @@ import socket
 import struct
 from pathlib import Path
 
-from workers.exec.peers import PROGRAM
+from workers.execution.exec.peers import PROGRAM
 
 _SIOCGIFADDR, _SIOCGIFNETMASK = 0x8915, 0x891B
 

@@ -19,10 +19,10 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from aiplatform.lib import files, sealed
-from workers import kinds
-from workers.models import Allocation, Attempt, Job
-from workers.runs import RunDir
-from workers.states import JobState
+from workers.core import kinds
+from workers.core.models import Allocation, Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.supervisor import records
 
 HANDED = "handed.json"  # in the run directory; null: the server could not open it either

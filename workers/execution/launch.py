@@ -19,16 +19,16 @@ from aiplatform.lib import after_commit, disk, wording
 from aiplatform.lib.enqueue import enqueue, enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.registry import Registry, dotted_name
-from workers import agent_wakeup, kinds, queues
+from workers.core import agent_wakeup, kinds, queues
+from workers.core.kinds import Launch
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.runs import RunDir
+from workers.core.states import Desired, Event, JobState, Reason
 from workers.execution import earlier_outputs, handing_over, resuming, supervisors, tickets
 from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
 from workers.jobs.transitions import Move
-from workers.kinds import Launch
-from workers.models import Allocation, Attempt, Device, Job
-from workers.runs import RunDir
-from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import claims, records
 
 log = logging.getLogger(__name__)

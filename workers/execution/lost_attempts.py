@@ -11,10 +11,10 @@ from django.db import transaction
 
 from aiplatform.lib import files, wording
 from aiplatform.lib.wording import Message
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import WAITS_FOR_OWNER, Desired, Event, JobState
 from workers.jobs import checkpoints, transitions
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import WAITS_FOR_OWNER, Desired, Event, JobState
 
 MOST_LOSSES = 5
 """A job that is lost so often in a row, on machines that live, is broken or breaks them."""

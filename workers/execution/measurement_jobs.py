@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workers.core.models import Device
 from workers.execution import job_users, supervisors, tickets
-from workers.machines.telemetry.probe import Card
-from workers.models import Device
+from workers.resources.nodes.telemetry.probe import Card
 from workers.supervisor import processes, records, sandbox, tiers
 from workers.supervisor.ticket import Ticket
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from workers.execution import measurement_jobs, tickets
 from workers.execution.measurement_jobs import Failed, MeasurementJob
 from workers.execution.mps.daemon import Daemon, Unavailable
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 from workers.supervisor import sandbox
 
 MOST = 8  # a card has so many shares

@@ -6,8 +6,8 @@ import shlex
 import sys
 from typing import Any
 
-from workers.kinds import Launch
-from workers.models import Allocation, Attempt, Device
+from workers.core.kinds import Launch
+from workers.core.models import Allocation, Attempt, Device
 from workers.supervisor import log_lines, sandbox, secrecy
 from workers.supervisor.log_lines import line
 from workers.supervisor.ticket import Ticket

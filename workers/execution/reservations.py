@@ -17,16 +17,16 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers import pins
+from workers.core import pins
+from workers.core.kinds import Capabilities, JobKind, Launch
+from workers.core.models import Allocation, Attempt, Device, Job, Node, VirtualCluster
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.jobs import submission
-from workers.kinds import Capabilities, JobKind, Launch
-from workers.models import Allocation, Attempt, Device, Job, Node, VirtualCluster
-from workers.runs import RunDir
-from workers.states import JobState
 
 LOCK = "owner.lock"
 HOLD = """

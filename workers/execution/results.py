@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from django.db import InterfaceError, OperationalError
 from django.db.models import F
 
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Attempt, Job
 from workers.jobs import announcing, listeners
-from workers.models import Attempt, Job
-from workers.output import metrics
-from workers.output import report_ingestion as reporting
+from workers.jobs.output import metrics
+from workers.jobs.output import report_ingestion as reporting
 
 log = logging.getLogger(__name__)
 

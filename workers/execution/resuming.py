@@ -11,9 +11,9 @@ from pathlib import Path
 
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath, remove_tree, walk_beneath
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
 from workers.jobs import checkpoints
-from workers.models import Attempt
-from workers.runs import RunDir
 
 log = logging.getLogger(__name__)
 

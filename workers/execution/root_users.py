@@ -12,8 +12,8 @@ from django.conf import settings
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from workers.core.models import Job
 from workers.execution import job_users
-from workers.models import Job
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 

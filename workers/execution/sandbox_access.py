@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform import env
-from workers import kinds
-from workers.exec import allowed_hosts, inside_programs, socket_paths
-from workers.exec import peers as exec_peers
+from workers.core import kinds
+from workers.core.kinds import Launch
+from workers.core.models import Attempt
 from workers.execution import job_users
-from workers.kinds import Launch
-from workers.models import Attempt
+from workers.execution.exec import allowed_hosts, inside_programs, socket_paths
+from workers.execution.exec import peers as exec_peers
 from workers.supervisor import exec_socket, sandbox
 
 log = logging.getLogger(__name__)

@@ -14,13 +14,13 @@ from django.db import IntegrityError, transaction
 
 from aiplatform import env
 from aiplatform.lib import secret_names
-from workers import disk_limits, kinds, run_time, scratch
-from workers.clusters import bounds
+from workers.core import disk_limits, kinds, run_time, scratch
+from workers.core.kinds import Capabilities, Launch
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.runs import RunDir
 from workers.execution import gang_environment, job_users, opening_lines, resuming, root_users, sandbox_access
 from workers.execution.mps import joining
-from workers.kinds import Capabilities, Launch
-from workers.models import Allocation, Attempt, Device, Job
-from workers.runs import RunDir
+from workers.resources.clusters import bounds
 from workers.supervisor import engines, env_file, sandbox, tiers
 from workers.supervisor.ticket import Ticket
 

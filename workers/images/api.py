@@ -12,17 +12,17 @@ from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
+from workers.core.models import Job, VirtualCluster
 from workers.images.containers import adding
 from workers.images.models import Image, RegistryLogin, Visibility
 from workers.images.orders import ORDERING
 from workers.images.services import below, boxes, catalog, engines, images, saving
-from workers.models import Job, VirtualCluster
 
 
 class NamedIn(StrictMixin, serializers.Serializer[Any]):

@@ -9,11 +9,12 @@ class ImagesConfig(AppConfig):
     def ready(self) -> None:
         from django.urls import reverse
 
-        from accounts import audit_sentences, ownership, sharing
-        from accounts.permissions import Action
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from accounts.presentation import audit_sentences
         from accounts.services import audit
         from aiplatform.lib import search, sweeps
-        from workers import kinds, pins, placement
+        from workers.core import kinds, pins, placement
         from workers.execution import launch
         from workers.images import messages, panel, searching
         from workers.images.containers.launch import arrive

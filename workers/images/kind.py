@@ -14,13 +14,13 @@ from aiplatform import env
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import JobState
 from workers.images import builder
 from workers.images.models import Engine, Image, State
 from workers.images.services import engines, packages, paths
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import JobState
 
 LONGEST = 64_000  # bytes of the facts that a build leaves
 

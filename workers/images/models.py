@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
+from workers.core.models import Job
 from workers.images.querysets import ImageQuerySet, NodeCopyQuerySet, RegistryLoginQuerySet
-from workers.models import Job
 
 
 class State(models.TextChoices):

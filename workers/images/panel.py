@@ -6,12 +6,12 @@ from typing import Any
 
 from django.urls import reverse
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
-from workers import held_back, wait_reasons
+from workers.core import held_back, wait_reasons
+from workers.core.models import Job
 from workers.images.models import Image, ImageUse
 from workers.images.services import boxes, saving
-from workers.models import Job
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Self
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
-from workers.states import FINAL
+from workers.core.states import FINAL
 
 if TYPE_CHECKING:
     from accounts.models import User

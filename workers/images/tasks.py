@@ -7,11 +7,11 @@ import logging
 from celery import shared_task
 
 from aiplatform.lib.enqueue import enqueue
-from workers import queues
+from workers.core import queues
+from workers.core.models import Node
 from workers.images.containers import adding, collecting, copies, tidying
 from workers.images.models import ImageUse
 from workers.images.services import boxes, engines, images, paths, saving
-from workers.models import Node
 
 log = logging.getLogger(__name__)
 

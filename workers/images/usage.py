@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from workers import kinds
+from workers.core import kinds
+from workers.core.states import FINAL
 from workers.images.models import Image, ImageUse
-from workers.states import FINAL
 
 MOST = 20
 

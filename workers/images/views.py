@@ -9,17 +9,17 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from workers.core.models import Job
 from workers.images import usage
 from workers.images.containers import adding
 from workers.images.forms import BuildForm, EditForm, SaveForm
 from workers.images.models import Image, NodeCopy, State
 from workers.images.orders import ORDERING
 from workers.images.services import archive, below, boxes, catalog, compatibility, engines, images, layers, saving, uses
-from workers.models import Job
 
 ALIVE = (State.BUILDING, State.SAVING, State.LOOKING)
 KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from accounts.models import User
+from workers.core.models import Job
+from workers.core.states import FINAL, IllegalMove
 from workers.jobs import actions
-from workers.models import Job
-from workers.states import FINAL, IllegalMove
 
 
 def stop_all(person: User, by: User) -> int:

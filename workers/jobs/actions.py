@@ -15,10 +15,10 @@ from accounts.services import audit
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from workers import kinds, scheduler_wakeup
+from workers.core import kinds, scheduler_wakeup
+from workers.core.models import Dependency, Job, Node
+from workers.core.states import COMPLETED, FINAL, Desired, Event, IllegalMove, JobState, Reason
 from workers.jobs import approval, buttons, checkpoints, resource_request, root_rights, transitions
-from workers.models import Dependency, Job, Node
-from workers.states import COMPLETED, FINAL, Desired, Event, IllegalMove, JobState, Reason
 
 
 @transaction.atomic

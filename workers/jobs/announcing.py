@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from accounts.services.notify import notify
 from aiplatform.lib import wording
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Attempt, Job
+from workers.core.states import COMPLETED, JobState, Reason
 from workers.jobs import listeners
-from workers.models import Attempt, Job
-from workers.states import COMPLETED, JobState, Reason
 
 
 def ended(job: Job, attempt: Attempt) -> None:

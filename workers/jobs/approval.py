@@ -13,12 +13,12 @@ from accounts.services import audit
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers import kinds, scheduler_wakeup
-from workers.clock import now
-from workers.clusters import members
+from workers.core import kinds, scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Approval, Job, VirtualCluster
+from workers.core.states import Event, JobState, Reason
 from workers.jobs import transitions
-from workers.models import Approval, Job, VirtualCluster
-from workers.states import Event, JobState, Reason
+from workers.resources.clusters import members
 
 WORDS = 300
 Answer = Approval.Answer

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
+from workers.core.models import Job, JobArray
+from workers.core.states import FINAL, JobState
 from workers.jobs import actions
 from workers.jobs.transitions import StaleReport
-from workers.models import Job, JobArray
-from workers.states import FINAL, JobState
 
 MOST_JOBS = 1000
 HIGHEST = 1_000_000

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import transaction
 
 from aiplatform.lib import wording
+from workers.core.models import Job, Node
+from workers.core.states import FINAL, Event, JobState, Reason
 from workers.jobs import transitions
-from workers.models import Job, Node
-from workers.states import FINAL, Event, JobState, Reason
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from workers import kinds
-from workers.kinds import Capabilities, Way
-from workers.models import Job
-from workers.states import Desired, JobState
+from workers.core import kinds
+from workers.core.kinds import Capabilities, Way
+from workers.core.models import Job
+from workers.core.states import Desired, JobState
 
 S = JobState
 

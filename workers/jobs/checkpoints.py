@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import files
 from aiplatform.lib.errors import Invalid
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 
 def newest_checkpoint(job: Job) -> Path | None:

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from workers import scheduler_wakeup
+from workers.core import scheduler_wakeup
+from workers.core.models import Dependency, Job
+from workers.core.states import COMPLETED, FINAL, Event, IllegalMove, JobState, Reason
 from workers.jobs import transitions
-from workers.models import Dependency, Job
-from workers.states import COMPLETED, FINAL, Event, IllegalMove, JobState, Reason
 
 log = logging.getLogger(__name__)
 

@@ -10,15 +10,15 @@ from django.db.models import Prefetch
 from django.utils.functional import SimpleLazyObject
 from django.utils.timezone import now
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.registry import Registry
-from workers import disk_limits, kinds, run_time
-from workers.clusters import cluster_use
+from workers.core import disk_limits, kinds, run_time
+from workers.core.models import Allocation, Attempt, Device, Job, JobEvent
+from workers.core.states import JobState
 from workers.jobs import buttons, job_tabs
-from workers.models import Allocation, Attempt, Device, Job, JobEvent
-from workers.states import JobState
+from workers.resources.clusters import cluster_use
 
 EVENTS_SHOWN = 200
 NEWEST_EVENTS = 6  # on the overview

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aiplatform.lib.registry import Registry
-from workers.models import Job
+from workers.core.models import Job
 
 log = logging.getLogger(__name__)
 

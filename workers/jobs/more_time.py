@@ -8,18 +8,18 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import audit
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
-from workers import kinds, run_time, scheduler_wakeup
-from workers.clock import now
-from workers.clusters import members
+from workers.core import kinds, run_time, scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Job, TimeRequest
+from workers.core.states import FINAL
 from workers.jobs import transitions
-from workers.models import Job, TimeRequest
-from workers.states import FINAL
+from workers.resources.clusters import members
 
 LONGEST = timedelta(days=365)
 WORDS = 300

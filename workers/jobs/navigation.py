@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aiplatform.navigation import Entry
-from workers.kinds import KINDS
+from aiplatform.frame.navigation import Entry
+from workers.core.kinds import KINDS
 
 
 def kinds_of_jobs() -> Iterator[Entry]:

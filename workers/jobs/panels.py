@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.columns import narrow
+from workers.core.models import Allocation, Dependency, Job
+from workers.core.states import JobState
 from workers.jobs.job_page import Panel
-from workers.models import Allocation, Dependency, Job
-from workers.states import JobState
 
 SHOWN = 50
 SHOWN_OF_JOB = ("name", "state", "progress", "eta_s", "phase", "phase_done", "phase_total", "started_at")

@@ -10,10 +10,10 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib import units
-from workers import kinds
-from workers.count_classes import CLASSES
-from workers.models import Job, VirtualCluster
-from workers.states import JobState
+from workers.core import kinds
+from workers.core.count_classes import CLASSES
+from workers.core.models import Job, VirtualCluster
+from workers.core.states import JobState
 
 SHOWN = 300
 THEIR_LIMITS = frozenset({"user_cards", "user_cores", *(one.full for one in CLASSES.values())})

@@ -7,16 +7,17 @@ from typing import TypedDict
 
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import read_once, wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
-from workers import disk_limits, machine_needs, planner_input
-from workers.clusters import bounds
-from workers.device_kinds import CPU, GPU, KINDS, rules
-from workers.models import Device, Job, Node, VirtualCluster
-from workers.models.nodes import SHARES_PER_DEVICE
-from workers.planner.snapshot import Request
+from workers.core import disk_limits, machine_needs
+from workers.core.device_kinds import CPU, GPU, KINDS, rules
+from workers.core.models import Device, Job, Node, VirtualCluster
+from workers.core.models.nodes import SHARES_PER_DEVICE
+from workers.planning import planner_input
+from workers.planning.planner.snapshot import Request
+from workers.resources.clusters import bounds
 
 MOST_NODES = 1000
 MOST_CPUS = 4096.0

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotAllowed
-from workers.kinds import JobKind
-from workers.models import Job, Node
+from workers.core.kinds import JobKind
+from workers.core.models import Job, Node
 
 
 def check(owner: User, kind: JobKind, requested: bool) -> None:

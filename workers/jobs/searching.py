@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aiplatform.lib.search import Source
-from workers.kinds import KINDS
+from workers.core.kinds import KINDS
 
 
 def kinds_of_jobs() -> Iterator[Source]:

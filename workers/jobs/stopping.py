@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib.errors import DomainError
+from workers.core.models import Job
 from workers.jobs import actions
-from workers.models import Job
 
 MOST_AT_ONCE = 500
 

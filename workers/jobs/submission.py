@@ -11,15 +11,16 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import read_once, wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
-from workers.device_kinds import rules
+from workers.core import kinds, scheduler_wakeup, wait_reasons
+from workers.core.device_kinds import rules
+from workers.core.models import Job, JobArray, JobEvent, VirtualCluster
 from workers.jobs import approval, resource_request, root_rights
 from workers.jobs import following as following_jobs
 from workers.jobs.arrays import Indices
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
-from workers.models import Job, JobArray, JobEvent, VirtualCluster
-from workers.planner.fit import why_never
+from workers.planning import planner_input
+from workers.planning.planner.fit import why_never
 
 MOST_PAIRS = 10_000
 """How many rows say what the jobs of one array follow."""

@@ -20,10 +20,10 @@ from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue_each
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from workers import agent_wakeup, live, scheduler_wakeup
-from workers.clock import now
-from workers.models import Allocation, Attempt, Device, Job, JobEvent
-from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
+from workers.core import agent_wakeup, live, scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Allocation, Attempt, Device, Job, JobEvent
+from workers.core.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
 
 __all__ = ["IllegalMove", "Move", "StaleReport", "move", "move_many", "note"]
 

@@ -4,7 +4,7 @@ from itertools import groupby, islice
 
 from django.db import migrations
 
-from workers.output import point_files
+from workers.jobs.output import point_files
 
 AT_ONCE = 50_000
 

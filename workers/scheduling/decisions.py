@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.utils.timezone import now
 
-from workers import planner_input
-from workers.planner import record
+from workers.planning import planner_input
+from workers.planning.planner import record
 from workers.scheduling import reading
 
 

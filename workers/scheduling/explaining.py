@@ -11,11 +11,11 @@ from typing import Any
 
 from django.db import connection
 
-from workers import held_back, live
-from workers.clock import now
-from workers.models import Job
-from workers.planner.plan import Wait
-from workers.states import JobState
+from workers.core import held_back, live
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import JobState
+from workers.planning.planner.plan import Wait
 
 WRITES = 1000
 """Rows per call: a long queue must not hold the database's write lock for long."""

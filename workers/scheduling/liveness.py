@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers import pins
+from workers.core import pins
+from workers.core.models import Attempt, Node
+from workers.core.states import Reason
 from workers.execution import lost_attempts
-from workers.machines import lifecycle
-from workers.models import Attempt, Node
-from workers.states import Reason
+from workers.resources.nodes import lifecycle
 
 log = logging.getLogger(__name__)
 

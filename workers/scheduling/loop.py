@@ -18,14 +18,15 @@ from aiplatform import env
 from aiplatform.lib import after_commit, sweeps
 from aiplatform.lib.claims import new_holder
 from aiplatform.lib.errors import DomainError
-from workers import leases, pass_metrics, planner_input, scheduler_wakeup
-from workers.clock import now
+from workers.core import leases, pass_metrics, scheduler_wakeup
+from workers.core.clock import now
+from workers.core.models import Job
+from workers.core.states import FINAL, Desired, JobState
 from workers.execution import evictions
 from workers.jobs import actions, following
-from workers.models import Job
-from workers.planner.plan import Plan, plan
+from workers.planning import planner_input
+from workers.planning.planner.plan import Plan, plan
 from workers.scheduling import explaining, liveness, overdue, placing, reading
-from workers.states import FINAL, Desired, JobState
 
 log = logging.getLogger(__name__)
 

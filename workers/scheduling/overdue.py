@@ -12,10 +12,10 @@ from accounts.services.notify import notify
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers import kinds, run_time
+from workers.core import kinds, run_time
+from workers.core.models import Attempt, Job, JobEvent
+from workers.core.states import LIVE, Desired, Event, JobState, Reason
 from workers.jobs import actions, transitions
-from workers.models import Attempt, Job, JobEvent
-from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
 

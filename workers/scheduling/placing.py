@@ -10,12 +10,12 @@ from django.db.models import F
 
 from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
-from workers import held_back, queues
+from workers.core import held_back, queues
+from workers.core.models import Allocation, Attempt, Device, Job
+from workers.core.states import Event
 from workers.execution import handing_over, launch, tickets
 from workers.jobs import transitions
 from workers.jobs.transitions import Move
-from workers.models import Allocation, Attempt, Device, Job
-from workers.states import Event
 
 Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
 

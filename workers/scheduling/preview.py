@@ -12,16 +12,17 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, Refusals
-from workers import kinds, planner_input, wait_reasons
+from workers.core import kinds, wait_reasons
+from workers.core.models import Device, Node
 from workers.jobs import resource_request, submission
 from workers.jobs.resource_request import Resources
-from workers.models import Device, Node
-from workers.planner import snapshot
-from workers.planner.fit import Place
-from workers.planner.preview import ASKED, preview
+from workers.planning import planner_input
+from workers.planning.planner import snapshot
+from workers.planning.planner.fit import Place
+from workers.planning.planner.preview import ASKED, preview
 from workers.scheduling import reading
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from workers import planner_input
-from workers.machines import eviction_policy
-from workers.planner.snapshot import Snapshot
+from workers.planning import planner_input
+from workers.planning.planner.snapshot import Snapshot
+from workers.resources.nodes import eviction_policy
 
 
 def snapshot(moment: datetime, usage: planner_input.Usage | None = None, typical_s: float | None = None) -> Snapshot:

@@ -19,7 +19,7 @@ class LogFile:
     The command writes straight into the file, so the quota is kept by cutting
     what came after it, every time somebody looks. The job never sees an error;
     the reader finds a marker, and at the end the last 64 KiB that were written.
-    What readers see of it meanwhile ends at the marker (workers.output.logs).
+    What readers see of it meanwhile ends at the marker (workers.jobs.output.logs).
     """
 
     def __init__(self, path: str, quota_bytes: int, secrets: list[str]) -> None:

@@ -16,9 +16,9 @@ from django.db.models.functions import Concat, Substr
 from annotation.models import AnnotationSet
 from datasets.models import DatasetVersion, Import
 from inference.registry.models import ModelVersion
+from workers.core.models import Attempt
 from workers.images.models import Engine, State
 from workers.jobs import backup_reconciliation
-from workers.models import Attempt
 
 ASIDE = "newer-than-the-database"
 _VERSION = re.compile(r"v(\d+)\Z")

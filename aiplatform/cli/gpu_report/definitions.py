@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 Value = float | str | bool
 Values = Mapping[str, Value]

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiplatform.cli.gpu_report.definitions import Context
 from workers.execution.measurement_jobs import Failed, MeasurementJob
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 PROGRAMS = Path(__file__).with_name("programs")
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.gpu_report.definitions import Need
-from workers.machines.telemetry.probe import Card, Reading
+from workers.resources.nodes.telemetry.probe import Card, Reading
 
 TORCH_S = 60.0
 TORCH = """
@@ -37,7 +37,7 @@ def read(fake_gpus: int = 0) -> dict[str, Any]:
     Args:
         fake_gpus: AIP_FAKE_GPUS.
     """
-    from workers.machines.telemetry import sampler
+    from workers.resources.nodes.telemetry import sampler
 
     probe = sampler.open_probe(fake_gpus)
     cards = [card for card in probe.cards() if card.kind == "gpu"]
@@ -67,7 +67,7 @@ def _named(reading: Reading) -> list[str]:
 def _of_driver(cards: Sequence[Card]) -> dict[str, Any]:
     from workers.execution import tickets
     from workers.execution.agent import eviction_probe
-    from workers.machines.telemetry import nvml_facts
+    from workers.resources.nodes.telemetry import nvml_facts
 
     tier = tickets.tier()[0]
     return {
@@ -138,7 +138,7 @@ def missing(needs: Sequence[Need], facts: Mapping[str, Any], devices: int) -> st
 
 
 def _eviction_obstacle(rows: Mapping[str, Any]) -> str:
-    from workers.machines import eviction_policy
+    from workers.resources.nodes import eviction_policy
 
     if not rows.get("code"):
         return "" if rows else "Unknown."

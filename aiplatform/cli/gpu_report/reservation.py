@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.gpu_report import locks
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 POLL_S, END_S = 0.3, 15.0
 NAME = "GPU report"
@@ -98,8 +98,8 @@ def _node() -> Any:
     from django.db import DatabaseError
 
     from aiplatform import env
-    from workers import clock
-    from workers.models import Node
+    from workers.core import clock
+    from workers.core.models import Node
 
     try:
         node = Node.objects.filter(name=settings.NODE).exclude(state=Node.State.REMOVED).first()
@@ -167,8 +167,8 @@ def _ended(job: int) -> str:
     """Why the GPUs are no longer ours; "" while they are."""
     from django.db import DatabaseError
 
-    from workers.models import Job
-    from workers.states import Desired, JobState
+    from workers.core.models import Job
+    from workers.core.states import Desired, JobState
 
     try:
         row = Job.objects.get(pk=job)
@@ -180,7 +180,7 @@ def _ended(job: int) -> str:
 
 
 def _resumed(node: int) -> str:
-    from workers.models import Node
+    from workers.core.models import Node
 
     row = Node.objects.get(pk=node)
     return "" if row.drain else f"{row.name} takes work again: its GPUs are no longer free for the report."
@@ -191,8 +191,8 @@ def _release(job: Any, unlock: Callable[[], None], pause: Callable[[float], None
     from django.db import DatabaseError
 
     from aiplatform.lib.errors import DomainError
+    from workers.core.states import JobState
     from workers.jobs import actions
-    from workers.states import JobState
 
     with suppress(DatabaseError):  # the lock is released in any case, and the values measured so far are kept
         job.refresh_from_db()

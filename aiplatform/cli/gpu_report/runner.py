@@ -26,7 +26,7 @@ from aiplatform.cli.gpu_report.definitions import (
     result_of,
 )
 from aiplatform.cli.gpu_report.reservation import Reservation, Unavailable
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 
 SCHEMA = 1
 END_S = 15.0  # for cleaning up and writing the report, of the time that was given

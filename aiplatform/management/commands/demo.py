@@ -12,14 +12,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.access.permissions import USER
 from accounts.models import Role, User
-from accounts.permissions import USER
 from accounts.services import tokens
 from aiplatform.cli.demo import digits, verdict
 from aiplatform.cli.demo.main_job import MainJob, connect
 from aiplatform.client.errors import ClientError
-from workers.clusters import members
-from workers.models import VirtualCluster
+from workers.core.models import VirtualCluster
+from workers.resources.clusters import members
 
 STEPS_PER_MINUTE = 180  # of learning, what two free cores do in a demo of two minutes
 PATIENCE = 3.0  # the longest it may take, in times of what was asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from aiplatform.lib import search
 
 

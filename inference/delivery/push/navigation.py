@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext_lazy as _
 
-from accounts.permissions import Action
-from aiplatform.navigation import Entry
+from accounts.access.permissions import Action
+from aiplatform.frame.navigation import Entry
 
 
 def entries() -> Iterable[Entry]:

@@ -11,11 +11,11 @@ from inference.evaluation.models import Evaluation
 from inference.registry.models import ModelVersion
 from training.programs import data_checks, run_inputs, workdir
 from training.programs import script as command_lines
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import launch as launching
 from workers.jobs import resource_request
-from workers.kinds import Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 ROLE = "eval"  # of its data, in AIP_DATASETS
 FINISH_GRACE_S = 30.0  # a script may not listen: it hears TERM soon

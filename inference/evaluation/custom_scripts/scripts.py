@@ -21,11 +21,11 @@ from training.programs import data_checks, snapshots
 from training.programs import script as command_lines
 from training.programs.models import CodeSnapshot
 from training.runs import custom_code, parameters
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
+from workers.core.states import COMPLETED, JobState
 from workers.images.models import Image
 from workers.images.services import uses
-from workers.models import Attempt
-from workers.runs import RunDir
-from workers.states import COMPLETED, JobState
 
 PLACEHOLDERS = ("model", "data", "output", "params")
 #: What a request says of an own script, beside its parameters.

@@ -13,7 +13,7 @@ from inference.evaluation import saved_parameters
 from inference.evaluation.custom_scripts import forms as script_forms
 from inference.evaluation.forms import EvaluationForm
 from inference.evaluation.models import EvaluationSet
-from workers.machines import device_rules
+from workers.resources.nodes import device_rules
 
 
 class EvaluationSetForm(EvaluationForm):

@@ -22,9 +22,9 @@ from aiplatform.lib import titles
 from aiplatform.lib.downloads import attachment
 from aiplatform.lib.errors import DomainError, NotFound
 from aiplatform.lib.numbers import finite
-from datasets import pictures
 from datasets.models import DatasetVersion
 from datasets.services import thumbnails
+from datasets.storage import image_files
 from inference.evaluation import results, slices
 from inference.evaluation.custom_scripts import presentation as telling_of_script
 from inference.evaluation.models import Evaluation
@@ -35,7 +35,7 @@ from inference.evaluation.presentation.names import parameter_word
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
 from inference.kit.task_kinds import TASKS
 from inference.registry.task_labels import NONE
-from workers.clock import now
+from workers.core.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")
 IMAGES = 12
@@ -159,7 +159,7 @@ def _images(evaluation: Evaluation, reader: User, threshold: Any) -> list[tuple[
         asset = assets.get(str(entry["path"]))
         try:
             data = thumbnails.read(asset) if asset else b""
-        except (pictures.BadImage, OSError, DomainError):
+        except (image_files.BadImage, OSError, DomainError):
             data = b""
         address = f"data:image/webp;base64,{base64.b64encode(data).decode()}" if data else ""
         found.append((_from(entry, finite(threshold) or 0.0), address))

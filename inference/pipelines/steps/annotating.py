@@ -11,8 +11,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import Invalid
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Review
@@ -27,7 +27,7 @@ from inference.pipelines.steps import rows, versions
 from inference.pipelines.steps.predicting import score_of
 from inference.pipelines.steps.training import figures
 from inference.pipelines.steps.versions import DATA, FIGURES, INTO
-from workers.clock import now
+from workers.core.clock import now
 from workers.jobs.resource_request import Resources
 
 States = ImageTask.State

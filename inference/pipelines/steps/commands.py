@@ -10,8 +10,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from accounts.services import named_secrets
 from accounts.services.notify import notify
 from aiplatform.lib import files, wording
@@ -24,8 +24,8 @@ from inference.pipelines.steps import metric_texts, secrets
 from inference.pipelines.steps.decisions import people_named
 from inference.pipelines.steps.training import figures
 from training.programs import request_schemas, variables
-from workers.models import Job
-from workers.output import files as output_files
+from workers.core.models import Job
+from workers.jobs.output import files as output_files
 from workers.supervisor import secrecy
 
 MOST_BYTES = 1 << 20

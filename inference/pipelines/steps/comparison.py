@@ -11,8 +11,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NotFound
 from inference.evaluation import differences, evaluations
@@ -25,8 +25,8 @@ from inference.pipelines.steps import long_running, rows
 from inference.pipelines.steps.training import figures
 from inference.registry import references
 from inference.registry.models import ModelVersion
+from workers.core.states import COMPLETED
 from workers.jobs.resource_request import Resources
-from workers.states import COMPLETED
 
 #: What is said where there is no champion: every candidate is better than none.
 FAR = 1.0

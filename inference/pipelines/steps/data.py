@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
 from inference.pipelines.models import reference

@@ -17,7 +17,7 @@ from aiplatform.lib.errors import Invalid
 from inference.pipelines import expressions
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
 from inference.pipelines.models import StepApproval, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 MOST_PEOPLE = 50
 

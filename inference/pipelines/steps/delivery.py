@@ -9,8 +9,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import Delivery, User
-from accounts.permissions import Action
 from accounts.services import named_secrets, notify, outbox
 from aiplatform.lib import outbound, wording
 from aiplatform.lib.errors import Invalid, Refusals
@@ -20,7 +20,7 @@ from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed
 from inference.pipelines.models import StepRun
 from inference.pipelines.steps import long_running, metric_texts, references, rows, secrets
 from inference.registry.models import ModelVersion
-from workers.clock import now
+from workers.core.clock import now
 
 LONGEST_URL, LONGEST_TEXT = 500, 400
 MOST_OUTPUTS, MOST_FIGURES = 20, 50  # that a message names

@@ -23,7 +23,7 @@ from aiplatform.lib.wording import Message
 from inference.pipelines import loop, step_start
 from inference.pipelines.kinds import KINDS, Done, StepFailed, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
-from workers.clock import now
+from workers.core.clock import now
 
 FIRST_LOOK = timedelta(seconds=3)
 ASK_AGAIN = timedelta(minutes=15)

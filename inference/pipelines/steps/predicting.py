@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import NotAllowed
 from datasets.models import Dataset, DatasetVersion, Import
@@ -24,7 +24,7 @@ from inference.pipelines.steps import long_running, rows, versions
 from inference.pipelines.steps.training import figures
 from inference.registry import prediction_shapes
 from inference.registry.models import ModelVersion
-from workers.clock import now
+from workers.core.clock import now
 from workers.jobs.resource_request import Resources
 
 COUNTS = ("total", "done", "broken", "predictions", "images_per_s")

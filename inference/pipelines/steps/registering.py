@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion

@@ -10,8 +10,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.wording import Message
@@ -25,7 +25,7 @@ from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics as counted
 from inference.serving.traffic import trials
 from inference.serving.traffic.statistics import Figures
-from workers.clock import now
+from workers.core.clock import now
 
 AT_ONCE = "at_once"
 ARRIVE, TRY = "arrive", "try"  # phases: the address leads over, or a trial is watched

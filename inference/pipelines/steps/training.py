@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind, completed
@@ -22,7 +22,7 @@ from training.runs import drafts, jobs
 from training.runs.api import request_of
 from training.runs.models import TrainingJob
 from training.runs.serializers import TrainingIn
-from workers.models import Job
+from workers.core.models import Job
 
 #: What a step says itself, so that `request` may not.
 OWN = ("version", "name", "preset", "params", "parent", "explicit")

@@ -15,14 +15,14 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import titles
 from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import choosing, datasets, imports, merging, splits
 from datasets.services.datasets import NAME_MAX
-from datasets.splitting import Wish
+from datasets.services.splitting import Wish
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import rows

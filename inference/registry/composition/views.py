@@ -7,9 +7,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
 from inference.registry.composition import composition

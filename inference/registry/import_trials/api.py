@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin, VisibleField, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts

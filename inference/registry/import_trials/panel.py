@@ -6,8 +6,8 @@ from typing import Any
 
 from django.urls import reverse
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib import wording
 from inference.kit.contracts.served_task import SHAPES
 from inference.registry import model_jobs, prediction_cards, prediction_shapes
@@ -15,9 +15,9 @@ from inference.registry.formats.declared import Declared
 from inference.registry.import_trials import labels, results, trials
 from inference.registry.import_trials.results import Found, Row, Tried
 from inference.registry.models import ModelTask, ModelVersion
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.jobs.job_page import Panel
-from workers.models import Job
-from workers.runs import RunDir
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:

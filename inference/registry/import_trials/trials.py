@@ -16,8 +16,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import copies, titles, wording
 from aiplatform.lib import files as disk_files
@@ -35,10 +35,10 @@ from inference.registry.inspector import replies, variants
 from inference.registry.inspector.trial_candidates import CannotTry
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
 from inference.registry.registration import Origin
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
-from workers.models import Attempt, Job
-from workers.runs import RunDir
 
 HOME, PICTURES = "try", "pictures"
 SUMMARY = "files.json"  # what the files of the model say, as the inspector read them

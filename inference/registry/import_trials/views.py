@@ -8,14 +8,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import files, ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import needs, refusals_said
 from inference.registry.import_trials import results, trials
 from inference.registry.models import ModelTask
-from workers.runs import RunDir
+from workers.core.runs import RunDir
 
 
 @needs(Action.MODELS_VIEW)

@@ -29,8 +29,8 @@ from inference.kit.prediction import selftest as leaving
 from inference.kit.prediction.selftest import DRAWN, MOST_BYTES, PICTURES
 from inference.registry.models import Model, ModelVersion
 from inference.registry.selftest.models import SelfTest
-from workers.models import Job
-from workers.runs import RunDir
+from workers.core.models import Job
+from workers.core.runs import RunDir
 
 if TYPE_CHECKING:
     from inference.evaluation.models import Evaluation

@@ -11,8 +11,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once

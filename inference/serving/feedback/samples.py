@@ -24,10 +24,10 @@ from aiplatform.lib import titles, zips
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.registry import Registry
-from datasets import pictures
 from datasets.formats.neutral import CLASSES, SHAPES
 from datasets.models import Dataset, Upload
 from datasets.services import datasets, imports, uploads
+from datasets.storage import image_files
 from inference.registry import prediction_shapes
 from inference.serving.feedback.models import ServiceSample
 from inference.serving.limits import limits_of
@@ -112,8 +112,8 @@ def keep(
     if not _are_answers(said):
         raise Invalid(_("answers are the predictions that the service gave: a list of objects."), field="answers")
     try:
-        seen = pictures.inspect(io.BytesIO(picture))
-    except pictures.BadImage as exc:
+        seen = image_files.inspect(io.BytesIO(picture))
+    except image_files.BadImage as exc:
         raise Invalid(str(exc), field="image") from None
     if by is None and (known := holder.samples.filter(sha256=seen.sha256).first()) is not None:
         found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add

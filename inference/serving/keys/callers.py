@@ -13,8 +13,8 @@ from accounts.models import User
 from inference.serving.keys import rate_limits
 from inference.serving.keys.models import ServiceKey
 from inference.serving.models import Service
-from workers.proxy.application import Refused
-from workers.proxy.forwarding import Scope
+from workers.access.proxy.application import Refused
+from workers.access.proxy.forwarding import Scope
 
 
 @dataclass(frozen=True)

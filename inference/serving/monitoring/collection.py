@@ -24,8 +24,8 @@ from inference.serving.models import Service
 from inference.serving.monitoring import rollups
 from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.server import image_sampling
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)

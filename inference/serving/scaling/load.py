@@ -13,8 +13,8 @@ from django.core.cache import cache
 from inference.serving import endpoints as serving
 from inference.serving import requests
 from inference.serving.scaling.rule import Counts, Look, between
-from workers.models import Job
-from workers.proxy import endpoints
+from workers.access.proxy import endpoints
+from workers.core.models import Job
 
 REMEMBERED_S = 600
 LINE = re.compile(

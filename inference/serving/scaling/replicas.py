@@ -11,7 +11,7 @@ from inference.registry.models import ModelVersion
 from inference.serving import endpoints
 from inference.serving.addresses import place
 from inference.serving.models import Service, ServiceReplica
-from workers.states import JobState
+from workers.core.states import JobState
 
 #: So long a change waits for the servers beside the first one of the other version.
 PATIENCE = timedelta(seconds=60)

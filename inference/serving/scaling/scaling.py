@@ -27,8 +27,8 @@ from inference.serving import addresses, endpoints, replica_closing, withdrawal
 from inference.serving.limits import limits_of
 from inference.serving.models import Service, ServiceReplica, ServiceTrial
 from inference.serving.scaling import load, replicas, rule, sleep
-from workers.models import Job
-from workers.states import FINAL, JobState
+from workers.core.models import Job
+from workers.core.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
 TASK = "inference.scale"

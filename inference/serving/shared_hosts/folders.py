@@ -20,7 +20,7 @@ from inference.serving import host_assignment, launch, withdrawal
 from inference.serving.addresses import is_shared, name_of
 from inference.serving.models import Service
 from inference.serving.server.host import ABOUT, MODEL
-from workers.models import Job
+from workers.core.models import Job
 
 log = logging.getLogger(__name__)
 NEW, OLD = ".new-", ".old-"  # before they are in place, and on their way out

@@ -6,15 +6,15 @@ import sys
 
 from django.utils.translation import gettext_lazy
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from inference.registry.run_code import DEVICE_KINDS, copy_code
 from inference.serving import endpoints, host_assignment
 from inference.serving.addresses import KIND
 from inference.serving.monitoring import collection
 from inference.serving.shared_hosts import folders, separation
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 
 class HostKind(JobKind):

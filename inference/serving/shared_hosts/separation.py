@@ -21,10 +21,10 @@ from inference.serving.models import Service
 from inference.serving.server import at_work
 from inference.serving.server.host import FAILED
 from inference.serving.shared_hosts import folders
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import FINAL, JobState
 from workers.jobs import transitions
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import differences, trials
 from inference.serving.traffic.agreement import agreement
 from inference.serving.traffic.counters import COUNTER, Slot
-from workers.models import Job
-from workers.proxy.forwarding import Copy, Done, Load, Scope, Upstream
-from workers.states import JobState
+from workers.access.proxy.forwarding import Copy, Done, Load, Scope, Upstream
+from workers.core.models import Job
+from workers.core.states import JobState
 
 CALLER = b"x-client-id"  # who tells its own callers apart, so that each stays with one model of an A/B test
 

@@ -21,8 +21,8 @@ from inference.serving import addresses, endpoints, host_assignment, trial_closi
 from inference.serving.models import Service, ServiceTrial
 from inference.serving.scaling import replicas
 from inference.serving.traffic import proportions, statistics
-from workers.models import Job
-from workers.states import JobState
+from workers.core.models import Job
+from workers.core.states import JobState
 
 #: Requests that a version must have answered before its failures are held against those of the other one.
 ENOUGH = 200

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from accounts.permissions import Action
-from workers.count_classes import ENVIRONMENT
-from workers.kinds import JobKind, Launch
-from workers.models import Attempt, Job
-from workers.runs import RunDir
+from accounts.access.permissions import Action
+from workers.core.count_classes import ENVIRONMENT
+from workers.core.kinds import JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 
 
 class NotebookKind(JobKind):

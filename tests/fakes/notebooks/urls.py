@@ -6,11 +6,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import include, path
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform import urls as site
 from aiplatform.lib.pages import needs
-from workers.models import Job
+from workers.core.models import Job
 
 handler400, handler403, handler404, handler500 = site.handler400, site.handler403, site.handler404, site.handler500
 

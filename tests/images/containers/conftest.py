@@ -8,13 +8,13 @@ from aiplatform import env
 from tests.fakes import registry as fake
 from tests.images.conftest import kind, node, placed, root
 from tests.workers.engines import FakeEngine
+from workers.core.kinds import Launch
+from workers.core.models import Node
 from workers.execution import launch, tickets
 from workers.images.containers import adding, logins
 from workers.images.models import Image
 from workers.images.services import uses
 from workers.images.services.launch import with_image
-from workers.kinds import Launch
-from workers.models import Node
 from workers.supervisor import engines
 from workers.supervisor.sandbox import CONTAINER
 

@@ -16,7 +16,10 @@ from tests.fakes import slow_unpacking
 from tests.running import wait_for as until
 from tests.workers.engines import RealEngine
 from training.environments import engine as environments
-from workers import clock, planner_input
+from workers.core import clock
+from workers.core.kinds import Launch
+from workers.core.models import Job, Node
+from workers.core.runs import RunDir
 from workers.execution import launch, tickets
 from workers.images.containers import adding, copies, registry_client, tidying
 from workers.images.containers.reference import OWN
@@ -25,10 +28,8 @@ from workers.images.services import paths as places
 from workers.images.services import uses
 from workers.images.services.launch import with_image
 from workers.jobs import submission
-from workers.kinds import Launch
-from workers.models import Job, Node
-from workers.planner.fit import Space
-from workers.runs import RunDir
+from workers.planning import planner_input
+from workers.planning.planner.fit import Space
 from workers.supervisor import engines, records
 from workers.supervisor.engine import Engine
 from workers.supervisor.sandbox import CONTAINER

@@ -8,13 +8,13 @@ import pytest
 
 from tests.fakes import registry as fake
 from tests.running import wait_for as until
-from workers import clock
+from workers.core import clock
+from workers.core.models import Job, Node
+from workers.core.runs import RunDir
 from workers.execution import launch
 from workers.images.containers import collecting, copies, stored
 from workers.images.models import ImageUse, NodeCopy, State
 from workers.images.services import paths
-from workers.models import Job, Node
-from workers.runs import RunDir
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]

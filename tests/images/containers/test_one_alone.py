@@ -12,7 +12,9 @@ import pytest
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
 from tests.fakes import registry as fake
-from workers import clock
+from workers.core import clock
+from workers.core.kinds import Launch
+from workers.core.models import Node
 from workers.execution import launch
 from workers.images import tasks
 from workers.images.containers import collecting, copies, patience, registry_client, room, stored
@@ -21,8 +23,6 @@ from workers.images.containers.registry import refused
 from workers.images.models import Image, ImageUse, NodeCopy, RegistryLogin, State
 from workers.images.services import engines, paths
 from workers.images.services.launch import with_image
-from workers.kinds import Launch
-from workers.models import Node
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]
 LAYER = fake.layer({"hello": b"world"})

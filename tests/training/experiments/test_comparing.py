@@ -13,8 +13,8 @@ from tests.factories import curves, work
 from tests.factories import training as factory
 from training.experiments import comparison, records
 from training.experiments.models import Run, RunCurve
-from workers.models import Attempt
-from workers.output import point_files
+from workers.core.models import Attempt
+from workers.jobs.output import point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 API = "/api/v1/training/comparison/"

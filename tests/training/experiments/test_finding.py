@@ -12,7 +12,7 @@ from tests.factories import curves, work
 from tests.factories import training as factory
 from training.experiments import finding, records
 from training.experiments.models import Run, RunCurve, Star
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

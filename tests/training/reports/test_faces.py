@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from accounts import ownership, sharing
+from accounts.access import ownership, sharing
 from accounts.services import shares
 from tests.factories import reports as factory
 from training.experiments.reports import writing

@@ -14,7 +14,7 @@ from training.commands import services as commands
 from training.commands.services import CommandRequest
 from training.experiments.models import Run
 from training.experiments.tracking import tokens
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 TRACKING = "/api/mlflow/api/2.0/mlflow/"
 ARTIFACTS = "/api/mlflow/api/2.0/mlflow-artifacts/artifacts"

@@ -10,8 +10,8 @@ from aiplatform import env
 from tests.training.tracking.conftest import Script, said
 from training.experiments.models import Run
 from training.experiments.tracking import artifacts
-from workers.output import files
-from workers.runs import RunDir
+from workers.core.runs import RunDir
+from workers.jobs.output import files
 
 pytestmark = pytest.mark.django_db
 

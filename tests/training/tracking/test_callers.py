@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from accounts.models import AuditEntry
-from aiplatform import bodies
+from aiplatform.web import bodies
 from tests.factories import work
 from tests.training.tracking.conftest import TRACKING, Script, begun, laptop_of, said
 from training.commands import services as commands
@@ -17,7 +17,7 @@ from training.commands.services import CommandRequest
 from training.experiments.models import Run
 from training.experiments.tracking import tokens
 from training.experiments.tracking.models import JobToken
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 pytestmark = pytest.mark.django_db
 

@@ -132,6 +132,6 @@ def test_model_that_a_jobs_script_logs_lies_below_the_outputs_of_the_job(script,
 
     said(script.put(f"models/{uid}/MLmodel", b"x"))
 
-    from workers.runs import RunDir
+    from workers.core.runs import RunDir
 
     assert (RunDir.of(command.pk, 1).outputs / "mlflow" / uid / "MLmodel").read_bytes() == b"x"

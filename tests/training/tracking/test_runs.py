@@ -9,8 +9,8 @@ from tests.training.tracking.conftest import Script
 from training.experiments.models import Run, RunCurve
 from training.experiments.tracking import runs, tokens
 from training.experiments.tracking.models import OddPoint
-from workers.models import Attempt, Curve, Job
-from workers.output import metric_names, metrics, point_files
+from workers.core.models import Attempt, Curve, Job
+from workers.jobs.output import metric_names, metrics, point_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -8,9 +8,9 @@ from aiplatform import env
 from tests.factories import work
 from training.experiments.models import Run
 from training.experiments.tracking import tokens, variables
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
 from workers.execution import tickets
-from workers.kinds import Launch
-from workers.models import Attempt, Job
 from workers.supervisor import sandbox
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from tests.factories import work
-from workers.output import metric_names, metrics
-from workers.output import report_ingestion as reporting
-from workers.output.metric_names import key_of
-from workers.output.reporting.watched import SETTLES_S
+from workers.jobs.output import metric_names, metrics
+from workers.jobs.output import report_ingestion as reporting
+from workers.jobs.output.metric_names import key_of
+from workers.jobs.output.reporting.watched import SETTLES_S
 
 pytestmark = pytest.mark.django_db
 

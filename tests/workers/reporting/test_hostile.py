@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import work
-from workers.models import Curve
-from workers.output import media, metrics
-from workers.output import report_ingestion as reporting
-from workers.output.reporting import crc32c, events, finding, graphs, hparams, protobuf, tensors
-from workers.output.reporting.harvest import Harvest
-from workers.output.reporting.watched import Watched
+from workers.core.models import Curve
+from workers.jobs.output import media, metrics
+from workers.jobs.output import report_ingestion as reporting
+from workers.jobs.output.reporting import crc32c, events, finding, graphs, hparams, protobuf, tensors
+from workers.jobs.output.reporting.harvest import Harvest
+from workers.jobs.output.reporting.watched import Watched
 
 pytestmark = pytest.mark.django_db
 

@@ -5,9 +5,9 @@ import pytest
 from torch.utils.tensorboard import SummaryWriter
 
 from tests.factories import work
-from workers.models import Curve, ReportFile
-from workers.output import media, metrics, point_files
-from workers.output import report_ingestion as reporting
+from workers.core.models import Curve, ReportFile
+from workers.jobs.output import media, metrics, point_files
+from workers.jobs.output import report_ingestion as reporting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

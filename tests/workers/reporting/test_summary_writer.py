@@ -6,9 +6,9 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from tests.factories import work
-from workers.models import Curve, MediaSeries
-from workers.output import media, metrics
-from workers.output import report_ingestion as reporting
+from workers.core.models import Curve, MediaSeries
+from workers.jobs.output import media, metrics
+from workers.jobs.output import report_ingestion as reporting
 
 pytestmark = [
     pytest.mark.django_db,

@@ -8,13 +8,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once
 from training.experiments.boards import services
+from workers.core.models import Job
 from workers.jobs.api.serializers import JobOut
-from workers.models import Job
 
 
 class BoardViewSet(NumberedViewSet):

@@ -9,7 +9,7 @@ class BoardsConfig(AppConfig):
     def ready(self) -> None:
         from training.experiments.boards import panel
         from training.experiments.boards.kind import BoardKind
-        from workers import kinds
+        from workers.core import kinds
         from workers.jobs import job_page, job_tabs
 
         kinds.register(BoardKind())

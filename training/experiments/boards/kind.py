@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy
 
 from training.experiments.boards import services
 from training.experiments.boards.models import Board
+from workers.access.proxy import addresses, published_ports
+from workers.core.kinds import Capabilities, Fact, JobKind, Launch
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
 from workers.images.services import launch as launching
 from workers.images.services import uses
-from workers.kinds import Capabilities, Fact, JobKind, Launch
-from workers.models import Attempt, Job
-from workers.proxy import addresses, published_ports
-from workers.runs import RunDir
 
 FINISH_GRACE_S = 5.0
 

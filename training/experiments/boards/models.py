@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from training.experiments.boards.querysets import BoardQuerySet
-from workers.models import Job
+from workers.core.models import Job
 
 
 class Board(models.Model):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from training.experiments.boards import services
 from training.experiments.boards.models import Board
-from workers.models import Job
-from workers.proxy import addresses
+from workers.access.proxy import addresses
+from workers.core.models import Job
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:

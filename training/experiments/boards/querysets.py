@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from accounts.querysets import OwnedQuerySet
-from workers.models import Job
-from workers.states import FINAL
+from accounts.access.querysets import OwnedQuerySet
+from workers.core.models import Job
+from workers.core.states import FINAL
 
 
 class BoardQuerySet(OwnedQuerySet):

@@ -14,11 +14,11 @@ from accounts.models import User
 from aiplatform.lib import files
 from aiplatform.lib.errors import DomainError, NotAllowed
 from training.experiments.boards.models import Board
+from workers.access.proxy import addresses, published_ports
+from workers.core.models import Job
 from workers.images.services import catalog, uses
 from workers.jobs import resource_request, submission
-from workers.models import Job
-from workers.output import files as outputs
-from workers.proxy import addresses, published_ports
+from workers.jobs.output import files as outputs
 
 KIND = "board"
 PORT_NAME = "tensorboard"

@@ -6,12 +6,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
 from training.experiments.boards import services
+from workers.core.models import Job
 from workers.jobs import job_tabs
-from workers.models import Job
 
 
 @require_POST

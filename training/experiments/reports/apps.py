@@ -8,9 +8,9 @@ class ReportsConfig(AppConfig):
     verbose_name = _("Reports")
 
     def ready(self) -> None:
-        from accounts import ownership, sharing
-        from accounts.permissions import Action
-        from aiplatform import navigation as side_bar
+        from accounts.access import ownership, sharing
+        from accounts.access.permissions import Action
+        from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search
         from training.experiments.reports import navigation, searching
         from training.experiments.reports.models import Report

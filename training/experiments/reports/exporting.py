@@ -16,7 +16,7 @@ from accounts.models import User
 from aiplatform.lib import titles
 from training.experiments.reports import presentation
 from training.experiments.reports.models import Report
-from workers.clock import now
+from workers.core.clock import now
 
 SHEETS = ("reports/export.css", "reports/charts.css", "reports/report.css")
 

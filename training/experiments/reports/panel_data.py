@@ -24,7 +24,7 @@ from training.experiments.reports.panels import Panel
 from training.experiments.reports.scales import Numbers
 from training.experiments.reports.svg import Line
 from training.experiments.table import Column, Table
-from workers.states import JobState
+from workers.core.states import JobState
 
 STRETCHES = 320  # of a curve, each with its lowest, mean and highest value
 LISTED = 20  # runs that a drawing of dots names below it

@@ -14,7 +14,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
 from training.experiments.models import Visibility
 from training.experiments.reports import documents
 from training.experiments.reports.models import Report, ReportVersion
-from workers.clock import now
+from workers.core.clock import now
 
 MOST_REPORTS, LONGEST_TITLE = 500, 150
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a title into lines, or steer a terminal

@@ -7,8 +7,8 @@ class TrackingConfig(AppConfig):
     verbose_name = _("Tracking")
 
     def ready(self) -> None:
-        from accounts import ownership
-        from aiplatform import bodies
+        from accounts.access import ownership
+        from aiplatform.web import bodies
         from training.experiments.tracking import receivers, tokens, variables  # noqa: F401 - receivers listen once they are there
         from training.experiments.tracking.models import Experiment, LoggedModel, TrackedModel
         from workers.execution import launch

@@ -29,10 +29,10 @@ from training.experiments.models import Run
 from training.experiments.tracking import refusals
 from training.experiments.tracking.callers import Caller
 from training.experiments.tracking.models import LoggedModel, Reported
+from workers.core.models import Job
+from workers.core.runs import RunDir
 from workers.execution import job_users
-from workers.models import Job
-from workers.output import files as outputs
-from workers.runs import RunDir
+from workers.jobs.output import files as outputs
 
 FOLDER = "mlflow"  # below the outputs of a job
 OWN = "tracking"  # below the data root, of what belongs to no job

@@ -9,16 +9,16 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from accounts import lockout
+from accounts.access.permissions import Action
 from accounts.models import ApiToken, User
-from accounts.permissions import Action
 from accounts.services import tokens as api_tokens
+from accounts.sign_in import lockout
 from aiplatform.lib.errors import NotAllowed
 from training.experiments.models import Run
 from training.experiments.querysets import RunQuerySet
 from training.experiments.tracking import refusals, tokens
 from training.experiments.tracking.models import JobToken
-from workers.models import Job
+from workers.core.models import Job
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import denials, disk
 from aiplatform.lib.errors import DomainError, NotAllowed
 from training.experiments.tracking import body, callers, calls, refusals

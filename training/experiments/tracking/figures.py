@@ -15,9 +15,9 @@ from aiplatform.lib import times
 from aiplatform.lib.errors import Invalid
 from training.experiments.models import Run, RunCurve
 from training.experiments.tracking.models import MetricName, OddPoint
-from workers import live
-from workers.models import Attempt, Curve
-from workers.output import curve_rows, metric_names, metrics, point_files
+from workers.core import live
+from workers.core.models import Attempt, Curve
+from workers.jobs.output import curve_rows, metric_names, metrics, point_files
 
 LONGEST_NAME = 250
 MOST_ODD = 1000

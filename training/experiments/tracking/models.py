@@ -9,9 +9,9 @@ from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.querysets import OwnedQuerySet
+from accounts.access.querysets import OwnedQuerySet
 from training.experiments.models import Run
-from workers.models import Attempt, Job
+from workers.core.models import Attempt, Job
 
 
 def _model_uid() -> str:

@@ -15,7 +15,7 @@ from aiplatform.lib.files import remove_tree
 from training.experiments.models import Run
 from training.experiments.tracking import artifacts
 from training.experiments.tracking.models import LoggedModel
-from workers.output import point_files
+from workers.jobs.output import point_files
 
 
 @receiver(post_delete, sender=Run)

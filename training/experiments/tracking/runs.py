@@ -16,8 +16,8 @@ from training.experiments.models import Param, Run, Tag
 from training.experiments.tracking import refusals
 from training.experiments.tracking.callers import Caller
 from training.experiments.tracking.models import Experiment, JobToken, Reported
-from workers.models import Job
-from workers.states import JobState
+from workers.core.models import Job
+from workers.core.states import JobState
 
 NAME, PARENT, NOTE, USER = "mlflow.runName", "mlflow.parentRunId", "mlflow.note.content", "mlflow.user"
 RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"

@@ -19,7 +19,7 @@ from training.experiments.querysets import RunQuerySet
 from training.experiments.tracking import figures, runs
 from training.experiments.tracking.filters import ATTRIBUTE, METRIC, PARAM, Comparison, Order
 from training.experiments.tracking.models import MetricName
-from workers.models import Curve
+from workers.core.models import Curve
 
 TEXTS = {"=", "!=", "LIKE", "ILIKE", "IN", "NOT IN", "IS NULL", "IS NOT NULL"}
 NUMBERS = {"=": "exact", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}

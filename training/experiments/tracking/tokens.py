@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.services.tokens import digest
 from training.experiments.tracking.models import JobToken
-from workers.models import Attempt
+from workers.core.models import Attempt
 
 PREFIX = "aipjob_"  # unlike that of people's tokens, so that no other door takes one for theirs
 

@@ -11,10 +11,10 @@ from django.conf import settings
 from aiplatform import env
 from training.experiments.models import Run
 from training.experiments.tracking import experiments, tokens
-from workers.exec import allowed_hosts, egress
+from workers.core.kinds import Launch
+from workers.core.models import Attempt, Job
 from workers.execution import tickets
-from workers.kinds import Launch
-from workers.models import Attempt, Job
+from workers.execution.exec import allowed_hosts, egress
 from workers.supervisor import sandbox
 
 PATH = "/api/mlflow"

@@ -8,14 +8,14 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from training.experiments import comparison
 from training.experiments.comparison_api import GRID, GridOut, curves_wanted, grid_out
 from training.experiments.visualisation import runs
-from workers.models import Job
+from workers.core.models import Job
 
 RUNS = OpenApiParameter("run", int, many=True, required=True, description="Numbers of jobs, at most 12.")
 

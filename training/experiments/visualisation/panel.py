@@ -6,10 +6,10 @@ from typing import Any
 
 from accounts.models import User
 from training.experiments.visualisation import runs
+from workers.core.models import Job
 from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
-from workers.models import Job
-from workers.output import media
+from workers.jobs.output import media
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:

@@ -14,8 +14,8 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.secret_names import hidden
 from training.experiments import comparison
-from workers.models import Curve, Job, MediaSeries
-from workers.output import media
+from workers.core.models import Curve, Job, MediaSeries
+from workers.jobs.output import media
 
 MOST_RUNS = 12
 MOST_OFFERED = 50

@@ -6,15 +6,15 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from training.experiments.boards import panel as boards
 from training.experiments.visualisation import runs, snippets
-from workers.output import media
-from workers.output.reporting import notes
+from workers.jobs.output import media
+from workers.jobs.output.reporting import notes
 
 LONGEST_WORDS = 100
 

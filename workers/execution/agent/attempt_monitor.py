@@ -16,16 +16,16 @@ from django.db import transaction
 from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
-from workers import kinds, live, run_time
-from workers.clock import now
+from workers.core import kinds, live, run_time
+from workers.core.clock import now
+from workers.core.kinds import Capabilities
+from workers.core.models import Attempt, Job
+from workers.core.runs import RunDir
+from workers.core.states import Desired, Event, JobState, Reason
 from workers.execution import closing_lines, evictions, launch, lost_attempts
 from workers.execution.agent import containers, gangs, log_shipping, overdue, settling, verdicts
 from workers.jobs import checkpoints, transitions
-from workers.kinds import Capabilities
-from workers.machines import unkillable
-from workers.models import Attempt, Job
-from workers.runs import RunDir
-from workers.states import Desired, Event, JobState, Reason
+from workers.resources.nodes import unkillable
 from workers.supervisor import log_lines, records
 
 log = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from django.db import transaction
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
+from workers.core.models import Attempt, Device, Job, Node
+from workers.core.states import Desired, Event, JobState, Reason
 from workers.jobs import checkpoints, transitions
-from workers.machines import lifecycle
-from workers.machines.telemetry.probe import Fault, Reading
-from workers.models import Attempt, Device, Job, Node
-from workers.states import Desired, Event, JobState, Reason
+from workers.resources.nodes import lifecycle
+from workers.resources.nodes.telemetry.probe import Fault, Reading
 
 log = logging.getLogger(__name__)
 

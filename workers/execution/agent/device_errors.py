@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiplatform import env
+from workers.core.models import Device
+from workers.core.runs import RunDir
 from workers.execution.agent import npu_logs, ranks
 from workers.execution.agent.npu_logs import NpuLogs
-from workers.models import Device
-from workers.output.device_errors import FOLDER, MOST_BYTES
-from workers.runs import RunDir
+from workers.jobs.output.device_errors import FOLDER, MOST_BYTES
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)

@@ -1,8 +1,7 @@
 """Events: what happened to the attempts on this node since the agent looked at them.
 
 The kernel reports records that supervisors write (inotify) and supervisors that end (pidfd); other processes report
-attempts that start here and requests (`workers.agent_wakeup`). The agent looks at an attempt that no event announces
-far more often.
+attempts that start here and requests (`workers.core.agent_wakeup`). Attempts without events are polled more often.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiplatform.lib import inotify
-from workers import agent_wakeup
+from workers.core import agent_wakeup
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)

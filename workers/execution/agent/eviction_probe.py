@@ -13,7 +13,7 @@ from typing import Any
 
 from aiplatform import env
 from aiplatform.lib import units
-from workers.machines.telemetry.probe import Card
+from workers.resources.nodes.telemetry.probe import Card
 from workers.supervisor import cuda_checkpoint, sandbox
 
 VERSION = Path("/proc/driver/nvidia/version")

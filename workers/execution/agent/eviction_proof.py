@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workers.execution.measurement_jobs import Failed, MeasurementJob
-from workers.machines.telemetry.probe import Card, Probe
+from workers.resources.nodes.telemetry.probe import Card, Probe
 from workers.supervisor import cuda_checkpoint
 
 STEPS, EVICT_AT = 400, 100

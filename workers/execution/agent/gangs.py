@@ -16,12 +16,12 @@ from enum import StrEnum
 from typing import Any
 
 from aiplatform.lib import wording
+from workers.core.models import Attempt
+from workers.core.runs import RunDir
+from workers.core.states import Event, Reason
 from workers.execution import lost_attempts, tickets
 from workers.execution.agent import verdicts
 from workers.jobs import transitions
-from workers.models import Attempt
-from workers.runs import RunDir
-from workers.states import Event, Reason
 from workers.supervisor import records
 
 CAUSE = "gang-ends.json"

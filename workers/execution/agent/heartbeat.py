@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from django.db import InterfaceError, OperationalError, connection
 
-from workers.clock import now
-from workers.models import Node
+from workers.core.clock import now
+from workers.core.models import Node
 
 log = logging.getLogger(__name__)
 

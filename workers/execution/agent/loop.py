@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib import after_commit
 from aiplatform.lib.errors import NameTaken
-from workers import clock, kinds, scratch
-from workers.clock import now
-from workers.exec import socket_paths
+from workers.core import clock, kinds, scratch
+from workers.core.clock import now
+from workers.core.models import Allocation, Attempt, Device, Node
 from workers.execution import launch, results
 from workers.execution.agent import (
     cards,
@@ -40,11 +40,11 @@ from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.events import Due, Events
 from workers.execution.agent.heartbeat import Heartbeat
 from workers.execution.agent.npu_logs import NpuLogs
-from workers.machines import lifecycle, unkillable
-from workers.machines.telemetry import host, sampler
-from workers.models import Allocation, Attempt, Device, Node
-from workers.output import metrics
-from workers.output import report_ingestion as reporting
+from workers.execution.exec import socket_paths
+from workers.jobs.output import metrics
+from workers.jobs.output import report_ingestion as reporting
+from workers.resources.nodes import lifecycle, unkillable
+from workers.resources.nodes.telemetry import host, sampler
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

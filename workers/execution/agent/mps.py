@@ -8,13 +8,13 @@ from typing import Any
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
+from workers.core.models import Allocation, Device, Node
 from workers.execution import job_users, measurement_jobs, tickets
 from workers.execution.mps import daemon as daemons
 from workers.execution.mps import joining
 from workers.execution.mps.daemon import Daemon, Unavailable
 from workers.jobs import transitions
-from workers.machines import lifecycle
-from workers.models import Allocation, Device, Node
+from workers.resources.nodes import lifecycle
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """Overdue ends: a supervisor that was told to stop and does not is ended itself, with all it kept.
 
 A job without a sandbox can stop the process that looks after it, and a hung disk can hold any process for ever. What
-even KILL does not end keeps its machine from new work (`workers.machines.unkillable`).
+even KILL does not end keeps its machine from new work (`workers.resources.nodes.unkillable`).
 """
 
 from __future__ import annotations

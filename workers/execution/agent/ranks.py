@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from workers.core.models import Allocation, Attempt, Device
+from workers.core.runs import RunDir
 from workers.execution import tickets
-from workers.models import Allocation, Attempt, Device
-from workers.runs import RunDir
 from workers.supervisor import records
 
 

@@ -14,15 +14,15 @@ from django.db.models import F
 from aiplatform import __version__, env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from workers import scratch
-from workers.clock import now
+from workers.core import scratch
+from workers.core.clock import now
+from workers.core.models import Device, Node
+from workers.core.models.nodes import SHARES_PER_DEVICE
 from workers.execution import protection, root_users, tickets
 from workers.execution.agent import eviction_probe
-from workers.machines import lifecycle
-from workers.machines.telemetry import rotation
-from workers.machines.telemetry.probe import Card
-from workers.models import Device, Node
-from workers.models.nodes import SHARES_PER_DEVICE
+from workers.resources.nodes import lifecycle
+from workers.resources.nodes.telemetry import rotation
+from workers.resources.nodes.telemetry.probe import Card
 from workers.supervisor import engines, records, sandbox
 
 log = logging.getLogger(__name__)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-from workers.clock import now
+from workers.core.clock import now
+from workers.core.models import Allocation, Attempt, Node
+from workers.core.runs import RunDir
 from workers.execution import tickets
 from workers.execution.agent import containers, gangs, overdue
 from workers.execution.agent.attempt_monitor import goes_on, request_for, sweep, write_limit
 from workers.jobs import transitions
-from workers.machines import unkillable
-from workers.models import Allocation, Attempt, Node
-from workers.runs import RunDir
+from workers.resources.nodes import unkillable
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
+from workers.core.models import Job
+from workers.core.states import Desired, Event, JobState
 from workers.execution.agent import verdicts
 from workers.jobs import transitions
 from workers.jobs.transitions import Move
-from workers.models import Job
-from workers.states import Desired, Event, JobState
 
 if TYPE_CHECKING:
     from workers.execution.agent.attempt_monitor import AttemptMonitor

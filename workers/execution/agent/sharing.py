@@ -12,12 +12,12 @@ from django.db.models import Q
 from accounts.services.notify import notify
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Attempt, Device
+from workers.core.models.nodes import SHARES_PER_DEVICE
+from workers.core.states import Reason
 from workers.execution.agent.ranks import RankRun
 from workers.jobs import actions, transitions
-from workers.models import Attempt, Device
-from workers.models.nodes import SHARES_PER_DEVICE
-from workers.states import Reason
 
 log = logging.getLogger(__name__)
 

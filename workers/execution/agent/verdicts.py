@@ -8,7 +8,7 @@ from typing import Any
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
-from workers.states import Event, JobState, Reason
+from workers.core.states import Event, JobState, Reason
 
 SUSPENDED_CODE = 75
 FAULTS = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"})  # whose words people know

@@ -31,8 +31,8 @@ from django.conf import settings
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
-from workers.exec import socket_paths
 from workers.execution import job_users
+from workers.execution.exec import socket_paths
 from workers.execution.mps.programs import Program, listed
 from workers.supervisor import exec_socket, records, sandbox
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
+from workers.core.models import Allocation, Attempt, Device
 from workers.execution.mps.daemon import Daemon, Unavailable
-from workers.machines.telemetry import nvml
-from workers.machines.telemetry.probe import Sharing
-from workers.models import Allocation, Attempt, Device
+from workers.resources.nodes.telemetry import nvml
+from workers.resources.nodes.telemetry.probe import Sharing
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

@@ -15,13 +15,13 @@ from aiplatform.lib import wording
 from aiplatform.lib.claims import Claims, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
-from workers import clock, queues
+from workers.core import clock, queues
+from workers.core.models import Node
+from workers.core.models.nodes import tier_words
 from workers.images.containers import copies, registry_client
 from workers.images.containers.reference import HUB, Reference, parse
 from workers.images.models import Image, RegistryLogin, State, Visibility
 from workers.images.services import engines
-from workers.models import Node
-from workers.models.nodes import tier_words
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

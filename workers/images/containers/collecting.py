@@ -21,15 +21,15 @@ from aiplatform.lib import files, wording
 from aiplatform.lib.claims import ClaimLost
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
-from workers import clock, queues
+from workers.core import clock, queues
+from workers.core.models import Node
+from workers.core.states import FINAL, JobState
 from workers.images.containers import copies, manifests, registry_client, stored
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import paths
 from workers.images.services.saving import AWAY
-from workers.models import Node
-from workers.states import FINAL, JobState
 
 log = logging.getLogger(__name__)
 #: Machines that read what is sent to them.

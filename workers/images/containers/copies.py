@@ -24,7 +24,7 @@ from aiplatform.lib import disk, files, wording
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
-from workers import clock, queues
+from workers.core import clock, queues
 from workers.execution import tickets
 from workers.images.containers import archive, exported, registry_client, room, stored
 from workers.images.containers.manifests import Blob, Manifest

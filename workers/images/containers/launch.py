@@ -10,11 +10,11 @@ from django.conf import settings
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from workers.core.kinds import Launch, NotYet
+from workers.core.models import Attempt
 from workers.execution import tickets
 from workers.images.containers import copies, registry_client, stored
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.kinds import Launch, NotYet
-from workers.models import Attempt
 from workers.supervisor import records, sandbox
 
 SAY_S = 10.0  # between two lines of progress in a log

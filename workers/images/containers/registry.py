@@ -22,8 +22,8 @@ from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 from aiplatform.lib import disk, wording
 from aiplatform.lib.challenges import parse_challenge
 from aiplatform.lib.errors import DomainError
-from workers.exec.allowed_hosts import AllowedHosts
-from workers.exec.egress import is_public
+from workers.execution.exec.allowed_hosts import AllowedHosts
+from workers.execution.exec.egress import is_public
 from workers.images.containers.patience import Patience
 
 ANSWER_S = 30.0  # between two bytes

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from aiplatform import env
 from aiplatform.lib import sealed
+from workers.core.models import Node
 from workers.images.containers import registry_client
 from workers.images.containers.manifests import Manifest
 from workers.images.containers.reference import Reference, parse
 from workers.images.models import Image, NodeCopy
 from workers.images.services import paths
-from workers.models import Node
 
 
 def source_of(reference: Reference) -> str:

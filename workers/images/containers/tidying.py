@@ -7,11 +7,11 @@ import time
 
 from django.db.models import Q
 
+from workers.core.states import FINAL
 from workers.images.containers import committing, copies
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.services import paths
-from workers.states import FINAL
 
 log = logging.getLogger(__name__)
 OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries

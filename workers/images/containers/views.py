@@ -8,8 +8,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
 from workers.images.containers import adding, logins
 from workers.images.containers.forms import ContainerForm, LoginEditForm, LoginForm

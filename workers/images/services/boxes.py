@@ -22,13 +22,13 @@ from accounts.models import User
 from aiplatform.lib import files, trees, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
-from workers import queues
+from workers.core import queues
+from workers.core.models import Job
+from workers.core.states import JobState
 from workers.execution import job_users
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, system
 from workers.images.services import paths as places
-from workers.models import Job
-from workers.states import JobState
 
 UPPER, WORK, VENV = "upper", "work", "venv"
 SEEN = "aiplatform.pth"  # written last: a box that has it is whole

@@ -9,11 +9,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from aiplatform.lib import wording
-from workers import machine_needs, planner_input
+from workers.core import machine_needs
+from workers.core.machine_needs import NOTHING, Needs
+from workers.core.models import Device, Job, Node
+from workers.core.states import JobState
 from workers.images.models import Engine, Image
-from workers.machine_needs import NOTHING, Needs
-from workers.models import Device, Job, Node
-from workers.states import JobState
+from workers.planning import planner_input
 
 SHOWN = 3  # machines that the sentence names
 

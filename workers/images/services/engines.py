@@ -22,12 +22,12 @@ from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
+from workers.core.models import Job, VirtualCluster
+from workers.core.states import COMPLETED
 from workers.images.models import Engine, Image, State, Visibility
 from workers.images.services import catalog, compatibility
 from workers.images.services import paths as places
 from workers.jobs import resource_request, submission
-from workers.models import Job, VirtualCluster
-from workers.states import COMPLETED
 
 KIND = "image_build"
 LONGEST = 20_000

@@ -19,13 +19,13 @@ from django.utils import timezone
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from workers.core.kinds import Launch, NotYet
+from workers.core.models import Job
 from workers.execution import job_users, tickets
 from workers.images.containers import launch as containers
 from workers.images.containers import packages as kept
 from workers.images.models import Engine, Image, ImageUse, State
 from workers.images.services import boxes, compatibility, engines, layers, paths, system, uses
-from workers.kinds import Launch, NotYet
-from workers.models import Job
 from workers.supervisor import sandbox
 
 PATIENCE_S = 1800.0  # for the engine of a job that holds its place already

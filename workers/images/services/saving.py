@@ -29,13 +29,13 @@ from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Refusals
 from aiplatform.lib.wording import Message
-from workers import clock, queues
+from workers.core import clock, queues
+from workers.core.models import Job, Node
+from workers.core.runs import RunDir
 from workers.images.containers import committing, packages
 from workers.images.models import Image, ImageUse, State, Visibility
 from workers.images.services import archive, below, boxes, engines, layers, uses
 from workers.images.services import paths as places
-from workers.models import Job, Node
-from workers.runs import RunDir
 from workers.supervisor import hold, records
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
+from workers.core.models import Dependency, Job, Node
+from workers.core.states import JobState
 from workers.images.containers import adding
 from workers.images.models import Image, ImageUse, State
 from workers.images.services import engines
-from workers.models import Dependency, Job, Node
-from workers.states import JobState
 from workers.supervisor import sandbox
 
 

@@ -14,16 +14,16 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once, once_in_parts
+from workers.core.models import Job
 from workers.jobs import actions, following, more_time, stopping
 from workers.jobs.api.following import FollowIn
 from workers.jobs.api.jobs import JobViewSet
 from workers.jobs.api.more_time import MoreTimeIn, TimeRequestOut
 from workers.jobs.following import Following
-from workers.models import Job
 
 
 class PriorityIn(StrictMixin, serializers.Serializer):

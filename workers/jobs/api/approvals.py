@@ -11,13 +11,13 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from aiplatform.lib.idempotency import once
+from workers.core.models import Approval
 from workers.jobs import approval
-from workers.models import Approval
 
 
 class ApprovalOut(OutMixin, serializers.ModelSerializer[Approval]):

@@ -11,12 +11,12 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once_in_parts
+from workers.core.models import JobArray
 from workers.jobs import arrays
-from workers.models import JobArray
 
 
 class ArrayOut(OutMixin, serializers.ModelSerializer[JobArray]):

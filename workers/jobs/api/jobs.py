@@ -10,15 +10,15 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import queries, search
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
+from workers.core.models import Job
+from workers.core.states import JobState
 from workers.jobs import job_page, queue
 from workers.jobs.api.serializers import EventOut, JobDetailOut, JobOut
 from workers.jobs.orders import ORDERING
-from workers.models import Job
-from workers.states import JobState
 
 
 class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):

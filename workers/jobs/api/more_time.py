@@ -11,12 +11,12 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin
+from workers.core.models import TimeRequest
 from workers.jobs import more_time
-from workers.models import TimeRequest
 
 
 class TimeRequestOut(OutMixin, serializers.ModelSerializer[TimeRequest]):

@@ -10,13 +10,11 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib.api import NumberedViewSet
-from workers.clusters.api.serializers import (
-    JobPriorityIn,
-)
+from workers.core.models import VirtualCluster
 from workers.jobs import actions
-from workers.models import VirtualCluster
+from workers.resources.clusters.api.serializers import JobPriorityIn
 
 
 class ClusterPriorityViewSet(NumberedViewSet):

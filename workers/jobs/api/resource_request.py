@@ -8,9 +8,9 @@ from typing import Any
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
-from workers import disk_limits
+from workers.core import disk_limits
+from workers.core.models import Device, Job, VirtualCluster
 from workers.jobs import resource_request
-from workers.models import Device, Job, VirtualCluster
 
 
 class ResourcesIn(serializers.Serializer):

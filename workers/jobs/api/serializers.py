@@ -8,10 +8,10 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
-from workers import disk_limits, kinds, run_time
+from workers.core import disk_limits, kinds, run_time
+from workers.core.models import Job, JobEvent
 from workers.jobs import buttons, panels
 from workers.jobs.api.progress_fields import PROGRESS, PhaseTimeOut
-from workers.models import Job, JobEvent
 
 
 class JobOut(OutMixin, serializers.ModelSerializer[Job]):

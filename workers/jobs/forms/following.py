@@ -9,9 +9,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from workers.core.models import Dependency, Job
 from workers.jobs import arrays, following
 from workers.jobs.following import Following
-from workers.models import Dependency, Job
 
 
 class JobNumbers(forms.CharField):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from workers.models import Job
+from workers.core.models import Job
 
 
 class PriorityForm(forms.Form):

@@ -10,17 +10,17 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.access.permissions import Action
 from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.row_choices import RowChoice, offer
-from workers import disk_limits
-from workers.clusters import members
-from workers.device_kinds import KINDS
+from workers.core import disk_limits
+from workers.core.device_kinds import KINDS
+from workers.core.models import Job, VirtualCluster
+from workers.core.models.nodes import SHARES_PER_DEVICE
 from workers.jobs import resource_request, root_rights
 from workers.jobs.resource_request import Resources
-from workers.machines import device_rules
-from workers.models import Job, VirtualCluster
-from workers.models.nodes import SHARES_PER_DEVICE
+from workers.resources.clusters import members
+from workers.resources.nodes import device_rules
 
 
 class ClusterChoice(RowChoice):

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform.lib import search
-from workers import kinds
-from workers.models import VirtualCluster
-from workers.states import JobState
+from workers.core import kinds
+from workers.core.models import VirtualCluster
+from workers.core.states import JobState
 
 
 class TaskFilter(forms.Form):

@@ -13,14 +13,14 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.pages import needs
+from workers.core.models import Job
 from workers.jobs import actions, job_page
 from workers.jobs.forms.resource_request import PriorityForm
 from workers.jobs.views.jobs import visible
-from workers.models import Job
 
 REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
     "pause": (actions.pause, _("Asked to pause.")),

@@ -8,14 +8,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
-from workers import kinds
-from workers.clusters.views.clusters import administered, frame
+from workers.core import kinds
+from workers.core.models import Approval
 from workers.jobs import approval
 from workers.jobs.forms.approvals import ApprovalForm
-from workers.models import Approval
+from workers.resources.clusters.views.clusters import administered, frame
 
 ANSWERED_SHOWN = 50
 

@@ -8,15 +8,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_shown_on
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Job, JobArray
+from workers.core.states import FINAL, JobState
 from workers.jobs import arrays, following, job_page
 from workers.jobs.forms.following import FollowForm, followed_by
 from workers.jobs.orders import ARRAY_ORDERING
-from workers.models import Job, JobArray
-from workers.states import FINAL, JobState
 
 
 @require_safe

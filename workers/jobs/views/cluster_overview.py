@@ -6,13 +6,13 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers.clusters import bounds, cluster_use, cpu_slots, members
-from workers.clusters.views import clusters
+from workers.core.models import Device
 from workers.jobs import queue
-from workers.models import Device
+from workers.resources.clusters import bounds, cluster_use, cpu_slots, members
+from workers.resources.clusters.views import clusters
 
 QUEUE_SHOWN = 20
 

@@ -6,11 +6,11 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
+from workers.core.models import Job
 from workers.jobs import job_page
-from workers.models import Job
 
 
 def visible(request: SignedInRequest, pk: int) -> Job:

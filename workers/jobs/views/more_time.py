@@ -8,15 +8,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib import units
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from workers import kinds, run_time
-from workers.clusters.views.clusters import administered, frame
+from workers.core import kinds, run_time
+from workers.core.models import Job, TimeRequest
 from workers.jobs import more_time
 from workers.jobs.forms.more_time import AnswerForm, MoreTimeForm
-from workers.models import Job, TimeRequest
+from workers.resources.clusters.views.clusters import administered, frame
 
 ANSWERED_SHOWN = 50
 

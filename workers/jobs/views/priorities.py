@@ -9,14 +9,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_said
-from workers.clusters.views.clusters import administered, frame
+from workers.core.models import Job
+from workers.core.states import JobState
 from workers.jobs import actions
 from workers.jobs.forms.priorities import PriorityForm
-from workers.models import Job
-from workers.states import JobState
+from workers.resources.clusters.views.clusters import administered, frame
 
 SHOWN = 100
 

@@ -6,11 +6,11 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
+from workers.core.models import Job, VirtualCluster
 from workers.jobs import job_page, queue
-from workers.models import Job, VirtualCluster
 
 SHOWN = 100  # of those who wait; the API lists more
 

@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers import kinds
+from workers.core import kinds
+from workers.core.models import Job
 from workers.jobs import job_page, stopping
 from workers.jobs.forms.task_filter import TaskFilter
 from workers.jobs.orders import ORDERING
-from workers.models import Job
 
 
 @require_GET

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks
-from workers import agent_wakeup
+from workers.core import agent_wakeup
 from workers.execution.agent.loop import REFUSED_CODE, Agent
-from workers.monitoring.monitor import Monitor
+from workers.resources.monitoring.monitor import Monitor
 
 
 class Command(BaseCommand):

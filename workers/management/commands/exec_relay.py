@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks, env
-from workers.exec import egress, peers, relay
-from workers.exec.closed_addresses import ClosedAddresses
+from workers.execution.exec import egress, peers, relay
+from workers.execution.exec.closed_addresses import ClosedAddresses
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
-from workers.machines import eviction_policy, lifecycle, mps_policy
-from workers.models import Node
+from workers.core.models import Node
+from workers.resources.nodes import eviction_policy, lifecycle, mps_policy
 
 ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
     "evict": eviction_policy.allow,

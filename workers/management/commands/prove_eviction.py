@@ -8,12 +8,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from aiplatform.lib import wording
-from workers.clock import now
+from workers.core.clock import now
+from workers.core.models import Device, Node
 from workers.execution import measurement_jobs, tickets
 from workers.execution.agent import eviction_probe, eviction_proof
-from workers.machines import eviction_policy
-from workers.machines.telemetry.nvml import find_probe
-from workers.models import Device, Node
+from workers.resources.nodes import eviction_policy
+from workers.resources.nodes.telemetry.nvml import find_probe
 
 
 class Command(BaseCommand):

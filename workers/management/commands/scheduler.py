@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from aiplatform import checks
-from workers import scheduler_wakeup
-from workers.monitoring.monitor import Monitor
+from workers.core import scheduler_wakeup
+from workers.resources.monitoring.monitor import Monitor
 from workers.scheduling.loop import Scheduler
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from workers.planner import record
-from workers.simulator import generators, workloads
-from workers.simulator.figures import CLASSES, LARGE, Figures, figures
-from workers.simulator.policies import POLICIES
-from workers.simulator.simulate import Outcome, simulate
-from workers.simulator.timeline import draw
+from workers.planning.planner import record
+from workers.planning.simulator import generators, workloads
+from workers.planning.simulator.figures import CLASSES, LARGE, Figures, figures
+from workers.planning.simulator.policies import POLICIES
+from workers.planning.simulator.simulate import Outcome, simulate
+from workers.planning.simulator.timeline import draw
 
 DAY = 86_400.0
 MOST_DAYS = 3660.0

@@ -7,9 +7,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.permissions import Action
+from accounts.access.permissions import Action
 from aiplatform.lib.api import PlatformAPIView
-from workers.planner import record
+from workers.planning.planner import record
 from workers.scheduling import decisions
 
 

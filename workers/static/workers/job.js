@@ -33,7 +33,7 @@ function moved() {
   document.body.dispatchEvent(new CustomEvent("job-moved"));
 }
 
-// names of phases, as JobPhase in workers/states.py has them
+// names of phases, as JobPhase in workers/core/states.py has them
 const PHASES = {
   packing: () => t("Preparing data"),
   masks: () => t("Preparing masks"),

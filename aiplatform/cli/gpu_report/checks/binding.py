@@ -35,8 +35,8 @@ def queues(context: Context) -> Values:
     from django.conf import settings
 
     from aiplatform.celery import app
-    from workers import queues as names
-    from workers.runs import RunDir
+    from workers.core import queues as names
+    from workers.core.runs import RunDir
     from workers.supervisor import records
 
     if context.job is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiplatform.cli.gpu_report import jobs
 from aiplatform.cli.gpu_report.definitions import Context, Values
 from workers.execution import gang_environment
-from workers.machines import card_catalogue
+from workers.resources.nodes import card_catalogue
 
 SIDE = 8192
 MESSAGE_MIB = 256

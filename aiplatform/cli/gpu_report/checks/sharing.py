@@ -11,8 +11,8 @@ from aiplatform.cli.gpu_report import jobs
 from aiplatform.cli.gpu_report.definitions import Context, Values
 from workers.execution import mps_gain
 from workers.execution.measurement_jobs import MeasurementJob
-from workers.machines.telemetry.nvml import find_probe
-from workers.output import causes
+from workers.jobs.output import causes
+from workers.resources.nodes.telemetry.nvml import find_probe
 
 SHARES = (2, 4)  # eighths of the GPU
 EVERYTHING = 100_000  # pieces of 64 MiB: more than any GPU has

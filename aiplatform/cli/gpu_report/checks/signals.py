@@ -10,8 +10,8 @@ from aiplatform.cli.gpu_report import jobs
 from aiplatform.cli.gpu_report.definitions import Context, NotAvailable, Values
 from workers.execution.agent import eviction_proof
 from workers.execution.measurement_jobs import MeasurementJob
-from workers.machines.telemetry.nvml import find_probe
-from workers.machines.telemetry.probe import Probe, Reading
+from workers.resources.nodes.telemetry.nvml import find_probe
+from workers.resources.nodes.telemetry.probe import Probe, Reading
 from workers.supervisor import processes
 
 PIECES = 32  # of 64 MiB

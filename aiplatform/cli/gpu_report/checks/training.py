@@ -16,7 +16,7 @@ from datasets.formats.neutral import CLASSES
 from training import presets
 from training.presets import checkpoints as saved_checkpoints
 from workers.execution.measurement_jobs import MeasurementJob
-from workers.machines.telemetry.nvml import find_probe
+from workers.resources.nodes.telemetry.nvml import find_probe
 
 PRESET, TASK = "classify", "Classification"
 SECONDS = 6.0

@@ -1,0 +1,144 @@
+"""What the facts of an audit entry are called, for people. Scripts read the names themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.access.permissions import ACTION_WORDS, PRESET_ROLES
+from accounts.models import ApiToken
+
+WORDS: dict[str, Any] = {
+    "actions": gettext_lazy("rights"),
+    "added": gettext_lazy("added"),
+    "address": gettext_lazy("address"),
+    "after": gettext_lazy("after"),
+    "before": gettext_lazy("before"),
+    "borrows": gettext_lazy("borrows"),
+    "by": gettext_lazy("by"),
+    "cards": gettext_lazy("cards"),
+    "cluster": gettext_lazy("cluster"),
+    "clusters": gettext_lazy("clusters"),
+    "code": gettext_lazy("reason"),
+    "cpus_max": gettext_lazy("most cores"),
+    "cpus_min": gettext_lazy("least cores"),
+    "datasets": gettext_lazy("datasets"),
+    "description": gettext_lazy("description"),
+    "device": gettext_lazy("device"),
+    "email": gettext_lazy("e-mail"),
+    "enabled": gettext_lazy("on"),
+    "expires_at": gettext_lazy("expires"),
+    "fields": gettext_lazy("fields"),
+    "fingerprint": gettext_lazy("fingerprint"),
+    "for_s": gettext_lazy("after seconds"),
+    "group": gettext_lazy("group"),
+    "groups": gettext_lazy("groups"),
+    "guaranteed": gettext_lazy("guaranteed"),
+    "holders": gettext_lazy("who has it"),
+    "hours": gettext_lazy("hours"),
+    "approves_environments": gettext_lazy("environments need an approval"),
+    "is_active": gettext_lazy("active"),
+    "issuer": gettext_lazy("identity provider"),
+    "jobs": gettext_lazy("jobs"),
+    "kind": gettext_lazy("kind"),
+    "kinds": gettext_lazy("kinds"),
+    "known": gettext_lazy("name known"),
+    "least": gettext_lazy("from severity"),
+    "left": gettext_lazy("left"),
+    "level": gettext_lazy("level"),
+    "max_runtime_hours": gettext_lazy("maximum run time (h)"),
+    "default_disk_gib": gettext_lazy("default disk limit (GiB)"),
+    "max_disk_gib": gettext_lazy("maximum disk limit (GiB)"),
+    "max_pause_hours": gettext_lazy("longest pause (h)"),
+    "made": gettext_lazy("new account"),
+    "members": gettext_lazy("members"),
+    "memory_max_mib": gettext_lazy("most memory (MiB)"),
+    "memory_min_mib": gettext_lazy("least memory (MiB)"),
+    "method": gettext_lazy("method"),
+    "models": gettext_lazy("models"),
+    "moved": gettext_lazy("moved"),
+    "name": gettext_lazy("name"),
+    "nickname": gettext_lazy("nickname"),
+    "nodes": gettext_lazy("machines"),
+    "others": gettext_lazy("others"),
+    "owners": gettext_lazy("owners"),
+    "per person": gettext_lazy("per person"),
+    "person": gettext_lazy("person"),
+    "phone": gettext_lazy("phone"),
+    "projects": gettext_lazy("annotation projects"),
+    "removed": gettext_lazy("removed"),
+    "roles": gettext_lazy("roles"),
+    "rows": gettext_lazy("rows"),
+    "scope": gettext_lazy("scope"),
+    "send": gettext_lazy("sent"),
+    "services": gettext_lazy("services"),
+    "severity": gettext_lazy("severity"),
+    "stopped": gettext_lazy("stopped"),
+    "subject": gettext_lazy("about"),
+    "threshold": gettext_lazy("threshold"),
+    "to": gettext_lazy("to"),
+    "trainings": gettext_lazy("trainings"),
+    "until": gettext_lazy("until"),
+    "username": gettext_lazy("username"),
+    "way": gettext_lazy("way"),
+    "why": gettext_lazy("reason"),
+}
+
+
+_RIGHTS: dict[str, Any] = {action.value: words for action, words in ACTION_WORDS.items()}
+#: What single values of a fact are called; apps above add theirs by `register_values`.
+VALUES: dict[str, Mapping[str, Any]] = {
+    **dict.fromkeys(("actions", "before", "after"), _RIGHTS),  # a changed role tells its rights before and after
+    "fields": WORDS,
+    "roles": {name: gettext_lazy(name) for name in PRESET_ROLES},
+    "level": {"view": gettext_lazy("view"), "annotate": gettext_lazy("annotate"), "use": gettext_lazy("use"),
+              "manage": gettext_lazy("manage")},
+    "scope": dict(ApiToken.Scope.choices),
+}  # fmt: skip
+
+
+def register_values(fact: str, words: Mapping[str, Any]) -> None:
+    """Say what single values of `fact` are called; called from AppConfig.ready()."""
+    VALUES[fact] = words
+
+
+def register_names(words: Mapping[str, Any]) -> None:
+    """Say what facts of other apps' acts are called; called from AppConfig.ready()."""
+    WORDS.update(words)
+
+
+def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Facts of an entry as words for people: [("roles", "User, viewer")]; moments in the reader's zone, named."""
+    return [(_name(name), _words(value, VALUES.get(name, {}))) for name, value in facts.items()]
+
+
+def _name(name: str) -> str:
+    return str(WORDS.get(name, name.replace("_", " ")))
+
+
+def _words(value: Any, known: Mapping[str, Any]) -> str:
+    """`known`: what single values of this fact are called."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{_name(name)}: {_words(one, VALUES.get(name, {}))}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(_words(one, known) for one in value) or "–"
+    if isinstance(value, bool):
+        return str(_("yes") if value else _("no"))
+    if isinstance(value, str) and (moment := _moment(value)):
+        return f"{timezone.localtime(moment):%Y-%m-%d %H:%M %Z}"
+    return "–" if value in (None, "") else str(known.get(str(value), value))
+
+
+def _moment(text: str) -> datetime | None:
+    """A stored moment with its zone; None for any other text."""
+    try:
+        found = parse_datetime(text) if len(text) > 18 and text[4:5] == "-" else None
+    except ValueError:
+        return None
+    return found if found is not None and timezone.is_aware(found) else None

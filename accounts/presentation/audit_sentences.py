@@ -1,0 +1,72 @@
+"""Acts of the audit trail as sentences, with links to who did them and what they were done to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model
+from django.urls import reverse
+
+from accounts.access import clusters, sharing
+from accounts.models import Role, User, UserGroup
+from accounts.presentation import audit_facts
+from accounts.services import audit
+from aiplatform.lib.registry import Registry
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where rows of a kind have a page of their own."""
+
+    model: type[Model]
+    route: str  # its name; takes the row's number
+
+
+PAGES: Registry[Page] = Registry("kind of thing that acts are done to", name=lambda page: page.model._meta.label_lower)
+
+
+register = PAGES.register  # other apps call it from AppConfig.ready(); what can be shared is known already
+register(Page(User, "accounts:person"), Page(UserGroup, "accounts:group"), Page(Role, "accounts:role"))
+
+
+def tell(entries: Iterable[Any], *, reader: User) -> None:
+    """Give each entry what `accounts/_act.html` shows; a url is "" where the reader sees no such page any more."""
+    rows = list(entries)
+    wanted: dict[str, set[int]] = {"accounts.user": {row.actor_id for row in rows if row.actor_id}}
+    for row in rows:
+        if row.target_id.isdecimal():
+            wanted.setdefault(row.target_kind, set()).add(int(row.target_id))
+    urls = {kind: _urls(kind, numbers, reader) for kind, numbers in wanted.items() if numbers}
+    names = dict(clusters.choices()) if any("clusters" in row.facts for row in rows) else {}
+    for row in rows:
+        words = str(audit.words_of(row.verb))
+        row.words = words if words.endswith("：") else f"{words} "
+        row.told = audit_facts.told(_with_names(row.facts, names))
+        row.who_url = urls.get("accounts.user", {}).get(row.actor_id or 0, "")
+        number = int(row.target_id) if row.target_id.isdecimal() else 0
+        row.what_url = urls.get(row.target_kind, {}).get(number, "")
+        row.same = bool(row.actor) and row.target_kind == "accounts.user" and number == row.actor_id
+
+
+def _urls(kind: str, numbers: set[int], reader: User) -> dict[int, str]:
+    """Addresses of the rows that are there and that the reader may see."""
+    page = PAGES.find(kind)
+    if page is None:
+        shared = next((one for one in sharing.KINDS if one.model._meta.label_lower == kind), None)
+        if shared is None:
+            return {}
+        rows: Any = shared.model._default_manager
+        return {row.pk: shared.url(row) for row in rows.visible_to(reader).filter(pk__in=numbers)}
+    rows = page.model._default_manager
+    there = rows.visible_to(reader).filter(pk__in=numbers).values_list("pk", flat=True)
+    return {number: reverse(page.route, args=[number]) for number in there}
+
+
+def _with_names(facts: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
+    """The facts with clusters by name; those that are gone by their number."""
+    given = facts.get("clusters")
+    if not isinstance(given, list):
+        return facts
+    return facts | {"clusters": [names.get(one, f"#{one}") if isinstance(one, int) else one for one in given]}

@@ -1,0 +1,49 @@
+"""Context of every page: version, theme, side bar, cluster, rights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from accounts.access.permissions import Action
+from accounts.services import notify
+from aiplatform import __version__, env
+from aiplatform.frame.navigation import navigation
+from aiplatform.lib import disk
+from aiplatform.lib.frame import ClusterGlance, cluster_glance, troubles
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Return version, theme, side bar, cluster, and rights: `{% if may.training_submit %}`."""
+    user = getattr(request, "user", None)
+    known = user is not None and user.is_authenticated
+    actions = user.actions() if user is not None and known else frozenset()
+
+    def cluster() -> ClusterGlance:
+        return cluster_glance(user) if actions else ClusterGlance()
+
+    groups = navigation(request.path, actions)
+    return {
+        "version": __version__,
+        "theme": user.theme if user is not None and known else "",
+        "may": {action.name.lower(): action in actions for action in Action},
+        "navigation": groups,
+        "side_key": _side_key(request.path, groups),
+        "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
+        "bell": SimpleLazyObject(lambda: notify.unread_of(user) if user and actions else notify.Unread()),
+        "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
+        "disk_full": SimpleLazyObject(lambda: known and disk.has_no_room(env.DATA_ROOT)),
+        "troubles": SimpleLazyObject(lambda: troubles() if known else []),
+        "simulated_gpus": env.FAKE_GPUS,
+        "request_id": getattr(request, "request_id", ""),
+    }
+
+
+def _side_key(path: str, groups: list[dict[str, Any]]) -> tuple[object, ...]:
+    """What the side bar shows, as a key: two readers with the same entries share one rendered side bar."""
+    entries = (
+        (group["key"], entry["url"], entry["icon"], entry["current"]) for group in groups for entry in group["entries"]
+    )
+    return (path in ("/help/", "/about/"), *entries)

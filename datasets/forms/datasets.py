@@ -1,0 +1,211 @@
+"""Forms of datasets. They check shape; rules are in the services."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import search
+from datasets.formats.neutral import NO_SPLIT
+from datasets.models import Asset, Dataset, DatasetVersion, Upload
+from datasets.services.datasets import INTRO_MAX, NAME_MAX
+from datasets.services.splitting import Wish
+
+YES_NO = [("no", _("No")), ("yes", _("Yes"))]
+ANNOTATED = {"auto": None, "yes": True, "no": False}
+
+
+class SourceForm(forms.Form):
+    """The source of data: a file from the browser, or a folder on the server."""
+
+    annotated = forms.ChoiceField(
+        label=_("Annotated"),
+        choices=[("auto", _("See what is there")), ("yes", _("Yes")), ("no", _("No"))],
+        initial="auto",
+        widget=forms.RadioSelect,
+        help_text=_(
+            "COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class are recognised. "
+            "Yes refuses data without annotations, No takes the images only."
+        ),
+    )
+    source = forms.ChoiceField(
+        label=_("Source"), choices=Dataset.Source, initial=Dataset.Source.UPLOAD, widget=forms.RadioSelect
+    )
+    upload_id = forms.CharField(label=_("Data"), required=False, max_length=32, widget=forms.HiddenInput)
+    server_path = forms.CharField(
+        label=_("Path on the server"),
+        required=False,
+        max_length=500,
+        help_text=_('An absolute path ending with "/". The data stays where it is.'),
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
+    )
+
+    split = forms.ChoiceField(
+        label=_("Splits"),
+        choices=[
+            ("", _("As the data says")),
+            ("80/10/10", _("Anew: 80 % train, 10 % val, 10 % test")),
+            ("90/10/0", _("Anew: 90 % train, 10 % val")),
+        ],
+        required=False,
+        help_text=_("Anew spreads every class evenly and keeps equal files together."),
+    )
+
+    #: Fields of the service that have another name here.
+    called: ClassVar[dict[str, str]] = {"upload": "upload_id"}
+    required_where_shown = ("upload_id", "server_path")
+
+    def clean_split(self) -> dict[str, Any]:
+        if not (shares := self.cleaned_data["split"]):
+            return {}
+        train, val, test = map(int, shares.split("/"))
+        return Wish(train, val, test).as_dict()
+
+    def clean_annotated(self) -> bool | None:
+        return ANNOTATED[self.cleaned_data["annotated"]]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("source") == Dataset.Source.SERVER:
+            cleaned["upload_id"] = ""
+            if not cleaned.get("server_path"):
+                self.add_error("server_path", _("Give the path of the data on the server."))
+        elif cleaned.get("source") == Dataset.Source.UPLOAD:
+            cleaned["server_path"] = ""
+            if not cleaned.get("upload_id"):
+                self.add_error("upload_id", _("Choose images, a folder or an archive, and wait until it has arrived."))
+        return cleaned
+
+    def kept_upload(self, user: User) -> Upload | None:
+        """The file that a refused form brought and that is still here."""
+        given = str(self["upload_id"].value() or "")
+        upload: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
+        return upload
+
+    @property
+    def offers_server(self) -> bool:
+        return bool(env.SERVER_PATHS)
+
+
+class CreateForm(SourceForm):
+    """The seven items of a new dataset."""
+
+    name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("It cannot be changed later."))
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
+    visibility = forms.ChoiceField(
+        label=_("Visible to"),
+        choices=[
+            ("private", _("Private: only me")),
+            ("group", _("My groups: everybody in a group with me")),
+            ("public", _("Public: everybody who signs in")),
+        ],
+        initial="private",
+        widget=forms.RadioSelect,
+        help_text=_("It cannot be changed once data has come in."),
+    )
+    field_order = ["source", "upload_id", "server_path", "name", "intro", "annotated", "split", "visibility"]
+
+
+class EditForm(forms.Form):
+    """What may change: the introduction and, before data was imported, the visibility."""
+
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
+    visibility = forms.ChoiceField(
+        label=_("Visible to"), choices=Dataset.Visibility, required=False, widget=forms.RadioSelect
+    )
+
+    def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
+        kwargs["initial"] = {"intro": dataset.intro, "visibility": dataset.visibility}
+        super().__init__(*args, **kwargs)
+        if dataset.is_locked:
+            self.fields["visibility"].disabled = True
+            self.fields["visibility"].help_text = _("Locked, because data has come in.")
+
+
+class FilterForm(forms.Form):
+    """The filter bar of the list; values are optional and unknown ones are ignored."""
+
+    q = forms.CharField(required=False, max_length=50)
+    annotated = forms.ChoiceField(required=False, choices=[("", _("Annotated or not")), *YES_NO[::-1]])
+    visibility = forms.ChoiceField(
+        required=False, choices=[("", _("Everything I may see")), ("mine", _("Mine")), *Dataset.Visibility.choices]
+    )
+    state = forms.ChoiceField(
+        required=False,
+        choices=[("", _("All states")), ("ready", _("Ready")), ("open", _("Import open")), ("empty", _("No data yet"))],
+    )
+
+    def chosen(self, name: str) -> str:
+        self.is_valid()
+        return str(self.cleaned_data.get(name) or "")
+
+
+class GalleryForm(forms.Form):
+    """The filter bar of a version's images; unknown values are no filter."""
+
+    #: Word in the address → column of `Asset`.
+    ORDERS: ClassVar[dict[str, str]] = {
+        "": "pk",
+        "name": "path",
+        "-objects": "-object_count",
+        "objects": "object_count",
+    }
+    ORDER_WORDS: ClassVar[list[tuple[str, Any]]] = [
+        ("", _("In their order")),
+        ("name", _("Name A to Z")),
+        ("-objects", _("Most objects first")),
+        ("objects", _("Fewest objects first")),
+    ]
+
+    q = forms.CharField(required=False, max_length=search.MAX_WORDS)
+    annotated = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", _("With objects or not")),
+            ("yes", Asset.Content.OBJECTS.label),
+            ("empty", Asset.Content.EMPTY.label),
+            ("no", Asset.Content.UNSEEN.label),
+        ],
+    )
+    ordering = forms.ChoiceField(required=False, choices=ORDER_WORDS)
+
+    def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        splits = [(name or NO_SPLIT, name or _("no split"), count) for name, count in version.splits.items()]
+        named = [(value, f"{name} ({count:,})") for value, name, count in splits]
+        self.fields["split"] = forms.ChoiceField(required=False, choices=[("", _("All splits")), *named])
+        classes = [(str(number), name) for number, name in version.class_names.items()]
+        self.fields["class"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])
+        if not classes:  # nothing is drawn on any image
+            orders = [pair for pair in self.ORDER_WORDS if "objects" not in pair[0]]
+            self.fields["ordering"] = forms.ChoiceField(required=False, choices=orders)
+
+    def chosen(self, name: str) -> str:
+        self.is_valid()
+        return str(self.cleaned_data.get(name) or "")
+
+    def wanted(self) -> dict[str, Any]:
+        """Arguments of `AssetQuerySet.of_version`."""
+        split, class_id = self.chosen("split"), self.chosen("class")
+        content = {"yes": Asset.Content.OBJECTS, "empty": Asset.Content.EMPTY, "no": Asset.Content.UNSEEN}
+        return {
+            "split": "" if split == NO_SPLIT else split or None,
+            "class_id": int(class_id) if class_id else None,
+            "content": content.get(self.chosen("annotated")),
+            "words": self.chosen("q"),
+        }
+
+    @property
+    def order(self) -> str:
+        return self.ORDERS[self.chosen("ordering")]
+
+
+def may_change(dataset: Dataset, user: User) -> bool:
+    """Whether this person sees the buttons that change the dataset."""
+    if dataset.owner_id == user.pk:
+        return True
+    return bool(Dataset.objects.editable_by(user).filter(pk=dataset.pk).exists())

@@ -1,0 +1,54 @@
+"""The form that splits a version anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import DatasetVersion
+from datasets.services import splits
+from datasets.services.splits import SEED_MAX
+from datasets.services.splitting import Wish
+
+
+class SplitForm(forms.Form):
+    """How a version is to be split anew."""
+
+    train = forms.IntegerField(label="train", min_value=0, max_value=100, initial=80)
+    val = forms.IntegerField(label="val", min_value=0, max_value=100, initial=10)
+    test = forms.IntegerField(label="test", min_value=0, max_value=100, initial=10)
+    seed = forms.IntegerField(
+        label=_("Seed"),
+        min_value=0,
+        max_value=SEED_MAX,
+        initial=0,
+        help_text=_("The same seed deals out the same way; another one deals anew."),
+    )
+    stratify = forms.BooleanField(
+        label=_("Spread every class over the splits as the shares say"), required=False, initial=True
+    )
+    group = forms.ChoiceField(
+        label=_("Keep together"),
+        required=False,
+        choices=[
+            ("", _("Only equal files")),
+            ("folder", _("Images of one folder")),
+            ("prefix", _("Images whose names differ in their last number only")),
+        ],
+        help_text=_("Pictures of one scene belong into one split. Equal files stay together in any case."),
+    )
+
+    def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not version.annotated:
+            del self.fields["stratify"]
+
+    def wish(self) -> Wish:
+        """What was asked for.
+
+        Raises:
+            Invalid: the shares are not 100 % together.
+        """
+        return splits.wish_of(**{"stratify": False} | self.cleaned_data)

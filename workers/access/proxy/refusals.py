@@ -1,0 +1,82 @@
+"""Refusals of the ports' origin: why a browser or a script does not get through, in its language."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
+
+from accounts.sign_in.asgi import in_callers_language
+
+_NO_PORT = _("This job has no such port. It may have been withdrawn.")
+#: code → status and sentence.
+REFUSALS: dict[str, tuple[int, Any]] = {
+    "not_found": (404, _NO_PORT),
+    "not_admitted": (403, _("Open this from the page of its job.")),
+    "ticket_used": (403, _("This link was used or is too old. Open the port again from the page of its job.")),
+    "not_this_browser": (
+        403,
+        _("Sign in to the platform in this browser, then open the port from the page of its job."),
+    ),
+    "not_shared": (403, _("This port is no longer open to you.")),
+    "foreign_page": (403, _("A page of another address may not do this.")),
+    "not_signed_in": (401, _("This token is unknown, expired or revoked. Make a new one in Settings.")),
+    "read_only": (403, _("This token may only read.")),
+    "method_not_allowed": (405, _("This kind of request is not passed on.")),
+    "job_not_running": (410, _("The job is not running now. Its ports open while it runs.")),
+    "job_paused": (503, _("The job is paused. Continue it to use its ports.")),
+    "no_exec_server": (501, _("Ports of this kind of job cannot be reached.")),
+    "unreachable": (504, _("The job does not answer. Is it paused, or is its machine away?")),
+    "not_listening": (502, _("Nothing listens on this port of the job yet. Its log may say why.")),
+    "too_busy": (503, _("Too many connections to this port are open. Close some and try again.")),
+    "broken_off": (502, _("The job's server broke off. The log of the job may say why.")),
+    "points_inside": (502, _("This redirects to an inner address, which is not passed on.")),
+    "no_socket": (502, _("The job's server did not open this socket.")),
+}
+#: What the way into a job refuses, by its code.
+CHANNELS = {
+    "not_running": "job_not_running",
+    "paused": "job_paused",
+    "no_exec_server": "no_exec_server",
+    "unreachable": "unreachable",
+    "refused": "not_listening",
+}
+
+
+class Refused(Exception):
+    """The request ends here; `code` is one of `REFUSALS`."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.status, self.sentence = REFUSALS[code]
+
+
+def answer(request: web.Request, refused: Refused, job: int | None) -> web.Response:
+    """What the caller is told: a page for who opened one, else a problem in JSON."""
+    about = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+    plain = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+    if refused.status == 401:
+        plain["WWW-Authenticate"] = "Bearer"
+    with in_callers_language({"headers": about}):
+        said = str(refused.sentence)
+        if request.headers.get("Sec-Fetch-Mode") == "navigate":
+            back = f"{settings.SITE_URL}/jobs/{job}/" if job else settings.SITE_URL
+            page = render_to_string("ports/refused.html", {"sentence": said, "back": back})
+            plain["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"
+            return web.Response(text=page, status=refused.status, content_type="text/html", headers=plain)
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(refused.status).phrase,
+        "status": refused.status,
+        "code": refused.code,
+        "detail": said,
+    }
+    return web.Response(
+        text=json.dumps(body), status=refused.status, content_type="application/problem+json", headers=plain
+    )

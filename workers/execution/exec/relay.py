@@ -1,0 +1,111 @@
+"""Exec relay: carries channels from other machines of the platform to exec servers of jobs on this one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from workers.execution.exec import greeting, socket_paths
+
+log = logging.getLogger(__name__)
+
+CHUNK = 65536
+GREETING_S = 10.0
+FLUSH_S = 60.0  # for the last bytes to leave; whoever reads nothing for so long is cut off
+MOST = 1024  # channels at a time
+MOST_GREETING = 256  # of them, who has shown nothing yet: strangers leave room for the others
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def both_ways(left: Streams, right: Streams, idle_s: float | None = None) -> None:
+    """Copy bytes until both sides have said all, and lose none of the last ones; both are closed then.
+
+    Args:
+        idle_s: how long neither side may say anything; None: for ever.
+
+    Raises:
+        TimeoutError: neither did.
+    """
+    try:
+        async with asyncio.timeout(idle_s) as silence:
+
+            def heard() -> None:
+                if idle_s is not None:
+                    silence.reschedule(asyncio.get_running_loop().time() + idle_s)
+
+            await asyncio.gather(_copy(left[0], right[1], heard), _copy(right[0], left[1], heard))
+    finally:
+        await asyncio.gather(close(left[1]), close(right[1]))
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, heard: Callable[[], None]) -> None:
+    """Copy one direction to its end. Where the target is gone, the other direction hears that by itself."""
+    with contextlib.suppress(OSError):
+        while data := await source.read(CHUNK):
+            heard()
+            target.write(data)
+            await target.drain()
+    with contextlib.suppress(OSError, RuntimeError):
+        if target.can_write_eof() and not target.is_closing():
+            target.write_eof()
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close once the last bytes have left, or cut off whoever does not take them."""
+    writer.close()
+    try:
+        async with asyncio.timeout(FLUSH_S):
+            await writer.wait_closed()
+    except OSError:  # reset, or too late
+        writer.transport.abort()
+
+
+class Relay:
+    """The relay of one machine."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(MOST)
+        self._greeting = asyncio.Semaphore(MOST_GREETING)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Greet whoever connects and carry the channel to its end; not where too many are open, as each holds files."""
+        if self._room.locked() or self._greeting.locked():
+            writer.transport.abort()
+            return
+        async with self._room:
+            try:
+                async with self._greeting, asyncio.timeout(GREETING_S):
+                    inner = await self._greet(reader, writer)
+            except (OSError, ValueError) as exc:
+                log.warning("peer=%s no channel: %s", writer.get_extra_info("peername"), exc or type(exc).__name__)
+                writer.transport.abort()
+                return
+            await both_ways((reader, writer), inner)
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Streams:
+        """Find out that the asker is one of ours, and which job it means.
+
+        Raises:
+            OSError: that job has no server here.
+            ValueError: no greeting.
+        """
+        mine = greeting.challenge()
+        writer.write(greeting.line(challenge=mine))
+        await writer.drain()
+        target, proof = greeting.admit(greeting.read(await reader.readline()), mine)
+        inner = await asyncio.open_unix_connection(str(socket_paths.of(*target)))
+        writer.write(proof)
+        await writer.drain()
+        return inner
+
+
+async def listen(host: str, port: int) -> asyncio.Server:
+    """Begin to serve.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    return await asyncio.start_server(Relay().serve, host, port, limit=greeting.LONGEST, backlog=MOST)

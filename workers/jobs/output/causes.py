@@ -1,0 +1,218 @@
+"""The likely cause of a failure, by what the last lines of its log say, and what may be done about it.
+
+Only patterns that are certain: who reads a wrong cause looks in the wrong place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message, Wording, message, number
+from workers.core.models import Allocation, Job
+from workers.core.states import JobState, Reason
+from workers.jobs import job_tabs
+from workers.jobs.job_page import Panel
+from workers.jobs.output import logs, waiting_cards
+
+SEEN_BYTES = 44 << 10  # from the ends of all logs together; about 45 ms of CPU time
+MIN_SEEN_BYTES, MAX_RANKS = 4096, 32
+MOST_SHOWN = 3
+
+WORDS = {
+    "card_memory": Wording(
+        _("The memory of its card did not suffice. Take a smaller batch or image size, or ask for a larger share.")
+    ),
+    "memory": Wording(
+        _("It held more memory than it may. Ask for more memory, or load less at once, with fewer data workers.")
+    ),
+    "python_memory": Wording(_("Its program could get no more memory. Load less at once, or ask for more memory.")),
+    "shared_memory": Wording(
+        _("A data worker ran out of shared memory. Use fewer data workers, or ask for more memory.")
+    ),
+    "disk_full": Wording(_("A disk or a quota is full. Delete files that are no longer needed, and run it again.")),
+    "module_missing": Wording(
+        _("The Python package %(name)s is missing. Choose an image that has it, or install it by pip.")
+    ),
+    "program_missing": Wording(
+        _("There is no program %(name)s. Correct its name, or choose an image that has it.")
+    ),
+    "file_missing": Wording(
+        _("There is no file %(path)s. Datasets lie below AIP_DATASET_DIR, own files in the working folder.")
+    ),
+    "label_range": Wording(
+        _("An operation on the card failed, mostly for a label beyond the number of classes. Compare both.")
+    ),
+    "card_unsupported": Wording(
+        _("Its PyTorch was not built for this card. Choose an image with a newer engine, or another kind of card.")
+    ),
+    "card_lost": Wording(_("A card failed. Restore the job elsewhere, and tell an operator.")),
+    "mps_failed": Wording(
+        _("The MPS daemon through which it shared its card failed. Restore the job; it is no fault of its program.")
+    ),
+    "mps_full": Wording(
+        _("Its card has as many MPS clients as it takes. Start fewer processes, or ask for a whole card.")
+    ),
+    "mps_shared": Wording(
+        _("It shared its card by MPS, where a fault of one program ends all of them: the fault may be another job's of"
+          " the same person. Restore it, on a whole card where it fails again.")
+    ),
+    "machines_apart": Wording(
+        _("Its machines waited for one another in vain. Look at the log of each for the first error.")
+    ),
+    "thread_left": Wording(
+        _("It ended while a thread of it still ran. Where its processes talk to each other, let each one call"
+          " torch.distributed.destroy_process_group() last.")
+    ),
+    "port_taken": Wording(_("A port that it wants to listen on is taken. Choose another, or let AIP_PORT say which.")),
+    "over_disk": Wording(
+        _("The job exceeded its disk limit. Delete files that are not needed, or request a higher limit.")
+    ),
+    "over_time": Wording(_("Its longest run time was over. Ask for a longer one, and restore it.")),
+    "cards_idle": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes. Mostly the data come too slowly."
+          " More data workers or smaller images help."),
+        percent=number("percent"),
+    ),
+    "cards_wait_for_cores": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, while %(busy)s %% of its"
+          " processor cores were at work: data are prepared too slowly. Ask for more cores, or prepare the images once"
+          " instead of in each epoch."),
+        percent=number("percent"), busy=number("busy"),
+    ),
+    "cards_wait_for_loader": Wording(
+        _("Its cards computed only %(percent)s %% of the time in the last ten minutes, and it waited for data during"
+          " %(share)s %% of each step. Take more data workers, copy the data to a local disk, or make the images"
+          " smaller."),
+        percent=number("percent"), share=number("share"),
+    ),
+}  # fmt: skip
+
+_RANK = r"^(?:\[rank\d+\]: ?)?"  # how PyTorch begins the last line of a traceback, where there are several ranks
+_MARK = re.compile(r"^\[rank\d+\]: (?=\S)")  # of a command that starts several processes; their lines follow
+_GAP = r".{0,300}"  # words between two parts; without a limit the search is quadratic in the length of a line
+_SHELL = r"(?:/\S+/)?(?:ba|da|k|a)?sh"
+
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (code, re.compile(pattern))
+    for code, pattern in (
+        ("memory", r"^\[program\] over_memory limit_bytes=\d+ held_bytes=\d+$"),
+        ("over_disk", r"^\[program\] over_disk limit_bytes=\d+ used_bytes=\d+$"),
+        ("over_time", r"^\[program\] over_time seconds=[\d.]+$"),
+        ("card_memory", r"(?:CUDA|NPU|HIP) out of memory\. Tried to allocate"),
+        ("card_memory", _RANK + r"torch\.(?:cuda\.)?OutOfMemoryError: "),
+        ("card_memory", _RANK + r"RuntimeError: (?:CUDA|NPU|HIP) (?:error: )?out of memory"),
+        ("shared_memory", rf"DataLoader worker {_GAP}killed by signal: Bus error"),
+        ("python_memory", _RANK + r"MemoryError(?:$|:)|DefaultCPUAllocator: can't allocate memory"),
+        ("python_memory", r"terminate called after throwing an instance of 'std::bad_alloc'|what\(\): +std::bad_alloc"),
+        ("thread_left", r"^terminate called without an active exception$"),
+        ("disk_full", r"\[Errno (?:28|122)\] |: (?:No space left on device|Disk quota exceeded)$"),
+        ("module_missing", _RANK + r"ModuleNotFoundError: No module named '(?P<name>[\w.]+)'"),
+        ("program_missing", rf"^{_SHELL}(?:: (?:line )?\d+)?: (?P<name>[\w./+-]+): (?:command )?not found$"),
+        ("program_missing", r"^\S+\.sh: (?:line )?\d+: (?P<name>[\w./+-]+): (?:command )?not found$"),
+        ("program_missing", r"^\S+: line \d+: (?P<name>[\w./+-]+): command not found$"),
+        ("file_missing", _RANK + r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<path>[^']+)'"),
+        ("label_range", r"CUDA error: device-side assert triggered"),
+        ("card_unsupported", r"CUDA error: no kernel image is available"),
+        ("card_lost", r"CUDA error: (?:unspecified launch failure|uncorrectable ECC error)|GPU has fallen off the bus"),
+        (
+            "mps_full",
+            rf"cudaErrorMpsMax\w+|CUDA_ERROR_MPS_MAX_\w+|CUDA error: {_GAP}resources required to create MPS client",
+        ),
+        ("mps_failed", rf"cudaErrorMps\w+|CUDA_ERROR_MPS_\w+|CUDA error: {_GAP}\bMPS (?:client|server|control)\b"),
+        ("machines_apart", r"Watchdog caught collective operation timeout"),
+        ("port_taken", _RANK + r"OSError: \[[Ee]rrno \d+\] .*\b[Aa]ddress already in use\b"),
+    )
+)
+
+
+#: what ends a program's use of its card for good, and under MPS that of all others on it
+_FATAL = re.compile(
+    r"CUDA error: (?:an illegal (?:memory access|instruction)|unspecified launch failure|misaligned address|"
+    r"device-side assert triggered|uncorrectable ECC error)"
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What may have gone wrong: a message, and the line that says so, which may be empty."""
+
+    message: Message
+    line: str = ""
+
+
+def register() -> None:
+    """Make the texts known; called once when the app is ready."""
+    wording.register("cause", WORDS)
+
+
+def in_text(text: str) -> list[Cause]:
+    """What the last lines of a log say, the newest line first; each cause once."""
+    found: dict[str, Cause] = {}
+    for line in reversed(text.splitlines()):
+        printed = _MARK.sub("", line)
+        for code, pattern in _PATTERNS:
+            if code not in found and (match := pattern.search(printed)):
+                found[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
+                break
+    return list(found.values())[:MOST_SHOWN]
+
+
+def in_texts(texts: Iterable[str]) -> list[Cause]:
+    """What the logs of several machines say, those of the first before the others; each cause once."""
+    found: dict[str, Cause] = {}
+    for text in texts:
+        for cause in in_text(text):
+            found.setdefault(cause.message.code, cause)
+    return list(found.values())[:MOST_SHOWN]
+
+
+def of(job: Job) -> list[Cause]:
+    """The likely causes of a failed job; of one that runs, why it may be slow."""
+    if job.state == JobState.RUNNING:
+        slow = waiting_cards.of(job)
+        return [Cause(slow)] if slow else []
+    ended = job.state == JobState.FAILED or job.reason in (
+        Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME, Reason.DISK_LIMIT,
+    )  # fmt: skip
+    if not ended or not job.attempt_number:
+        return []
+    tail = max(MIN_SEEN_BYTES, SEEN_BYTES // max(1, len(job.ranks)))
+    texts = [logs.piece(job, tail=tail, rank=rank).text for rank in job.ranks[:MAX_RANKS]]
+    causes = [*_by_mps(job, texts), *in_texts(texts)][:MOST_SHOWN]
+    if not causes and job.reason == Reason.OUT_OF_MEMORY:
+        causes = [Cause(message("cause.memory"))]
+    return causes
+
+
+def _by_mps(job: Job, texts: Iterable[str]) -> list[Cause]:
+    """What only concerns a job that shared its card by MPS: a fault that may be another's, a daemon that ended."""
+    by_mps = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, mps=True)
+    if not by_mps.exists():
+        return []
+    faults = [line for text in texts for line in text.splitlines() if _FATAL.search(line)]
+    if faults:
+        return [Cause(message("cause.mps_shared"), faults[-1].strip()[:400])]
+    ended = job.events.filter(attempt=job.attempt_number, event="mps_lost")
+    return [Cause(message("cause.mps_failed"))] if ended.exists() else []
+
+
+def context(job: Job, user: User) -> dict[str, Any] | None:
+    """What `_causes_panel.html` shows; None where nothing is certain."""
+    causes = of(job)
+    return {"causes": causes, "is_slow": job.state == JobState.RUNNING} if causes else None
+
+
+def slow_context(job: Job, user: User) -> dict[str, Any] | None:
+    """The same beside the curves, where only what is slow belongs."""
+    return context(job, user) if job.state == JobState.RUNNING else None
+
+
+PANEL = Panel("causes", "workers/_causes_panel.html", context, 1, also=job_tabs.CONSOLE)
+SLOW_PANEL = Panel("slow", "workers/_causes_panel.html", slow_context, 1, job_tabs.METRICS)

@@ -1,0 +1,126 @@
+"""Rows of curves beside their files: points are added to both, whoever they belong to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from workers.core.models import Attempt, Curve, Figures
+from workers.jobs.output import point_files
+
+MOST_KEPT = 4 * 1024 * 1024
+"""Points of a curve in its file. Of more only the newest, lowest and highest count: who looks reads all there are."""
+LOOKED_BACK = 1000
+"""Newest points of a curve among which one that is reported again is found."""
+Point = tuple[str, int, float, datetime]  # key, step, value, when it was reported
+Own = list[tuple[int, float, datetime]]  # of one key
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whom curves belong to: the table of their rows, its column and value, and the folder of their files."""
+
+    model: type[Figures]
+    column: str
+    pk: int
+    folder: tuple[int | str, int]
+
+    def rows(self, keys: Iterable[str]) -> dict[str, Figures]:
+        """Rows of some of its keys, by key."""
+        found = self.model._default_manager.filter(**{f"{self.column}_id": self.pk}, key__in=list(keys))
+        return {row.key: row for row in found}
+
+    def new(self, key: str) -> Figures:
+        """The row of a key without points."""
+        about = {f"{self.column}_id": self.pk, "key": key, "count": 0, "lowest": math.inf, "highest": -math.inf}
+        return self.model(**about)
+
+
+def of_attempt(attempt: Attempt) -> Owner:
+    """An attempt of a job as the owner of its curves."""
+    return Owner(Curve, "attempt", attempt.pk, (attempt.job_id, attempt.number))
+
+
+def add(owner: Owner, points: Iterable[Point], *, once: bool = False) -> None:
+    """Add points to the curves of an owner.
+
+    Args:
+        once: leave out those that are among the newest of their curve already.
+    """
+    with point_files.alone(*owner.folder):
+        changed = append(owner, points, once=once)
+        with transaction.atomic():
+            keep(owner, changed)
+
+
+def append(
+    owner: Owner, points: Iterable[Point], *, once: bool = False, sources: Mapping[str, str] | None = None
+) -> list[Figures]:
+    """Write points behind those that count; return the rows with which they do, for `keep`.
+
+    Args:
+        once: leave out those that are among the newest of their curve already.
+        sources: of the keys, for curves of attempts; None is what the program reports itself, which takes a key from
+            any file.
+    """
+    by_key: dict[str, Own] = {}
+    for key, step, value, at in points:
+        by_key.setdefault(key, []).append((step, value, at))
+    known = owner.rows(by_key)
+    changed = []
+    for key, reported in by_key.items():
+        source, curve = (sources or {}).get(key, ""), known.get(key)
+        if curve is None or getattr(curve, "source", "") != source:
+            curve = owner.new(key)
+            if isinstance(curve, Curve):
+                curve.source = source
+        file = point_files.path(*owner.folder, key)
+        own = _new_ones(reported, file, curve.count) if once else reported
+        if not own:
+            continue
+        kept = own[: max(0, MOST_KEPT - curve.count)]
+        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in kept))
+        for step, value, _at in own:
+            if value < curve.lowest:
+                curve.lowest, curve.lowest_step = value, step
+            if value > curve.highest:
+                curve.highest, curve.highest_step = value, step
+        newest = max(own, key=_place)
+        if not curve.count or _place((curve.step, curve.value, curve.at)) <= _place(newest):
+            curve.step, curve.value, curve.at = newest
+        curve.count += len(kept)
+        changed.append(curve)
+    return changed
+
+
+def _place(point: tuple[int, float, datetime]) -> tuple[int, datetime, float]:
+    """What decides which point is the latest: step, then time, then value, as in MLflow."""
+    step, value, at = point
+    return step, at, value
+
+
+def keep(owner: Owner, changed: Sequence[Figures]) -> None:
+    """Save the rows that `append` returned, inside of a transaction."""
+    figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
+    if owner.model is Curve:
+        figures.append("source")
+    owner.model._default_manager.bulk_create(
+        changed, update_conflicts=True, unique_fields=[owner.column, "key"], update_fields=figures, batch_size=100
+    )
+
+
+def _new_ones(reported: Own, file: Path, count: int) -> Own:
+    newest = point_files.read(file, count, first=max(0, count - LOOKED_BACK))
+    there = set(map(tuple, newest.tolist()))
+    found = []
+    for step, value, at in reported:
+        point = (step, value, at.timestamp())
+        if point not in there:
+            there.add(point)
+            found.append((step, value, at))
+    return found

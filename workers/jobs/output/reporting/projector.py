@@ -1,0 +1,45 @@
+"""Vectors of TensorBoard's projector: `tensors.tsv`, a vector a line, `metadata.tsv` beside it. Pure but for files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from workers.jobs.output.reporting import vectors
+from workers.jobs.output.reporting.harvest import Harvest, Shown, name_of
+from workers.jobs.output.reporting.watched import Watched
+
+NAME, LABELS = "tensors.tsv", "metadata.tsv"
+LARGEST = 64 * 1024 * 1024
+
+
+def read(watched: Watched, harvest: Harvest, beside: Callable[[str, int], bytes]) -> None:
+    """Take in the vectors once they are there whole; the folder says name and step (`00012/default/tensors.tsv`).
+
+    Args:
+        beside: the first bytes of a file in the same folder.
+    """
+    if watched.memory.get("seen") == watched.signature or watched.is_fresh:
+        return
+    watched.memory["seen"] = watched.signature
+    if watched.size > LARGEST:
+        harvest.miss("file_too_large")
+        return
+    rows = os.pread(watched.descriptor, LARGEST, 0).split(b"\n", vectors.MOST + 1)[: vectors.MOST]
+    harvest.taken += watched.size
+    try:
+        found = [np.array(row.split(b"\t")[: vectors.WIDEST], np.float32) for row in rows if row.strip()]
+    except ValueError:
+        found = []
+    if len({len(row) for row in found}) != 1:
+        harvest.miss("file_broken")
+        return
+    labels = [line.decode("utf-8", "replace").rstrip("\r") for line in beside(LABELS, 1024 * 1024).split(b"\n")]
+    if labels and "\t" in labels[0]:
+        labels = [label.partition("\t")[0] for label in labels[1:]]  # several columns have a head
+    parts = watched.folder.rsplit("/", 2)
+    step = int(parts[-2]) if len(parts) > 1 and parts[-2].isdigit() and len(parts[-2]) < 18 else 0
+    facts, data = vectors.flat(np.stack(found), labels[: len(found)])
+    harvest.show(Shown("vectors", name_of(parts[-1] or "vectors"), step, watched.changed_at, facts, data))

@@ -1,0 +1,106 @@
+"""What the SDK's `image`, `table`, `histogram`, `text` and `embedding` wrote: a JSON line each, files beside. Pure.
+
+A file is there before its line is. `training/presets/media.py` writes them; the limits stand there too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aiplatform.lib.numbers import finite
+from workers.jobs.output.reporting import histograms, lines, vectors
+from workers.jobs.output.reporting.harvest import Harvest, Shown, name_of, step_of
+from workers.jobs.output.reporting.watched import Watched
+
+FOLDER, NAME = "aip-media", "media.jsonl"
+LARGEST = 16 * 1024 * 1024
+LONGEST_TEXT = 16 * 1024
+MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1000, 50, 300
+Beside = Callable[[str, int], bytes]
+
+
+def read(watched: Watched, harvest: Harvest, beside: Beside) -> None:
+    """Take in new lines.
+
+    Args:
+        beside: the first bytes of a file in the same folder, empty where there is none.
+    """
+    for line in lines.new(watched, harvest):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        step = step_of(row.get("step")) if isinstance(row, dict) else None
+        if step is None:
+            harvest.miss("record_broken")
+            continue
+        at = finite(row.get("time")) or watched.changed_at
+        read_one = _KINDS.get(str(row.get("kind")))
+        shown = read_one(row, name_of(str(row.get("name", ""))[:1000]), step, at, beside) if read_one else None
+        harvest.show(shown) if shown else harvest.miss("record_broken")
+
+
+def _image(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+    data = beside(str(row.get("file", "")), LARGEST)
+    return Shown("image", name, step, at, {}, data) if data else None
+
+
+def _histogram(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+    low, high, counts = finite(row.get("low")), finite(row.get("high")), row.get("counts")
+    if (
+        low is None
+        or high is None
+        or not isinstance(counts, list)
+        or any(finite(each) is None for each in counts[:5000])
+    ):
+        return None
+    found = histograms.from_buckets(low, high, counts[:5000])
+    return Shown("histogram", name, step, at, found) if found and low <= high else None
+
+
+def _text(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+    text = beside(str(row.get("file", "")), 4 * LONGEST_TEXT).decode("utf-8", "replace")
+    return Shown("text", name, step, at, {"text": text[:LONGEST_TEXT], "cut": len(text) > LONGEST_TEXT})
+
+
+def _table(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+    try:
+        table = json.loads(beside(str(row.get("file", "")), LARGEST))
+    except (ValueError, RecursionError):
+        return None
+    columns, rows = (table.get("columns"), table.get("rows")) if isinstance(table, dict) else (None, None)
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return None
+    kept = [[_cell(cell) for cell in each[:MOST_COLUMNS]] for each in rows[:MOST_ROWS] if isinstance(each, list)]
+    facts = {"columns": min(len(columns), MOST_COLUMNS), "rows": len(rows), "shown": len(kept)}
+    data = {"columns": [str(column)[:100] for column in columns[:MOST_COLUMNS]], "rows": kept}
+    return Shown("table", name, step, at, facts, json.dumps(data, ensure_ascii=False).encode())
+
+
+def _cell(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    return finite(value) if isinstance(value, int | float) else str(value)[:LONGEST_CELL]
+
+
+def _vectors(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+    data = beside(str(row.get("file", "")), 4 * vectors.MOST * vectors.WIDEST)
+    head, _, raw = data.partition(b"\n")
+    try:
+        about = json.loads(head)
+        width, labels = int(about["width"]), list(about.get("labels") or [])
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+    count = len(raw) // (4 * width) if 0 < width <= vectors.WIDEST else 0
+    if not count:
+        return None
+    rows = np.frombuffer(raw[: count * width * 4], "<f4").reshape(count, width)
+    facts, kept = vectors.flat(rows, [str(label) for label in labels])
+    return Shown("vectors", name, step, at, facts, kept)
+
+
+_KINDS = {"image": _image, "histogram": _histogram, "text": _text, "table": _table, "vectors": _vectors}

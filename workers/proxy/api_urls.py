@@ -1,8 +1,0 @@
-from rest_framework.routers import SimpleRouter
-
-from workers.proxy.api import JobPortViewSet, PortViewSet
-
-router = SimpleRouter()
-router.register("jobs", JobPortViewSet, basename="api-job-ports")
-router.register("ports", PortViewSet, basename="api-ports")
-urlpatterns = router.urls

@@ -1,0 +1,250 @@
+"""Forms of the virtual clusters' pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from accounts.forms.picking import PeopleField
+from accounts.services import finding
+from aiplatform.lib import units
+from workers.core import disk_limits
+from workers.core.device_kinds import CPU, rules
+from workers.core.models import VirtualCluster
+from workers.planning import planner_input
+from workers.planning.planner.snapshot import Quota
+from workers.resources.clusters import bounds, members, quotas
+from workers.resources.clusters.clusters import LONGEST_PAUSE
+from workers.resources.clusters.quotas import KindPresent
+
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """One kind of card in the form: what there is, and the fields for it."""
+
+    present: KindPresent
+    guaranteed: forms.BoundField
+    borrows: forms.BoundField
+    per_user: forms.BoundField
+
+
+class ClusterForm(forms.Form):
+    """Name, limits and cards by kind. Empty limits mean none."""
+
+    name = forms.CharField(label=_("Name"), max_length=50)
+    max_runtime_hours = forms.FloatField(
+        label=_("Maximum run time in hours"),
+        required=False,
+        min_value=0.01,
+        max_value=24 * 365,
+        help_text=_("Jobs are stopped after this time, unless more is granted. Empty: no limit."),
+    )
+    max_pause_hours = forms.FloatField(
+        label=_("Longest pause in hours"),
+        required=False,
+        initial=units.number(LONGEST_PAUSE.total_seconds() / 3600),
+        min_value=0.01,
+        max_value=24 * 365,
+        help_text=_(
+            "Paused jobs keep their cards for this long. Then what can save gives them back and goes on later, the "
+            "rest is stopped. Empty: no limit."
+        ),
+    )
+    jobs_per_user = forms.IntegerField(
+        label=_("Running jobs per person"), required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
+    )
+    environments_per_user = forms.IntegerField(
+        label=_("Running environments per person"),
+        required=False,
+        min_value=0,
+        max_value=MOST,
+        help_text=_("Empty: no limit."),
+    )
+
+    default_disk_gib = forms.FloatField(
+        label=_("Default disk limit per node (GiB)"),
+        required=False,
+        min_value=0.001,
+        max_value=disk_limits.MAX_BYTES >> 30,
+        help_text=_("For jobs that request none. Leave empty to use the maximum."),
+    )
+    max_disk_gib = forms.FloatField(
+        label=_("Maximum disk limit per node (GiB)"),
+        required=False,
+        min_value=0.001,
+        max_value=disk_limits.MAX_BYTES >> 30,
+        help_text=_("The most that a job can request. Leave empty for no limit."),
+    )
+
+    approves_environments = forms.BooleanField(
+        label=_("Environments need an approval"),
+        required=False,
+        help_text=_("They start only once somebody in charge of the cluster has let them."),
+    )
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster | None = None) -> None:
+        super().__init__(data, initial=self._initial(cluster) if cluster else None)
+        self.kinds = quotas.kinds_for(cluster)
+        for one in self.kinds:
+            guaranteed, borrows, per_user = _words(one)
+            self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
+                label=guaranteed,
+                required=False,
+                min_value=0,
+                max_value=MOST,
+                help_text=_("For work without cards. Empty: no limit, and none of its own.")
+                if one.kind == CPU.name
+                else _("Empty: no limit, and none of its own."),
+            )
+            self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
+                label=borrows,
+                required=False,
+                help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
+            )
+            self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
+                label=per_user, required=False, min_value=0, max_value=MOST
+            )
+
+    def rows(self) -> Iterator[KindRow]:
+        """The fields of each kind of card."""
+        for one in self.kinds:
+            parts = (self[f"{name}_{one.kind}"] for name in ("guaranteed", "borrows", "per_user"))
+            yield KindRow(one, *parts)
+
+    def plain(self) -> list[forms.BoundField]:
+        """The fields that have nothing to do with cards."""
+        return [
+            self[name]
+            for name in (
+                "name",
+                "max_runtime_hours",
+                "max_pause_hours",
+                "jobs_per_user",
+                "environments_per_user",
+                "default_disk_gib",
+                "max_disk_gib",
+                "approves_environments",
+            )
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """Arguments of `clusters.save`."""
+        given = self.cleaned_data
+        hours, pause = given["max_runtime_hours"], given["max_pause_hours"]
+        return {
+            "name": given["name"],
+            "jobs_per_user": given["jobs_per_user"],
+            "environments_per_user": given["environments_per_user"],
+            "default_disk_bytes": disk_limits.from_gib(given["default_disk_gib"]),
+            "max_disk_bytes": disk_limits.from_gib(given["max_disk_gib"]),
+            "approves_environments": given["approves_environments"],
+            "max_runtime": timedelta(hours=hours) if hours is not None else None,
+            "max_pause": timedelta(hours=pause) if pause is not None else None,
+            "devices": {
+                one.kind: Quota(
+                    given[f"guaranteed_{one.kind}"], given[f"borrows_{one.kind}"], given[f"per_user_{one.kind}"]
+                )
+                for one in self.kinds
+            },
+        }
+
+    @staticmethod
+    def _initial(cluster: VirtualCluster) -> dict[str, Any]:
+        span, pause = cluster.max_runtime, cluster.max_pause
+        shown: dict[str, Any] = {
+            "name": cluster.name,
+            "jobs_per_user": cluster.jobs_per_user,
+            "environments_per_user": cluster.environments_per_user,
+            "default_disk_gib": _gib(cluster.default_disk_bytes),
+            "max_disk_gib": _gib(cluster.max_disk_bytes),
+            "approves_environments": cluster.approves_environments,
+            "max_runtime_hours": units.number(span.total_seconds() / 3600) if span else None,
+            "max_pause_hours": units.number(pause.total_seconds() / 3600) if pause else None,
+        }
+        for kind, quota in planner_input.quotas_of(cluster).items():
+            shown |= {
+                f"guaranteed_{kind}": quota.guaranteed,
+                f"borrows_{kind}": quota.borrows,
+                f"per_user_{kind}": quota.per_user,
+            }
+        return shown
+
+
+def _gib(size: int | None) -> str | None:
+    """Bytes as a field shows them, exact to the byte where the number is short."""
+    gib = disk_limits.to_gib(size)
+    return None if gib is None else f"{gib:.6f}".rstrip("0").rstrip(".")
+
+
+def _words(kind: KindPresent) -> tuple[str, str, str]:
+    """Labels of the three fields of a kind: guaranteed, borrows, per person."""
+    if kind.kind == CPU.name:
+        return (
+            gettext("CPU slots guaranteed"),
+            gettext("Borrow CPU slots that others leave idle"),
+            gettext("CPU slots per person"),
+        )
+    words = {"kind": kind.label}
+    return (
+        gettext("%(kind)s cards guaranteed") % words,
+        gettext("Borrow %(kind)s cards that others leave idle") % words,
+        gettext("%(kind)s cards per person") % words,
+    )
+
+
+class MembersForm(forms.Form):
+    """People to let into a cluster, among all active accounts; who is in already stays in."""
+
+    people: Any = PeopleField(label=_("People"))
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data)
+        self.fields["people"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
+
+
+class GroupForm(forms.Form):
+    """A user group to let into a cluster."""
+
+    group: Any = forms.ModelChoiceField(
+        None, label=_("Group"), help_text=_("Everybody in it, also who joins it later, belongs to the cluster.")
+    )
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
+        super().__init__(data)
+        self.fields["group"].queryset = members.groups_outside(cluster)  # type: ignore[attr-defined]  # a choice among rows, declared above
+
+
+class BoundsForm(forms.Form):
+    """Least and most cores and memory of one job on devices of one kind."""
+
+    cpus_min = forms.FloatField(label=_("Least cores"), min_value=0)
+    cpus_max = forms.FloatField(label=_("Most cores"), min_value=0.1, max_value=bounds.MOST_CPUS)
+    memory_min_mib = forms.IntegerField(label=_("Least memory (MiB)"), min_value=0)
+    memory_max_gib = forms.FloatField(label=_("Most memory (GiB)"), min_value=0.01, max_value=64 * 1024)
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster, kind: str) -> None:
+        now = bounds.bounds(cluster, kind)
+        shown = {"cpus_min": now.cpus_min, "cpus_max": now.cpus_max, "memory_max_gib": now.memory_max_mib / 1024}
+        initial = {name: units.number(value) for name, value in shown.items()}
+        initial["memory_min_mib"] = str(now.memory_min_mib)
+        super().__init__(data, initial=initial, prefix=kind)
+        self.kind, self.label = kind, rules(kind).label
+
+    def values(self) -> bounds.Bounds:
+        """What `bounds.set_bounds` takes."""
+        given = self.cleaned_data
+        most = round(given["memory_max_gib"] * units.MIB_PER_GIB)
+        return bounds.Bounds(given["cpus_min"], given["cpus_max"], given["memory_min_mib"], most)
+
+
+def bounds_forms(cluster: VirtualCluster) -> list[BoundsForm]:
+    """One form for each kind of device there is, cores included."""
+    return [BoundsForm(cluster=cluster, kind=kind) for kind, _label, _now in bounds.bounds_of_kinds(cluster)]

@@ -1,0 +1,165 @@
+"""Resource groups: machines kept for development, training or other kinds of jobs, at certain hours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
+from workers.core import kinds as registry
+from workers.core import scheduler_wakeup
+from workers.core.count_classes import ENVIRONMENT
+from workers.core.models import Node, ResourceGroup, ResourceWindow
+from workers.planning import planner_input
+from workers.planning.planner import windows
+
+MOST_WINDOWS = 10
+CLASS_LABELS = {ENVIRONMENT.name: gettext_lazy("Environment")}
+"""Count classes that machines can be kept for: each stands for all kinds of jobs that count as it."""
+
+
+@dataclass(frozen=True)
+class Hours:
+    """One window: weekdays on which it begins (0 is Monday), local times; equal times are a whole day."""
+
+    weekdays: frozenset[int]
+    begins: time
+    ends: time
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a group stands now. `until` is when that changes, None where it never does or it is closed."""
+
+    is_open: bool
+    until: datetime | None
+
+
+def kind_choices() -> list[tuple[str, str]]:
+    """(name, label) of what machines can be kept for: kinds of jobs that people submit, and classes of them."""
+    return [(name, label) for name, label in _words().items() if registry.anybody_submits([name])]
+
+
+def _words() -> dict[str, str]:
+    """The labels of all kinds, and of the classes that are no kind themselves."""
+    known = {name: registry.label_of(name) for name in registry.names()}
+    return known | {name: str(label) for name, label in CLASS_LABELS.items() if name not in known}
+
+
+def in_vain() -> list[ResourceGroup]:
+    """Groups that keep machines for work that nobody can submit: nothing ever starts there in their hours."""
+    return [group for group in ResourceGroup.objects.order_by("name") if not registry.anybody_submits(group.kinds)]
+
+
+@transaction.atomic
+def save(
+    group: ResourceGroup | None,
+    *,
+    name: str,
+    nodes: Collection[Node],
+    kinds: Collection[str],
+    hours: Sequence[Hours] = (),
+    by: User | None = None,
+) -> ResourceGroup:
+    """Make a resource group (None) or change one. What runs goes on; only starts are decided by it.
+
+    Args:
+        kinds: names of job kinds, or of a class of them, that may start there.
+        hours: empty keeps the machines for these kinds at all hours.
+
+    Raises:
+        NameTaken: another group has this name.
+        Invalid: no machine, no kind, a kind that nobody knows or can submit, or hours without a day.
+    """
+    check(group, name=name, nodes=nodes, kinds=kinds, hours=hours)
+    row = group or ResourceGroup()
+    row.name, row.kinds = name.strip(), sorted(set(kinds))
+    row.save()
+    row.nodes.set(nodes)
+    row.windows.all().delete()
+    ResourceWindow.objects.bulk_create(
+        [ResourceWindow(group=row, weekdays=sorted(one.weekdays), begins=one.begins, ends=one.ends) for one in hours]
+    )
+    verb = "resource_group_changed" if group else "resource_group_made"
+    audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
+    scheduler_wakeup.notify()
+    return row
+
+
+def check(
+    group: ResourceGroup | None,
+    *,
+    name: str | None = None,
+    nodes: Collection[Node] | None = None,
+    kinds: Collection[str] | None = None,
+    hours: Sequence[Hours] = (),
+) -> None:
+    """Refuse at once what `save` refuses of what is given, and write nothing."""
+    found = Refusals()
+    with found:
+        if name is not None:
+            _check_name(group, name.strip())
+    with found:
+        if nodes is not None and not nodes:
+            raise Invalid(_("Choose at least one machine."), field="nodes")
+    with found:
+        unknown = sorted(set(kinds or ()) - _words().keys())
+        if kinds is not None and (unknown or not registry.anybody_submits(kinds)):
+            raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
+    with found:
+        if len(hours) > MOST_WINDOWS:
+            raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+        if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+            raise Invalid(_("Choose at least one weekday for each window."), field="windows")
+    found.end()
+
+
+def _check_name(group: ResourceGroup | None, name: str) -> None:
+    if not name:
+        raise Invalid(_("A resource group has a name."), field="name")
+    others = ResourceGroup.objects.filter(name__iexact=name)
+    if (others.exclude(pk=group.pk) if group else others).exists():
+        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+
+
+def _unusable(kinds: Sequence[str]) -> str:
+    """What is wrong with kinds that machines cannot be kept for; none at all is wrong, too."""
+    if not kinds:
+        return _("Choose at least one kind of job; else nothing could start there.")
+    label = _words().get(kinds[0])
+    if label is None:
+        return _("There is no kind of job named %(kind)s.") % {"kind": kinds[0][:20]}
+    return _(
+        "Nobody can submit jobs of kind “%(kind)s”, so machines kept for them would stand empty. Choose kinds that"
+        " people submit."
+    ) % {"kind": label}
+
+
+@transaction.atomic
+def delete(group: ResourceGroup, *, by: User | None = None) -> None:
+    """Let everybody start on its machines again."""
+    audit.record(by, "resource_group_deleted", group)
+    group.delete()
+    scheduler_wakeup.notify()
+
+
+def opening(group: ResourceGroup, moment: datetime) -> Opening:
+    """Whether the group's machines are kept for its kinds at `moment`, and until when."""
+    spans, offset = planner_input.resource_group_of(group).windows, planner_input.utc_offset_s(moment)
+    if not windows.is_open(spans, moment.timestamp(), offset):
+        return Opening(False, None)
+    ends = windows.closes_at(spans, moment.timestamp(), offset)
+    if ends is None:
+        return Opening(True, None)
+    until = datetime.fromtimestamp(ends, UTC)
+    until -= timedelta(
+        seconds=planner_input.utc_offset_s(until) - offset
+    )  # the clocks are put forward or back before that
+    return Opening(True, until.astimezone(moment.tzinfo))

@@ -1,0 +1,131 @@
+"""Virtual clusters: the list, the forms, and what everybody in a cluster sees of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access.permissions import Action
+from accounts.http import SignedInRequest
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from workers.core.models import Approval, Device, TimeRequest, VirtualCluster
+from workers.resources.clusters import bounds, clusters, cpu_slots, quotas, resource_groups
+from workers.resources.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
+
+
+def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
+    """The cluster, for who belongs to it; nobody else knows it exists."""
+    found: VirtualCluster = get_object_or_404(VirtualCluster.objects.visible_to(request.user), pk=pk)
+    return found
+
+
+def administered(request: SignedInRequest, pk: int) -> VirtualCluster:
+    """The cluster, for who is in charge of it."""
+    rows = VirtualCluster.objects.visible_to(request.user).administered_by(request.user)
+    found: VirtualCluster = get_object_or_404(rows, pk=pk)
+    return found
+
+
+def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[str, Any]:
+    """What every page of a cluster shows: its name, the tabs, what the reader may do."""
+    mine = VirtualCluster.objects.visible_to(request.user)
+    in_charge = mine.administered_by(request.user).filter(pk=cluster.pk).exists()
+    approvals = Approval.objects.visible_to(request.user).waiting_in(cluster)
+    return {
+        "approvals_waiting": approvals.count() if in_charge else 0,
+        "cluster_shown": cluster,
+        "at": at,
+        "manages": request.user.can(Action.CLUSTER_MANAGE),
+        "administers": in_charge,
+        "requests_waiting": TimeRequest.objects.visible_to(request.user).waiting_in(cluster).count()
+        if in_charge
+        else 0,
+    }
+
+
+@require_GET
+@needs(Action.CLUSTER_MANAGE)
+def index(request: SignedInRequest) -> HttpResponse:
+    """All virtual clusters, and what of the cards is promised to nobody."""
+    rows = clusters.with_figures(VirtualCluster.objects.visible_to(request.user))
+    kinds = quotas.detect()
+    cards = any(one.kind != Device.Kind.CPU for one in kinds)
+    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.in_vain()}
+    shown["slots"] = cpu_slots.there()
+    return render(request, "workers/clusters.html", shown)
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Action.CLUSTER_MANAGE)
+def create(request: SignedInRequest) -> HttpResponse:
+    """A new cluster."""
+    form = ClusterForm(request.POST or None)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            cluster = clusters.save(None, **form.values(), by=request.user)
+            return redirect("workers:cluster-members", cluster.pk)
+    else:
+        look_further(form, clusters.check_name)
+    context = {"form": form, "slots": cpu_slots.there()}
+    return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Action.CLUSTER_MANAGE)
+def edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Name and limits."""
+    cluster = visible(request, pk)
+    form = ClusterForm(request.POST or None, cluster=cluster)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            clusters.save(cluster, **form.values(), by=request.user)
+            messages.info(request, _("Saved. New limits count from the next start on."))
+            return redirect("workers:cluster-detail", cluster.pk)
+        cluster.refresh_from_db()
+    else:
+        look_further(form, clusters.check_name, cluster=cluster)
+    context = {"form": form, "cluster_shown": cluster, "slots": cpu_slots.there()}
+    return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Action.CLUSTER_MANAGE)
+def edit_bounds(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Cores and memory of one job by device kind; a change counts for the next job."""
+    cluster = visible(request, pk)
+    forms = bounds_forms(cluster)
+    if request.method == "POST":
+        kind = request.POST.get("kind", "")
+        if kind not in {form.kind for form in forms}:
+            raise Http404
+        sent = BoundsForm(request.POST, cluster=cluster, kind=kind)
+        if sent.is_valid():
+            with refusals_shown_on(sent):
+                bounds.set_bounds(cluster, kind, sent.values(), by=request.user)
+                messages.info(request, _("Saved. The next job gets these bounds."))
+                return redirect("workers:cluster-bounds", pk)
+        forms = [sent if form.kind == kind else form for form in forms]
+    context = frame(request, cluster, "bounds") | {"forms": forms}
+    return render(request, "workers/cluster_bounds.html", context, status=422 if any(f.errors for f in forms) else 200)
+
+
+@require_POST
+@needs(Action.CLUSTER_MANAGE)
+def delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete a cluster in which nobody works."""
+    cluster = visible(request, pk)
+    if not name_typed(request, cluster.name):
+        return redirect("workers:cluster-detail", pk)
+    try:
+        clusters.delete(cluster, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+        return redirect("workers:cluster-detail", pk)
+    messages.info(request, _("Cluster %(name)s is deleted.") % {"name": cluster.name})
+    return redirect("workers:clusters")

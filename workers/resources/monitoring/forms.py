@@ -1,0 +1,60 @@
+"""Forms of the alarm pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.validators import EmailValidator
+from django.utils.translation import gettext_lazy as _
+
+from workers.core.models import AlarmAddress, AlarmRule
+from workers.resources.monitoring.rules import RULES
+
+SILENCES = [("1", _("1 hour")), ("4", _("4 hours")), ("24", _("1 day")), ("168", _("1 week"))]
+
+
+class RuleForm(forms.ModelForm):
+    """What an operator sets of a rule. A rule without a unit has no threshold."""
+
+    class Meta:
+        model = AlarmRule
+        fields = ["enabled", "severity", "threshold", "for_s", "send"]
+        labels = {"for_s": _("Must last"), "enabled": _("This rule is on")}
+        help_texts = {
+            "for_s": _("It is raised once it lasted this long without a break."),
+            "send": _("Without this it shows here only."),
+        }
+
+    def __init__(self, data: Any = None, *, rule: AlarmRule) -> None:
+        super().__init__(data, instance=rule)
+        self.fields["threshold"].label = _("Threshold")
+        if not RULES[rule.key].unit_of(rule.threshold):
+            del self.fields["threshold"]
+
+
+class AddressForm(forms.ModelForm):
+    """Address that alarms are sent to."""
+
+    class Meta:
+        model = AlarmAddress
+        fields = ["channel", "target", "least", "enabled"]
+        labels = {"target": _("Mail address or webhook"), "enabled": _("Send to this address")}
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if given.get("channel") == AlarmAddress.Channel.MAIL and given.get("target"):
+            try:
+                EmailValidator()(given["target"])
+            except forms.ValidationError as exc:
+                self.add_error("target", exc)
+        return given
+
+    def _post_clean(self) -> None:
+        """The service writes; nothing is put on the instance here."""
+
+
+class SilenceForm(forms.Form):
+    """How long an alarm is silenced."""
+
+    hours = forms.ChoiceField(label=_("Silence for"), choices=SILENCES)

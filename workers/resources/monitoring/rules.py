@@ -1,0 +1,318 @@
+"""Built-in alarm rules. A rule turns a snapshot and a threshold into breaches; `for_s` is how long they must last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy, npgettext_lazy
+
+from aiplatform.lib.wording import Message, Show, Wording, message, nested
+from workers.resources.monitoring.snapshot import Card, Machine, MonitoringSnapshot
+
+INFO, WARNING, CRITICAL = "info", "warning", "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule broken by `subject`. `facts` fill the rule's sentence; `value` is what is compared."""
+
+    subject: str
+    value: float
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+Check = Callable[[MonitoringSnapshot, float], Iterable[Breach]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A built-in rule with its defaults; an operator may change threshold, duration, severity, and switch it off.
+
+    `words` is the sentence of an alarm, filled with subject, value, limit and the breach's facts. The threshold is
+    measured in `unit`, or counts things (`npgettext_lazy("threshold", "day", "days")`); a rule with neither has none.
+    """
+
+    key: str
+    label: Any
+    words: Any
+    check: Check
+    threshold: float = 0.0
+    unit: Any = ""
+    for_s: int = 0
+    severity: str = WARNING
+    counts: Any = None
+
+    @property
+    def wording(self) -> Wording:
+        many = Show("value", _how_many)
+        return Wording(self.words, value=Show("value", _figure_text), many=many, note=nested("note"))
+
+    def unit_of(self, threshold: float) -> str:
+        """The unit behind this threshold: "day" for 1, "days" for 14; empty where there is no threshold to set."""
+        return str(self.counts % _how_many(threshold)) if self.counts else str(self.unit)
+
+
+def _figure_text(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _how_many(value: float) -> int:
+    """The figure as it is shown, for a plural; what is no whole number is never "one"."""
+    shown = round(value, 1)
+    return int(shown) if shown == int(shown) else 2
+
+
+def _machines(read: Callable[[Machine], float | None], *, above: bool = True) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for machine in seen.machines:
+            value = read(machine)
+            if value is not None and (value > limit if above else value < limit):
+                yield Breach(machine.name, value)
+
+    return check
+
+
+def _cards(read: Callable[[Card], float | None], *, above: bool = True) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for card in seen.cards:
+            value = read(card)
+            if value is not None and (value > limit if above else value < limit):
+                yield Breach(card.name, value)
+
+    return check
+
+
+def _health(wanted: str) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for card in seen.cards:
+            if card.health == wanted:
+                yield Breach(card.name, 1.0, {"note": card.note.as_json()})
+
+    return check
+
+
+def _figure(subject: str, read: Callable[[MonitoringSnapshot], float | None], *, above: bool = True) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        value = read(seen)
+        if value is not None and (value > limit if above else value < limit):
+            yield Breach(subject, value)
+
+    return check
+
+
+def _broker(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    if seen.broker_s is None:
+        yield Breach("broker", 1.0)
+
+
+def _queue(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for queue in seen.queues:
+        if queue.longest_s > limit * 60:
+            yield Breach(queue.cluster, queue.longest_s / 60, {"count": queue.waiting})
+
+
+def _versions(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for machine in seen.machines:
+        if machine.version and seen.version and machine.version != seen.version:
+            yield Breach(machine.name, 1.0, {"has": machine.version, "server": seen.version})
+
+
+def _failing(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    percent = 100 * seen.failed / seen.ended if seen.ended else 0.0
+    if seen.ended >= 5 and percent > limit:
+        yield Breach("jobs", percent, {"failed": seen.failed, "ended": seen.ended})
+
+
+def _restarting(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for job in seen.restarts:
+        if job.count > limit:
+            yield Breach(f"job {job.job}", job.count, {"name": job.name})
+
+
+def _shares(of: str) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for share in seen.shares:
+            if share.of == of and share.percent > limit:
+                yield Breach(share.what, share.percent, {"user": share.user, "page": share.page})
+
+    return check
+
+
+def _idle(card: Card) -> float | None:
+    return card.util if card.held else None
+
+
+def _busy_memory(card: Card) -> float | None:
+    return card.memory_percent if card.health == "ok" else None
+
+
+def _clock(machine: Machine) -> float | None:
+    return abs(machine.clock_off_s) if machine.clock_off_s is not None else None
+
+
+RULES: dict[str, Rule] = {
+    rule.key: rule
+    for rule in (
+        Rule(
+            "node_silent", _("A machine is silent"), _("%(subject)s has not been heard of for %(value)s s."),
+            _machines(lambda m: m.silent_s), 60, _("s"), 0, CRITICAL,
+        ),
+        Rule(
+            "unkillable", _("A process cannot be killed"),
+            ngettext_lazy(
+                "On %(subject)s nothing ends %(value)s process. Restart the machine, then let it take work again.",
+                "On %(subject)s nothing ends %(value)s processes. Restart the machine, then let it take work again.",
+                "many",
+            ),
+            _machines(lambda m: float(m.unkillable)), severity=CRITICAL,
+        ),
+        Rule(
+            "disk_low", _("Little disk is free"), _("%(subject)s has %(value)s %% of its disk free."),
+            _machines(lambda m: m.disk_free_percent, above=False), 20, "%",
+        ),
+        Rule(
+            "disk_full", _("The disk is nearly full"), _("%(subject)s has only %(value)s %% of its disk free."),
+            _machines(lambda m: m.disk_free_percent, above=False), 5, "%", 0, CRITICAL,
+        ),
+        Rule(
+            "inodes_low", _("The disk runs out of files"), _("%(subject)s has %(value)s %% of its inodes free."),
+            _machines(lambda m: m.inodes_free_percent, above=False), 10, "%",
+        ),
+        Rule(
+            "memory_high", _("Memory is nearly full"), _("%(subject)s uses %(value)s %% of its memory."),
+            _machines(lambda m: m.memory_percent), 95, "%", 60,
+        ),
+        Rule(
+            "cpu_high", _("The processor is busy all the time"), _("%(subject)s uses %(value)s %% of its processor."),
+            _machines(lambda m: m.cpu_percent), 98, "%", 600,
+        ),
+        Rule(
+            "clock_differs", _("A clock is wrong"), _("The clock of %(subject)s is %(value)s s off the server's."),
+            _machines(_clock), 5, _("s"), 30,
+        ),
+        Rule(
+            "version_differs", _("A machine runs another version"),
+            _("%(subject)s runs version %(has)s, the server %(server)s."), _versions, for_s=300,
+        ),
+        Rule(
+            "gpu_gone", _("The number of cards changed"), _("%(subject)s is gone. %(note)s"), _health("gone"),
+            severity=CRITICAL,
+        ),
+        Rule(
+            "gpu_sick", _("A card is sick (ECC, driver)"), _("%(subject)s is out of order. %(note)s"), _health("sick"),
+            severity=CRITICAL,
+        ),
+        Rule(
+            "external_process", _("Somebody else computes on a card"),
+            _("%(subject)s is used by a process that is not ours. %(note)s"), _health("external"), for_s=30,
+        ),
+        Rule(
+            "gpu_hot", _("A card is hot"), _("%(subject)s is at %(value)s °C."),
+            _cards(lambda c: c.temperature_c), 88, "°C", 60,
+        ),
+        Rule(
+            "gpu_memory_full", _("The memory of a card is full"), _("%(subject)s uses %(value)s %% of its memory."),
+            _cards(_busy_memory), 98, "%", 300, INFO,
+        ),
+        Rule(
+            "gpu_idle", _("A card is held and does nothing"),
+            _("%(subject)s is held by a job and is used at %(value)s %%."),
+            _cards(_idle, above=False), 5, "%", 4 * 3600,
+        ),
+        Rule(
+            "job_waiting", _("Jobs wait for long"),
+            ngettext_lazy(
+                "In cluster %(subject)s a job has waited for %(value)s min.",
+                "In cluster %(subject)s the first of %(count)s waiting jobs has waited for %(value)s min.", "count",
+            ),
+            _queue, 30, _("min"), 0, INFO,
+        ),
+        Rule(
+            "jobs_failing", _("Many jobs fail"), _("%(failed)s of %(ended)s jobs of the last hour failed."),
+            _failing, 50, "%",
+        ),
+        Rule(
+            "service_restarts", _("A service starts again and again"),
+            ngettext_lazy(
+                "%(subject)s (%(name)s) started again %(value)s time within an hour.",
+                "%(subject)s (%(name)s) started again %(value)s times within an hour.", "many",
+            ),
+            _restarting, 3, counts=npgettext_lazy("threshold", "time", "times"),
+        ),
+        Rule(
+            "storage_quota", _("Storage is nearly used up"), _("Storage of %(subject)s: %(value)s %% are used."),
+            _shares("storage"), 90, "%",
+        ),
+        Rule(
+            "home_low", _("A home folder is nearly full"),
+            _("The home folder of %(subject)s holds %(value)s %% of what it may."), _shares("home"), 90, "%", 0, INFO,
+        ),
+        Rule(
+            "home_full", _("A home folder is full"),
+            _(
+                "The home folder of %(subject)s holds %(value)s %% of what it may. Nothing can be uploaded to it and "
+                "no environment of this person starts until files are deleted, on the page Files or in an environment."
+            ),
+            _shares("home"), 100, "%",
+        ),
+        Rule(
+            "scheduler_away", _("Nobody plans the queue"), _("No scheduler has acted for %(value)s s."),
+            _figure("scheduler", lambda p: p.scheduler_silent_s), 20, _("s"), 0, CRITICAL,
+        ),
+        Rule(
+            "broker_away", _("The broker is away"), _("The broker does not answer; messages come late."), _broker,
+            for_s=15, severity=CRITICAL,
+        ),
+        Rule(
+            "broker_slow", _("The broker is slow"), _("The broker takes %(value)s ms to answer."),
+            _figure("broker", lambda p: p.broker_s * 1000 if p.broker_s is not None else None), 200, _("ms"), 60,
+        ),
+        Rule(
+            "database_slow", _("The database is slow"), _("A small transaction takes %(value)s ms."),
+            _figure("database", lambda p: p.database_s * 1000), 1000, _("ms"), 60,
+        ),
+        Rule(
+            "unwatched", _("Database or watchers were away"), _("Nobody could look for %(value)s s."),
+            _figure("platform", lambda p: p.unwatched_s), 120, _("s"),
+        ),
+        Rule(
+            "certificate", _("The certificate ends soon"),
+            ngettext_lazy(
+                "The site's certificate ends in %(value)s day.", "The site's certificate ends in %(value)s days.",
+                "many",
+            ),
+            _figure("certificate", lambda p: p.certificate_days, above=False), 14,
+            counts=npgettext_lazy("threshold", "day", "days"),
+        ),
+        Rule(
+            "undelivered", _("Messages cannot be delivered"),
+            ngettext_lazy(
+                "%(value)s mail or webhook of the last hour was given up.",
+                "%(value)s mails or webhooks of the last hour were given up.", "many",
+            ),
+            _figure("messages", lambda p: float(p.undelivered)), 0,
+            counts=npgettext_lazy("threshold", "message", "messages"),
+        ),
+    )
+}  # fmt: skip
+
+
+def breaches(key: str, seen: MonitoringSnapshot, threshold: float) -> list[Breach]:
+    """What breaks rule `key` in this snapshot, once per subject."""
+    found: dict[str, Breach] = {}
+    for breach in RULES[key].check(seen, threshold):
+        found.setdefault(breach.subject[:120], breach)
+    return list(found.values())
+
+
+def message_of(key: str, subject: str, value: float, facts: dict[str, Any]) -> Message:
+    """The message of an alarm: the facts of the breach, what it is about and the newest figure."""
+    return message(f"alarm.rule.{key}", **{**facts, "subject": subject, "value": value})
+
+
+def label_of(key: str) -> str:
+    """What people call a rule; its key where another version of the platform has it."""
+    return str(RULES[key].label) if key in RULES else key

@@ -1,0 +1,42 @@
+"""What is wrong with the platform, in words for everybody: the banner of every page.
+
+It reads rows that are true even while nobody watches: the scheduler's lease, the machines' heartbeats, and those raised
+alarms that everybody feels. Details, and what to do about them, stand on the operators' page of alarms.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Max
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform import env
+from workers.core import leases
+from workers.core.clock import now
+from workers.core.models import Alarm, Lease, Node
+
+SILENT = timedelta(seconds=30)
+"""A scheduler renews its lease every few seconds; one that was replaced is back sooner than this."""
+MACHINES_SILENT = timedelta(seconds=env.NODE_UNREACHABLE_S)
+
+#: Raised alarms that everybody feels, by rule.
+FELT: dict[str, Any] = {
+    "disk_full": _("The platform's disk is nearly full: uploads and new jobs may be refused until space is freed."),
+    "broker_away": _("Parts of the platform do not hear each other: pages and jobs may be late by some seconds."),
+}
+
+
+def sentences() -> list[Any]:
+    """What is wrong now, the worst first; empty where all is well."""
+    moment, found = now(), []
+    last = Node.objects.exclude(state=Node.State.REMOVED).aggregate(last=Max("heartbeat_at"))["last"]
+    if last is not None and moment - last > MACHINES_SILENT:
+        found.append(_("No machine answers at the moment: nothing new starts. What waits keeps its place."))
+    planned = Lease.objects.filter(name=leases.SCHEDULER).values_list("renewed_at", flat=True).first()
+    if planned is not None and moment - planned > SILENT:
+        found.append(_("Nobody plans the queue at the moment: nothing new starts. Running jobs go on."))
+    raised = Alarm.objects.filter(ended_at=None, raised_at__isnull=False, rule__key__in=FELT)
+    broken = set(raised.values_list("rule__key", flat=True))
+    return found + [words for key, words in FELT.items() if key in broken]

@@ -1,0 +1,27 @@
+"""What disk a machine keeps decoded images and temporary files of jobs on, in words."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from workers.core.models import Node
+
+
+def of(node: Node) -> str:
+    """A sentence with the folder, as its agent last reported it; "" before that."""
+    fact = node.facts.get("scratch") or {}
+    return sentence(fact["path"], spins=fact.get("spins")) if fact else ""
+
+
+def sentence(path: str, *, spins: bool | None) -> str:
+    """What lies there and whether the disk is fast enough; None: nobody knows.
+
+    `spins` is what `telemetry.rotation` found.
+    """
+    if spins is None:
+        return _("%(path)s: what disk it lies on is unknown.") % {"path": path}
+    if spins:
+        return _(
+            "%(path)s: a spinning disk, which cannot feed several cards. Set AIP_SCRATCH_ROOT to an NVMe or SSD."
+        ) % {"path": path}
+    return _("%(path)s: a disk without moving parts.") % {"path": path}

@@ -1,9 +1,0 @@
-from django.urls import path
-
-from workers.ssh import views
-
-app_name = "ssh"
-urlpatterns = [
-    path("jobs/<int:pk>/ssh/password/", views.password, name="password"),
-    path("jobs/<int:pk>/ssh/sessions/<int:session>/end/", views.session_end, name="session-end"),
-]
