@@ -190,7 +190,8 @@ def _sandbox() -> Iterator[Finding]:
 def _images() -> Iterator[Finding]:
     """Whether what people install in jobs lies in layers here, so that it can be saved as an image."""
     from workers.execution import tickets
-    from workers.images.services import launch, paths
+    from workers.images.services import launch
+    from workers.images.store import paths
     from workers.supervisor import sandbox
 
     tier, bwrap = tickets.tier()

@@ -29,7 +29,7 @@ from training.programs.models import CodeSnapshot
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 from workers.images.models import Image
-from workers.images.services import compatibility
+from workers.images.store import compatibility
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 

@@ -38,8 +38,8 @@ NAMED = {
     "workers/execution/exec/peers.py": {"command"},  # what a rank starts in another, in the words of the exec server
     "workers/execution/exec/programs.py": {"command"},  # what is run, in the words of the exec server
     "workers/images/containers/registry.py": {"service"},  # a word of the distribution API: for whom a token is
-    "workers/images/services/catalog.py": {"tensorboard"},  # an image of that name
-    "workers/images/services/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
+    "workers/images/store/catalog.py": {"tensorboard"},  # an image of that name
+    "workers/images/store/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
     "workers/supervisor/inside/rank_shell.py": {"command"},  # what is asked for, in the words of the exec server
     "workers/supervisor/log_lines.py": {"command", "environment"},  # phases of a log
     "workers/supervisor/inside/sessions.py": {"command"},  # a field of requests: what a shell is given

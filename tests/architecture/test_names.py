@@ -17,7 +17,6 @@ MODULES_LEFT = {
     "training/presets/fitting.py",
     "training/presets/keeping.py",
     "training/presets/looks.py",
-    "workers/supervisor/inside/acts.py",
 }
 FUNCTION = re.compile(
     r"^\s*(?:async )?def _?(?:of|told|tell|said|say|ask|asked|look|begin|keep|kept|put|whole|give|given|take|found|"

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
 #: Layers of images hold links and whiteouts, which no other archive may: their reader refuses all else, see its tests.
-LAYERS = ("workers/images/services/archive.py", "workers/images/services/unpacking.py")
+LAYERS = ("workers/images/store/archive.py", "workers/images/store/unpacking.py")
 #: Beside it, those that pack their own files; bundles are read before anything else of the platform can run, and
 #: packages of models on devices where there is no platform, after their sum was found to be the signed one.
 PACKERS = (

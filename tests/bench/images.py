@@ -70,7 +70,7 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--starts", type=int, default=20)
     given = parser.parse_args(argv)
     django.setup()
-    from workers.images.services import archive, unpacking
+    from workers.images.store import archive, unpacking
 
     folder = Path(tempfile.mkdtemp(prefix="aip-bench-images-"))
     try:

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.factories import work as rows
 from workers.core.models import Job
 from workers.images.models import Engine, Image, ImageUse
-from workers.images.services import paths
+from workers.images.store import paths
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ def prepared(many: int, cluster: Any) -> list[dict[str, Any]]:
     from accounts.services import ssh_keys, tokens
     from tests.factories import people as cast
     from workers.images.models import Engine, Image, State
-    from workers.images.services import engines
-    from workers.images.services import paths as places
+    from workers.images.store import engines
+    from workers.images.store import paths as places
 
     found = []
     with transaction.atomic():  # a sweep removes engines that no image has
@@ -83,7 +83,7 @@ def _labs(outputs: Path) -> list[str]:
 def saved() -> list[Saved]:
     """Every saved image, its file read again."""
     from workers.images.models import Image
-    from workers.images.services import paths as places
+    from workers.images.store import paths as places
 
     found = []
     for row in Image.objects.filter(kind=Image.Kind.SAVED):

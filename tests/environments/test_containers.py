@@ -36,7 +36,8 @@ from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 from workers.core.states import JobState
 from workers.images.models import ImageUse
-from workers.images.services import boxes, paths, uses
+from workers.images.services import uses
+from workers.images.store import boxes, paths
 from workers.jobs import actions
 from workers.supervisor import exec_socket, processes, records
 from workers.supervisor.engine import Engine

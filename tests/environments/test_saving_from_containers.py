@@ -34,7 +34,8 @@ from workers.core.runs import RunDir
 from workers.execution import launch
 from workers.images.containers import archive, committing, copies, exported, tidying
 from workers.images.models import Image, NodeCopy, State
-from workers.images.services import images, paths, saving
+from workers.images.services import images, saving
+from workers.images.store import paths
 from workers.scheduling import placing
 from workers.supervisor import records
 from workers.supervisor.engine import Engine, Refused

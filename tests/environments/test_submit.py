@@ -19,7 +19,7 @@ from training.environments.models import Environment
 from workers.core import kinds
 from workers.core.models import Job, VirtualCluster
 from workers.images.models import ImageUse
-from workers.images.services import catalog, engines
+from workers.images.store import catalog, engines
 
 pytestmark = pytest.mark.postgres
 

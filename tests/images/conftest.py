@@ -22,8 +22,9 @@ from workers.core.models import Allocation, Attempt, Device, Job
 from workers.core.runs import RunDir
 from workers.execution import job_users, launch, tickets
 from workers.images.models import Engine, Image, State
-from workers.images.services import engines, paths, uses
+from workers.images.services import uses
 from workers.images.services.launch import layers_work, with_image
+from workers.images.store import engines, paths
 from workers.scheduling import placing
 from workers.supervisor import records, sandbox, tiers
 

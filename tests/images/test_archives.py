@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from tests.cases import case_table
-from workers.images.services import archive, unpacking
-from workers.images.services.unpacking import BadLayer
+from workers.images.store import archive, unpacking
+from workers.images.store.unpacking import BadLayer
 
 
 @pytest.fixture

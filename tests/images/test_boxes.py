@@ -18,8 +18,9 @@ from workers.core.runs import RunDir
 from workers.execution import launch, tickets
 from workers.images import tasks
 from workers.images.models import ImageUse
-from workers.images.services import boxes, paths, saving
+from workers.images.services import saving
 from workers.images.services.launch import with_image
+from workers.images.store import boxes, paths
 from workers.supervisor import records, sandbox, tiers
 
 pytestmark = pytest.mark.django_db

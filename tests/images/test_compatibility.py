@@ -12,7 +12,7 @@ from workers.core import machine_needs
 from workers.core.machine_needs import Needs
 from workers.core.models import Job, Node
 from workers.images.models import Engine, Image, State
-from workers.images.services import compatibility
+from workers.images.store import compatibility
 from workers.jobs.submission import NeverFits
 from workers.planning import planner_input
 from workers.planning.planner.plan import plan
@@ -34,7 +34,7 @@ def machine(name, driver, gpus=1, arch="x86_64"):
 @pytest.fixture
 def ready(monkeypatch):
     """Engines count as built, though their folders are not there."""
-    monkeypatch.setattr("workers.images.services.engines.ensure", lambda image, **_more: None)
+    monkeypatch.setattr("workers.images.store.engines.ensure", lambda image, **_more: None)
 
 
 @pytest.fixture

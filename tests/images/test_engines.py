@@ -20,8 +20,9 @@ from workers.execution import launch, results
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.images.kind import NothingToBuild
 from workers.images.models import Engine, Image, ImageUse, State
-from workers.images.services import catalog, engines, images, paths, uses
+from workers.images.services import images, uses
 from workers.images.services import launch as in_image
+from workers.images.store import catalog, engines, paths
 from workers.scheduling import placing
 from workers.supervisor import records
 

@@ -15,8 +15,9 @@ from tests.factories import work
 from workers.core import held_back
 from workers.core.models import Job, Node
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import catalog, engines, uses
-from workers.images.services import paths as places
+from workers.images.services import uses
+from workers.images.store import catalog, engines
+from workers.images.store import paths as places
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,8 @@ from tests.images.wheels import PIP, TIERS
 from tests.small_disk import fill, small_disk
 from workers.core.models import Job
 from workers.images.models import Image, State
-from workers.images.services import images, layers, paths, saving
+from workers.images.services import images, saving
+from workers.images.store import layers, paths
 
 pytestmark = [pytest.mark.django_db, pytest.mark.skipif(TIERS[-1] < 2, reason="no bubblewrap")]
 FULL = "The platform's disk is full, so this was not saved."

@@ -10,7 +10,7 @@ import pytest
 from aiplatform.lib import trees
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, boxes, paths
+from workers.images.store import archive, boxes, paths
 
 
 def test_names_of_any_bytes_can_be_stored_and_sent(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.images.wheels import wheel
 from tests.running import wait_for
-from workers.images.services import archive
+from workers.images.store import archive
 from workers.supervisor import records, tiers
 from workers.supervisor.ticket import Ticket
 

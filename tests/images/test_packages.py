@@ -4,7 +4,7 @@ import json
 import os
 
 from workers.images import builder
-from workers.images.services import packages
+from workers.images.store import packages
 
 
 def test_mirrors_and_certificates_of_the_machine_reach_jobs_and_nothing_else_of_the_platform(monkeypatch):

@@ -19,7 +19,8 @@ from workers.core.models import Job
 from workers.core.runs import RunDir
 from workers.execution import launch
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, images, layers, paths, saving
+from workers.images.services import images, saving
+from workers.images.store import archive, layers, paths
 from workers.supervisor import hold, processes, records
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,8 @@ from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in
 from tests.factories import work
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import images, paths, saving
+from workers.images.services import images, saving
+from workers.images.store import paths
 
 pytestmark = pytest.mark.django_db
 

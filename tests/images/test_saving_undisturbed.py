@@ -14,7 +14,8 @@ from tests.factories import work
 from workers.core.models import Job, Node
 from workers.core.runs import RunDir
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, boxes, images, paths, saving, unpacking
+from workers.images.services import images, saving
+from workers.images.store import archive, boxes, paths, unpacking
 from workers.supervisor import hold, records
 
 pytestmark = pytest.mark.django_db

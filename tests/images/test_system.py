@@ -11,7 +11,7 @@ import pytest
 
 from tests.workers.supervised import BEST, UID, Run
 from workers.execution import root_users
-from workers.images.services import system
+from workers.images.store import system
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0 or BEST < 3, reason="only a root platform has users to give"),

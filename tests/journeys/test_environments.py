@@ -16,7 +16,7 @@ from tests.browser.conftest import ARGS, CHROMIUM
 from tests.images.wheels import wheel
 from tests.journeys.terminal import aip
 from tests.journeys.up import PASSWORD, ROOT, Up, call, first_admin, running, until
-from workers.images.services import catalog
+from workers.images.store import catalog
 
 pytestmark = pytest.mark.journey
 FAKES = Path(__file__).parents[1] / "fakes"

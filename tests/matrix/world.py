@@ -337,7 +337,7 @@ def _planned(owner: User, version: Any, brought: Any) -> int:
 
 def _image(owner: User) -> int:
     from workers.images.models import Image
-    from workers.images.services import engines
+    from workers.images.store import engines
 
     engine = engines.current(Image(built_in="platform", kind="engine"))
     return int(Image.objects.create(kind="engine", name="mine", owner=owner, engine=engine).pk)

@@ -9,7 +9,8 @@ from training.experiments.boards.models import Board
 from workers.access.proxy.models import PublishedPort
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
-from workers.images.services import catalog, uses
+from workers.images.services import uses
+from workers.images.store import catalog
 
 pytestmark = pytest.mark.django_db
 

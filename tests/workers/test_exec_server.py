@@ -13,7 +13,7 @@ from tests.running import wait_for as until
 from tests.workers.exec_client import WAITS, Asked, served, server_of
 from tests.workers.supervised import BEST, PYTHON
 from workers.supervisor import processes
-from workers.supervisor.inside import acts, sessions
+from workers.supervisor.inside import dispatcher, sessions
 
 __all__ = ["served"]  # a fixture
 pytestmark = pytest.mark.sockets("exec servers of jobs")
@@ -247,7 +247,7 @@ def test_job_without_a_way_in_runs_all_the_same(run, tmp_path):
 def test_act_beyond_the_most_waits_for_one_to_end(served):
     job = served(WAITS)
     with contextlib.ExitStack() as held:
-        for _ in range(acts.MOST):
+        for _ in range(dispatcher.MAX_CONNECTIONS):
             one = held.enter_context(socket.socket(socket.AF_UNIX))
             one.settimeout(60)
             one.connect(str(job.socket))
@@ -264,7 +264,7 @@ def test_server_goes_on_where_no_process_may_be_added(monkeypatch):
 
     monkeypatch.setattr(os, "fork", none)
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as asker:
-        assert acts._forked(listener, lambda connection: None) == set()
+        assert dispatcher._forked(listener, lambda connection: None, ()) == set()
         asker.settimeout(20)
         assert b"temporarily" in asker.makefile("rb").read()
 

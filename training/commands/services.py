@@ -21,7 +21,8 @@ from training.programs.models import CodeSnapshot
 from training.runs import custom_code, drafts
 from training.runs.machine_request import MachineRequest
 from workers.images.models import Image
-from workers.images.services import compatibility, uses
+from workers.images.services import uses
+from workers.images.store import compatibility
 from workers.jobs import arrays, submission
 from workers.jobs.following import NOTHING, Following, like
 from workers.jobs.resource_request import Resources

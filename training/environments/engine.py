@@ -19,8 +19,9 @@ from workers.core.kinds import Launch
 from workers.core.models import Job
 from workers.execution import tickets
 from workers.images.models import Image
-from workers.images.services import boxes, catalog, uses
 from workers.images.services import launch as launching
+from workers.images.services import uses
+from workers.images.store import boxes, catalog
 from workers.supervisor import sandbox
 
 BUILT_IN = "jupyter"

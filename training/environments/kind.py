@@ -25,7 +25,7 @@ from workers.core.count_classes import ENVIRONMENT
 from workers.core.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
-from workers.images.services import packages
+from workers.images.store import packages
 from workers.jobs import resource_request
 
 START = Path(__file__).with_name("start.py")

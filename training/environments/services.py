@@ -27,7 +27,7 @@ from training.runs import drafts
 from training.runs.machine_request import MachineRequest
 from workers.core.models import Job
 from workers.images.models import Image
-from workers.images.services import compatibility
+from workers.images.store import compatibility
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 

@@ -26,7 +26,7 @@ from training.runs.models import ParameterSetVersion, TrainingDefaults, Training
 from workers.core.device_kinds import CPU, GPU
 from workers.core.models import Device, Node, VirtualCluster
 from workers.images.models import Image
-from workers.images.services import compatibility
+from workers.images.store import compatibility
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources, check_priority, cluster_for
 

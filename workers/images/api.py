@@ -22,7 +22,8 @@ from workers.core.models import Job, VirtualCluster
 from workers.images.containers import adding
 from workers.images.models import Image, RegistryLogin, Visibility
 from workers.images.orders import ORDERING
-from workers.images.services import below, boxes, catalog, engines, images, saving
+from workers.images.services import images, saving
+from workers.images.store import below, boxes, catalog, engines
 
 
 class NamedIn(StrictMixin, serializers.Serializer[Any]):

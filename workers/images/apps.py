@@ -20,7 +20,8 @@ class ImagesConfig(AppConfig):
         from workers.images.containers.launch import arrive
         from workers.images.kind import EngineKind
         from workers.images.models import Image, RegistryLogin
-        from workers.images.services import below, boxes, uses
+        from workers.images.services import uses
+        from workers.images.store import below, boxes
         from workers.jobs import job_page
 
         kinds.register(EngineKind())

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
 from workers.images.models import Image
-from workers.images.services import catalog
+from workers.images.store import catalog
 
 #: Where programs come from, in the order in which a form offers it.
 SOURCES = {

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.titles import TITLE
 from workers.images.models import Image, Visibility
-from workers.images.services import compatibility, engines
+from workers.images.store import compatibility, engines
 from workers.jobs.forms.resource_request import ResourceForm
 from workers.jobs.resource_request import Resources
 

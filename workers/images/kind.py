@@ -20,7 +20,7 @@ from workers.core.runs import RunDir
 from workers.core.states import JobState
 from workers.images import builder
 from workers.images.models import Engine, Image, State
-from workers.images.services import engines, packages, paths
+from workers.images.store import engines, packages, paths
 
 LONGEST = 64_000  # bytes of the facts that a build leaves
 

@@ -11,7 +11,8 @@ from accounts.models import User
 from workers.core import held_back, wait_reasons
 from workers.core.models import Job
 from workers.images.models import Image, ImageUse
-from workers.images.services import boxes, saving
+from workers.images.services import saving
+from workers.images.store import boxes
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:

@@ -9,9 +9,10 @@ from celery import shared_task
 from aiplatform.lib.enqueue import enqueue
 from workers.core import queues
 from workers.core.models import Node
-from workers.images.containers import adding, collecting, copies, tidying
+from workers.images.containers import adding, copies, tidying
 from workers.images.models import ImageUse
-from workers.images.services import boxes, engines, images, paths, saving
+from workers.images.services import collecting, images, saving
+from workers.images.store import boxes, engines, paths
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,8 @@ from workers.images.containers import adding
 from workers.images.forms import BuildForm, EditForm, SaveForm
 from workers.images.models import Image, NodeCopy, State
 from workers.images.orders import ORDERING
-from workers.images.services import archive, below, boxes, catalog, compatibility, engines, images, layers, saving, uses
+from workers.images.services import images, saving, uses
+from workers.images.store import archive, below, boxes, catalog, compatibility, engines, layers
 
 ALIVE = (State.BUILDING, State.SAVING, State.LOOKING)
 KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]

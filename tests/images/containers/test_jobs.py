@@ -24,9 +24,9 @@ from workers.execution import launch, tickets
 from workers.images.containers import adding, copies, registry_client, tidying
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import paths as places
 from workers.images.services import uses
 from workers.images.services.launch import with_image
+from workers.images.store import paths as places
 from workers.jobs import submission
 from workers.planning import planner_input
 from workers.planning.planner.fit import Space

@@ -12,9 +12,10 @@ from workers.core import clock
 from workers.core.models import Job, Node
 from workers.core.runs import RunDir
 from workers.execution import launch
-from workers.images.containers import collecting, copies, stored
+from workers.images.containers import copies, stored
 from workers.images.models import ImageUse, NodeCopy, State
-from workers.images.services import paths
+from workers.images.services import collecting
+from workers.images.store import paths
 from workers.supervisor import records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]

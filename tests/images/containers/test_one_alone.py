@@ -17,12 +17,13 @@ from workers.core.kinds import Launch
 from workers.core.models import Node
 from workers.execution import launch
 from workers.images import tasks
-from workers.images.containers import collecting, copies, patience, registry_client, room, stored
+from workers.images.containers import copies, patience, registry_client, room, stored
 from workers.images.containers.reference import parse
 from workers.images.containers.registry import refused
 from workers.images.models import Image, ImageUse, NodeCopy, RegistryLogin, State
-from workers.images.services import engines, paths
+from workers.images.services import collecting
 from workers.images.services.launch import with_image
+from workers.images.store import engines, paths
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets("a registry and a container engine of the tests")]
 LAYER = fake.layer({"hello": b"world"})

@@ -15,7 +15,8 @@ from tests.factories import work
 from workers.execution.agent import containers
 from workers.images.containers import committing, copies, exported, manifests, room
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import paths, saving
+from workers.images.services import saving
+from workers.images.store import paths
 from workers.supervisor import container, engines
 from workers.supervisor.engine import Engine
 

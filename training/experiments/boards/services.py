@@ -16,7 +16,8 @@ from aiplatform.lib.errors import DomainError, NotAllowed
 from training.experiments.boards.models import Board
 from workers.access.proxy import addresses, published_ports
 from workers.core.models import Job
-from workers.images.services import catalog, uses
+from workers.images.services import uses
+from workers.images.store import catalog
 from workers.jobs import resource_request, submission
 from workers.jobs.output import files as outputs
 

@@ -1,6 +1,6 @@
 """Channels into a running job: a port, a socket, a session or a file transfer inside its sandbox.
 
-What can be asked, and what follows the answer, stands in workers/supervisor/inside/acts.py. What answers is inside the
+Requests and responses are defined in workers/supervisor/inside/requests.py. What answers is inside the
 job, so no word of it is trusted.
 """
 

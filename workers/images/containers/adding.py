@@ -21,7 +21,7 @@ from workers.core.models.nodes import tier_words
 from workers.images.containers import copies, registry_client
 from workers.images.containers.reference import HUB, Reference, parse
 from workers.images.models import Image, RegistryLogin, State, Visibility
-from workers.images.services import engines
+from workers.images.store import engines
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)

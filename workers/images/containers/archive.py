@@ -15,7 +15,7 @@ import zstandard
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers.images.containers.manifests import Manifest
-from workers.images.services.archive import WHITEOUT
+from workers.images.store.archive import WHITEOUT
 
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE

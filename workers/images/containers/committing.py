@@ -21,8 +21,8 @@ from aiplatform.lib.errors import DomainError
 from workers.images.containers import archive, copies, exported, manifests, packages, room
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse
-from workers.images.services import paths
-from workers.images.services.archive import Figures
+from workers.images.store import paths
+from workers.images.store.archive import Figures
 from workers.supervisor import container
 from workers.supervisor.engine import Engine
 

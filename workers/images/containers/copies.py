@@ -33,7 +33,7 @@ from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import OWN, Reference, parse
 from workers.images.containers.registry import Registry, refused
 from workers.images.models import Image, NodeCopy, State
-from workers.images.services import paths
+from workers.images.store import paths
 from workers.supervisor import log_lines
 from workers.supervisor.engine import Engine, Refused
 

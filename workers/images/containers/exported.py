@@ -15,7 +15,7 @@ from aiplatform.lib.errors import DomainError
 from workers.images.containers import archive, manifests, room
 from workers.images.containers.pulse import Pulse
 from workers.images.models import Image
-from workers.images.services import paths
+from workers.images.store import paths
 from workers.supervisor.engine import Engine, Refused
 
 PIECE = 1 << 20

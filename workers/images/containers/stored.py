@@ -12,7 +12,7 @@ from workers.images.containers import registry_client
 from workers.images.containers.manifests import Manifest
 from workers.images.containers.reference import Reference, parse
 from workers.images.models import Image, NodeCopy
-from workers.images.services import paths
+from workers.images.store import paths
 
 
 def source_of(reference: Reference) -> str:

@@ -11,7 +11,7 @@ from workers.core.states import FINAL
 from workers.images.containers import committing, copies
 from workers.images.containers.reference import OWN
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import paths
+from workers.images.store import paths
 
 log = logging.getLogger(__name__)
 OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries

@@ -13,7 +13,8 @@ from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.images import usage
 from workers.images.models import Image, State, Visibility
-from workers.images.services import below, engines, paths, saving
+from workers.images.services import saving
+from workers.images.store import below, engines, paths
 
 OLD_S = 3600.0  # what is younger may be in the making
 

@@ -25,7 +25,8 @@ from workers.execution import job_users, tickets
 from workers.images.containers import launch as containers
 from workers.images.containers import packages as kept
 from workers.images.models import Engine, Image, ImageUse, State
-from workers.images.services import boxes, compatibility, engines, layers, paths, system, uses
+from workers.images.services import uses
+from workers.images.store import boxes, compatibility, engines, layers, paths, system
 from workers.supervisor import sandbox
 
 PATIENCE_S = 1800.0  # for the engine of a job that holds its place already

@@ -34,8 +34,9 @@ from workers.core.models import Job, Node
 from workers.core.runs import RunDir
 from workers.images.containers import committing, packages
 from workers.images.models import Image, ImageUse, State, Visibility
-from workers.images.services import archive, below, boxes, engines, layers, uses
-from workers.images.services import paths as places
+from workers.images.services import uses
+from workers.images.store import archive, below, boxes, engines, layers
+from workers.images.store import paths as places
 from workers.supervisor import hold, records
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from workers.core.models import Dependency, Job, Node
 from workers.core.states import JobState
 from workers.images.containers import adding
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import engines
+from workers.images.store import engines
 from workers.supervisor import sandbox
 
 

@@ -1,8 +1,8 @@
 """Takes in what programs report in files of their own formats, exactly once.
 
-A row for each file holds how far it was read (`workers.core.models.ReportFile`). It is saved in the transaction that adds
-the points and media, by compare-and-set: a process that is killed anywhere leaves nothing, and the next one reads the
-same part again. One process at a time adds to an attempt.
+A row for each file holds how far it was read (`workers.core.models.ReportFile`). It is saved in the transaction that
+adds the points and media, by compare-and-set: a process that is killed anywhere leaves nothing, and the next one reads
+the same part again. One process at a time adds to an attempt.
 """
 
 from __future__ import annotations

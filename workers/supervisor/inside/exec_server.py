@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NAME = "aip-exec"  # what the server and its acts are called in /proc
-MEANT_FOR_THE_COMMAND = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2)
+NAME = "aip-exec"  # process name of the server and its forks in /proc
+COMMAND_SIGNALS = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2)
 ON_STDIN = "--socket-on-stdin"
 _PR_SET_NAME = 15
 
@@ -119,9 +119,10 @@ def _serve(taken: "Callable[[], int]", network: str, command: int, parent: int) 
         if not egress and not _is_called(listen_fd, command):
             return
         _find_ourselves(os.path.dirname(os.path.realpath(__file__)))
-        from workers.supervisor.inside import acts  # noqa: PLC0415 - the command does not wait for it
+        from workers.supervisor.inside import dispatcher, requests  # noqa: PLC0415 - the command does not wait for it
 
-        acts.serve(listen_fd, command, acts.Job(0 if own == "own" else parent, _as_given()), egress)
+        job = requests.Job(0 if own == "own" else parent, _as_given())
+        dispatcher.serve(listen_fd, command, job, egress, COMMAND_SIGNALS)
     finally:
         os._exit(0)
 
@@ -130,7 +131,7 @@ def _is_called(listen_fd: int, command: int) -> bool:
     """Block until a client connects. Return False if the command ends first."""
     import select  # noqa: PLC0415 - the command does not wait for it
 
-    for number in MEANT_FOR_THE_COMMAND:
+    for number in COMMAND_SIGNALS:
         _signal.signal(number, _signal.SIG_IGN)
     try:
         over = os.pidfd_open(command)

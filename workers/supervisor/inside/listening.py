@@ -12,11 +12,12 @@ import select
 import socket
 import struct
 
-from workers.supervisor.inside import acts, relay
+from workers.supervisor.inside import relay
+from workers.supervisor.inside.requests import MAX_REQUEST_BYTES, answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workers.supervisor.inside.acts import Job, Request
+    from workers.supervisor.inside.requests import Job, Request
 
 MOST_WAITING = 32  # connections that nobody has taken up yet
 _CREDENTIALS = struct.Struct("3i")
@@ -29,12 +30,12 @@ def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
     name, secret = os.urandom(16).hex(), os.urandom(16).hex()  # names stand in /proc/net/unix for all to read
     pick_up.bind(_address(name))
     pick_up.listen(MOST_WAITING)
-    acts.answer(connection, {"ok": True, "port": server.getsockname()[1], "key": f"{name}.{secret}"})
+    answer(connection, {"ok": True, "port": server.getsockname()[1], "key": f"{name}.{secret}"})
     waiting: dict[int, socket.socket] = {}
     number = 0
     while True:
         ready = select.select([connection, pick_up, server], [], [])[0]
-        if connection in ready and not connection.recv(acts.LONGEST):
+        if connection in ready and not connection.recv(MAX_REQUEST_BYTES):
             return
         if pick_up in ready:
             _hand_over(pick_up, secret, waiting)
@@ -44,7 +45,7 @@ def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
             if len(waiting) >= MOST_WAITING:  # whoever should have taken up the oldest does so no more
                 waiting.pop(min(waiting)).close()
             waiting[number] = arrived
-            acts.answer(connection, {"id": number, "peer": list(peer[:2])})
+            answer(connection, {"id": number, "peer": list(peer[:2])})
 
 
 def _address(name: str) -> str:
@@ -80,5 +81,5 @@ def accept(connection: socket.socket, request: "Request", job: "Job") -> None:
         raise OSError(errno.ENOENT, "no such connection waits")
     arrived = socket.socket(fileno=taken[0])
     arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    acts.answer(connection, {"ok": True})
+    answer(connection, {"ok": True})
     relay.both_ways(connection, arrived)

@@ -3,11 +3,12 @@
 import _thread
 import socket
 
-from workers.supervisor.inside import acts, own_ports
+from workers.supervisor.inside import own_ports
+from workers.supervisor.inside.requests import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workers.supervisor.inside.acts import Job, Request
+    from workers.supervisor.inside.requests import Job, Request
 
 CHUNK = 262144
 CONNECT_S = 5.0
@@ -20,7 +21,7 @@ def port(connection: socket.socket, request: "Request", job: "Job") -> None:
         raise ValueError(f"nothing of this job listens on port {number}")
     target = _loopback(number)
     target.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    acts.answer(connection, {"ok": True})
+    answer(connection, {"ok": True})
     both_ways(connection, target)
 
 
@@ -40,7 +41,7 @@ def unix(connection: socket.socket, request: "Request", job: "Job") -> None:
     """Connect to a unix socket, as the job sees its path."""
     target = socket.socket(socket.AF_UNIX)
     target.connect(str(request["path"]))
-    acts.answer(connection, {"ok": True})
+    answer(connection, {"ok": True})
     both_ways(connection, target)
 
 

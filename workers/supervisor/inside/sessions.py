@@ -20,14 +20,14 @@ import struct
 import sys
 import termios
 
-from workers.supervisor.inside import acts
+from workers.supervisor.inside.requests import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, NoReturn
 
-    from workers.supervisor.inside.acts import Job, Request
+    from workers.supervisor.inside.requests import Job, Request
 
 CHUNK, MOST_WAITING, MOST_FRAME = 65536, 524288, 1 << 20
 FRAME = struct.Struct(">cI")
@@ -78,7 +78,7 @@ def _on_terminal(
     env = env | {"TERM": str(pty.get("term") or "xterm-256color"), "SSH_TTY": os.ttyname(theirs)}
     pid = _start(argv, env, (theirs, theirs, theirs), folder, terminal=True)
     os.close(theirs)
-    acts.answer(connection, {"ok": True})
+    answer(connection, {"ok": True})
     Conversation(connection, pid, ours, {ours: b"O"}, terminal=ours).carry()
 
 
@@ -88,7 +88,7 @@ def on_pipes(connection: socket.socket, argv: "list[str]", env: "dict[str, str]"
     pid = _start(argv, env, (stdin, stdout, stderr), folder, terminal=False)
     for fd in (stdin, stdout, stderr):
         os.close(fd)
-    acts.answer(connection, {"ok": True})
+    answer(connection, {"ok": True})
     Conversation(connection, pid, to_child, {out: b"O", err: b"R"}).carry()
 
 

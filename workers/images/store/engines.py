@@ -25,8 +25,8 @@ from aiplatform.lib.titles import TITLE
 from workers.core.models import Job, VirtualCluster
 from workers.core.states import COMPLETED
 from workers.images.models import Engine, Image, State, Visibility
-from workers.images.services import catalog, compatibility
-from workers.images.services import paths as places
+from workers.images.store import catalog, compatibility
+from workers.images.store import paths as places
 from workers.jobs import resource_request, submission
 
 KIND = "image_build"

@@ -9,7 +9,7 @@ from pathlib import Path
 from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
 from workers.images.models import Image
-from workers.images.services import paths, unpacking
+from workers.images.store import paths, unpacking
 from workers.supervisor import log_lines
 
 MOST = 30  # saved on top of one another; the kernel takes hundreds

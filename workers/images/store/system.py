@@ -23,7 +23,7 @@ from aiplatform.lib import trees, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import OutsideRoot
 from workers.execution import job_users, root_users, tickets
-from workers.images.services import paths as places
+from workers.images.store import paths as places
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 

@@ -27,8 +27,8 @@ from workers.core.models import Job
 from workers.core.states import JobState
 from workers.execution import job_users
 from workers.images.models import Image, ImageUse, State
-from workers.images.services import archive, system
-from workers.images.services import paths as places
+from workers.images.store import archive, system
+from workers.images.store import paths as places
 
 UPPER, WORK, VENV = "upper", "work", "venv"
 SEEN = "aiplatform.pth"  # written last: a box that has it is whole

@@ -28,8 +28,8 @@ from workers.images.containers import copies, manifests, registry_client, stored
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services import paths
 from workers.images.services.saving import AWAY
+from workers.images.store import paths
 
 log = logging.getLogger(__name__)
 #: Machines that read what is sent to them.

@@ -16,7 +16,7 @@ import zstandard
 
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
-from workers.images.services.archive import DEEPEST, OPAQUE, WHITEOUT
+from workers.images.store.archive import DEEPEST, OPAQUE, WHITEOUT
 
 WINDOW = 1 << 27  # most memory that a frame may ask for
 _MODES = 0o777
