@@ -5,6 +5,7 @@ class FrameConfig(AppConfig):
     name = "aiplatform"
 
     def ready(self) -> None:
+        from aiplatform import checks  # noqa: F401 - registers the system checks
         from aiplatform.celery import app  # noqa: F401 - makes it the current Celery app
         from aiplatform.lib import messages, process_startup
         from aiplatform.pages import sources
