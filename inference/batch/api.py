@@ -128,25 +128,25 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Prediction.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        query = queries.given(self.request)
+        state = queries.one_of(query, "state", *GROUPS, *JobState.values)
         rows = Prediction.objects.visible_to(self.request.user).for_list()
         rows = rows.prefetch_related(
             Prefetch("made", PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user))
         )
-        return rows.in_state(state).named_like(given.get("search", ""))
+        return rows.in_state(state).named_like(query.get("search", ""))
 
     @extend_schema(request=PredictionIn, responses={201: PredictionOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue a prediction."""
         serializer = PredictionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, predictions.check)
-        if file := given.pop("list_file", None):
-            if given["listed"] is not None:
+        fields = sent(serializer, predictions.check)
+        if file := fields.pop("list_file", None):
+            if fields["listed"] is not None:
                 raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
-            given["listed"] = sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
-        prediction = predictions.submit(user=request.user, **given)
+            fields["listed"] = sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+        prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=None, responses=PredictionOut)
@@ -169,10 +169,10 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(parameters=[OpenApiParameter("begin", int), OpenApiParameter("count", int)], responses=dict)
     @action(detail=True, methods=["get"], pagination_class=None)
     def answers(self, request: ApiRequest, pk: str) -> Response:
-        """Answers from the place `begin` on, at most `count` (200), and where the next begin; also while it runs."""
-        given = queries.given(request)
-        begin = min(ids.number(given.get("begin", "")) or 0, 10**8)
-        limit = min(max(ids.number(given.get("count", "")) or MOST_LINES, 1), MOST_LINES)
+        """Return at most `count` (200) predictions from index `begin` on, and the next index; also while running."""
+        query = queries.given(request)
+        begin = min(ids.number(query.get("begin", "")) or 0, 10**8)
+        limit = min(max(ids.number(query.get("count", "")) or MOST_LINES, 1), MOST_LINES)
         rows = list(islice(results.lines(self.get_object(), begin=begin), limit + 1))
         following = rows[limit]["n"] if len(rows) > limit else None
         return Response({"answers": rows[:limit], "next": following})

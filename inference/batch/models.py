@@ -39,7 +39,7 @@ class Prediction(models.Model):
 
     @property
     def listing(self) -> Path:
-        """The file of its pictures where they were listed; it lies beside the attempts of the job."""
+        """The file that lists its images, if they were listed; stored next to the attempts of the job."""
         return Path(settings.DATA_ROOT) / "jobs" / str(self.job_id) / "samples.jsonl"
 
 

@@ -43,27 +43,29 @@ def folder(path: str, *, by: User) -> Path:
 
 
 def pictures_of(root: Path, *, by: User) -> list[str]:
-    """Paths of all pictures below a folder, links left out, that this person may have.
+    """Return the paths of all images below a folder, without links, that this user may read.
 
     Raises:
         Invalid: there is none, or there are too many.
         PathRefused: one is not for everybody on the server.
     """
     try:
-        found = [
+        pictures = [
             path
             for path in walk_beneath(root, max_files=10 * MOST, lenient=True)
             if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
         ]
     except OutsideRoot as exc:
         raise Invalid(exc.message, field="server_path") from None
-    if not found:
+    if not pictures:
         raise Invalid(_("There are no pictures in this folder."), field="server_path")
-    if len(found) > MOST:
-        said = _("The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it.")
-        raise Invalid(said % {"count": f"{len(found):,}", "most": f"{MOST:,}"}, field="server_path")
-    server_paths.require_files(root, found, by=by)
-    return found
+    if len(pictures) > MOST:
+        message = _(
+            "The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it."
+        )
+        raise Invalid(message % {"count": f"{len(pictures):,}", "most": f"{MOST:,}"}, field="server_path")
+    server_paths.require_files(root, pictures, by=by)
+    return pictures
 
 
 def parsed(data: bytes, filename: str) -> list[str]:
@@ -90,22 +92,22 @@ def parsed(data: bytes, filename: str) -> list[str]:
 
 
 def checked(names: Sequence[str]) -> list[str]:
-    """The names, each once, in their order.
+    """Return the names without duplicates, in their order.
 
     Raises:
         ListRefused: there is none, there are too many, or one leads out of the folder.
     """
-    found = list(dict.fromkeys(name.removeprefix("./") for name in names))
-    if not found:
+    unique = list(dict.fromkeys(name.removeprefix("./") for name in names))
+    if not unique:
         raise ListRefused(_("The list names no pictures."))
-    if len(found) > MOST:
-        facts = {"count": f"{len(found):,}", "most": f"{MOST:,}"}
+    if len(unique) > MOST:
+        facts = {"count": f"{len(unique):,}", "most": f"{MOST:,}"}
         raise ListRefused(_("The list names %(count)s pictures; at most %(most)s are taken.") % facts)
-    odd = [name for name in found if not _stays(name)]
-    if odd:
-        said = _("Names are paths below the folder, without “..”: %(names)s is none.")
-        raise ListRefused(said % {"names": _some(odd)})
-    return found
+    invalid = [name for name in unique if not _stays(name)]
+    if invalid:
+        message = _("Names are paths below the folder, without “..”: %(names)s is none.")
+        raise ListRefused(message % {"names": _some(invalid)})
+    return unique
 
 
 def _stays(name: str) -> bool:
@@ -153,8 +155,8 @@ def _parents(name: str) -> Iterator[str]:
 
 def _refuse_missing(missing: Sequence[str], where: str) -> None:
     if missing:
-        said = _("The list names what is not in %(where)s: %(names)s.")
-        raise ListRefused(said % {"where": where, "names": _some(missing)}, count=len(missing))
+        message = _("The list names what is not in %(where)s: %(names)s.")
+        raise ListRefused(message % {"where": where, "names": _some(missing)}, count=len(missing))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -162,7 +164,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(name[:100] for name in names[:SHOWN]) + more
 
 
-def keep(listing: Path, names: Iterable[str]) -> None:
-    """Write the pictures down where every attempt finds the same ones in the same order."""
+def write_listing(listing: Path, names: Iterable[str]) -> None:
+    """Write the images to a file, so that every attempt uses the same ones in the same order."""
     listing.parent.mkdir(parents=True, exist_ok=True)
     write_whole(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())

@@ -33,8 +33,8 @@ from workers.scheduling import preview
 @needs(Action.EVALUATIONS_VIEW)
 def prediction_list(request: SignedInRequest) -> HttpResponse:
     """Predictions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Prediction.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    state, terms = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Prediction.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = PREDICTIONS.page(request, rows)
@@ -47,8 +47,8 @@ def prediction_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.EVALUATIONS_SUBMIT)
 def prediction_new(request: SignedInRequest) -> HttpResponse:
     """The form of a prediction; `?model_version=`, `?version=`, `?split=` fill in what is known."""
-    known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
+    form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
             prediction = predictions.submit(user=request.user, **form.submission())
@@ -100,7 +100,7 @@ def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | N
         "split_word": SPLIT_WORDS.get(prediction.split, prediction.split),
         "has_places": exports.has_places(prediction),
         "made": prediction.made.seen_by(request.user),
-        **presentation.of(prediction),
+        **presentation.build_context(prediction),
     }
 
 
@@ -130,18 +130,18 @@ def prediction_image(request: SignedInRequest, pk: int, place: int) -> HttpRespo
     return response
 
 
-def _path_of(prediction: Prediction, place: int) -> str:
-    """The path of a picture; what the program says counts only where the version has it."""
-    data, found = prediction.data, ""
+def _path_of(prediction: Prediction, index: int) -> str:
+    """Return the path of an image; the output of the program counts only if the version has the image."""
+    data, path = prediction.data, ""
     if prediction.is_listed:
-        found = results.listed(prediction, place)
+        path = results.listed(prediction, index)
     elif data is not None:
-        line = next(results.lines(prediction, begin=place), None)
-        if line and line["n"] == place and data.assets.filter(path=line["path"]).exists():
-            found = line["path"]
-    if not found:
+        line = next(results.lines(prediction, begin=index), None)
+        if line and line["n"] == index and data.assets.filter(path=line["path"]).exists():
+            path = line["path"]
+    if not path:
         raise Http404
-    return found
+    return path
 
 
 @needs(Action.EVALUATIONS_VIEW)

@@ -100,7 +100,7 @@ class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "results": Action.MODELS_VIEW,
         "create": Action.MODELS_MANAGE,
         "stop": Action.MODELS_MANAGE,
-        "keep": Action.MODELS_MANAGE,
+        "promote_variant": Action.MODELS_MANAGE,
     }
     asks = {"list": ("state", "search")}
     orders = CONVERSIONS
@@ -108,17 +108,17 @@ class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Conversion.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        query = queries.given(self.request)
+        state = queries.one_of(query, "state", *GROUPS, *JobState.values)
         rows = Conversion.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+        return rows.in_state(state).named_like(query.get("search", ""))
 
     @extend_schema(request=ConversionIn, responses={201: ConversionOut})
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = ConversionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, lambda **known: conversions.check(user=request.user, **known))
-        return Response(ConversionOut(conversions.submit(user=request.user, **given)).data, status=201)
+        fields = sent(serializer, lambda **valid: conversions.check(user=request.user, **valid))
+        return Response(ConversionOut(conversions.submit(user=request.user, **fields)).data, status=201)
 
     @extend_schema(request=None, responses=ConversionOut)
     @action(detail=True, methods=["post"])
@@ -130,16 +130,16 @@ class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(ConversionOut(conversion).data, status=202)
 
     @extend_schema(request=KeepIn, responses=ModelVersionOut)
-    @action(detail=True, methods=["post"])
-    def keep(self, request: ApiRequest, pk: str) -> Response:
-        """Make a variant a version of its model; one that is a version already is answered with."""
+    @action(detail=True, methods=["post"], url_path="keep", url_name="keep")
+    def promote_variant(self, request: ApiRequest, pk: str) -> Response:
+        """Promote a variant to a version of its model; returns the version if it was promoted before."""
         conversion = self._own(request)
         serializer = KeepIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
         variant = conversion.variants.filter(target=serializer.validated_data["target"]).first()
         if variant is None:
             raise NotFound(_("This conversion has no such variant, or has not ended."))
-        return Response(ModelVersionOut(conversions.keep(variant=variant, by=request.user)).data)
+        return Response(ModelVersionOut(conversions.promote(variant=variant, by=request.user)).data)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])

@@ -44,5 +44,5 @@ class ConvertedVariant(models.Model):
         constraints = [models.UniqueConstraint(fields=["conversion", "target"], name="converted_variant_once")]
 
     def __str__(self) -> str:
-        known = TARGETS.get(self.target)
-        return known.label if known else self.target
+        target = TARGETS.get(self.target)
+        return target.label if target else self.target

@@ -27,8 +27,8 @@ from workers.scheduling import preview
 @needs(Action.MODELS_VIEW)
 def conversion_list(request: SignedInRequest) -> HttpResponse:
     """Conversions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    state, terms = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = CONVERSIONS.page(request, rows)
@@ -41,8 +41,8 @@ def conversion_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.MODELS_MANAGE)
 def conversion_new(request: SignedInRequest) -> HttpResponse:
     """The form of a conversion; `?model_version=` and `?version=` fill in what is known."""
-    known = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
-    form = ConversionForm(request.POST or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
+    form = ConversionForm(request.POST or None, user=request.user, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
             conversion = conversions.submit(user=request.user, **form.submission())
@@ -82,15 +82,15 @@ def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
-    found = table.of(conversion)
+    result = table.build_context(conversion)
     source = conversion.version
     task = source.task if source is not None else ""
     own = Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists()
     return {
         "conversion": conversion,
-        "found": found,
+        "found": result,
         "on_hardware": table.on_hardware(conversion),
-        "metric_word": table.metric_word(task, found["metric"]),
+        "metric_word": table.metric_word(task, result["metric"]),
         "split_word": SPLIT_WORDS.get(conversion.split, conversion.split),
         "may_control": own and request.user.can(Action.MODELS_MANAGE),
     }
@@ -114,7 +114,7 @@ def conversion_keep(request: SignedInRequest, pk: int, target: str) -> HttpRespo
     if variant is None:
         raise Http404
     with refusals_said(request):
-        version = conversions.keep(variant=variant, by=request.user)
+        version = conversions.promote(variant=variant, by=request.user)
         page = reverse("inference:model-detail", args=[version.model_id])
         return HttpResponseRedirect(f"{page}?version={version.number}")
     return redirect("inference:conversion-detail", pk)

@@ -68,19 +68,19 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Evaluation.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        query = queries.given(self.request)
+        state = queries.one_of(query, "state", *GROUPS, *JobState.values)
         rows = Evaluation.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+        return rows.in_state(state).named_like(query.get("search", ""))
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue one; with own code (multipart where an archive comes along) that judges instead of ours."""
         serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
-        given = requests.taken(request.user, sent(serializer, evaluations.check))
+        fields = requests.with_snapshot(request.user, sent(serializer, evaluations.check))
         with transaction.atomic():
-            evaluation = evaluations.submit(user=request.user, **given)
+            evaluation = evaluations.submit(user=request.user, **fields)
             return keep(request, Response(EvaluationOut(evaluation).data, status=201))
 
     @extend_schema(request=None, responses=EvaluationOut)
@@ -109,7 +109,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["get"], pagination_class=None)
     def comparison(self, request: ApiRequest) -> Response:
         """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
-        return Response(comparison_api.answered(request))
+        return Response(comparison_api.compare(request))
 
     @extend_schema(parameters=slice_api.PARAMETERS, responses=slice_api.SlicesOut)
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -26,10 +26,10 @@ def model_rules(request: SignedInRequest, pk: int) -> HttpResponse:
     """The promotion rules of a model, and their recent verdicts."""
     context = model_page.context(request, pk, "model-rules")
     rules = PromotionRule.objects.visible_to(request.user).filter(model=pk).select_related("created_by")
-    seen = Evaluation.objects.visible_to(request.user)
+    visible = Evaluation.objects.visible_to(request.user)
     context["rules"] = rules
     context["verdicts"] = [
-        {"verdict": verdict, "evaluation": seen.filter(pk=verdict.evaluation_id).select_related("job").first()}
+        {"verdict": verdict, "evaluation": visible.filter(pk=verdict.evaluation_id).select_related("job").first()}
         for verdict in promotion.newest_verdicts(context["model"])
     ]
     return render(request, "inference/model_rules.html", context)

@@ -39,18 +39,18 @@ class Found:
 
 
 def flat(rows: Rows) -> dict[str, float]:
-    """All numbers by name, those of parts as OUTER/INNER."""
-    found: dict[str, float] = {}
+    """Return all numbers by name, those of nested tables as OUTER/INNER."""
+    numbers: dict[str, float] = {}
     for name, value in rows:
         if isinstance(value, list):
-            found |= {f"{name}{APART}{part}": number for part, number in value}
+            numbers |= {f"{name}{APART}{part}": number for part, number in value}
         else:
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
-def left(outputs: Path) -> Found:
-    """What lies in the outputs of a job."""
+def read_outputs(outputs: Path) -> Found:
+    """Read the metrics in the outputs of a job."""
     try:
         with os.fdopen(files.open_beneath(outputs, FILE), "rb") as file:
             text = file.read(MOST_BYTES + 1)
@@ -60,7 +60,7 @@ def left(outputs: Path) -> Found:
 
 
 def read(text: bytes) -> Found:
-    """What the text of the file holds."""
+    """Parse the text of the file."""
     if len(text) > MOST_BYTES:
         return Found(problems=[message("own_script.too_large", name=FILE, most=MOST_BYTES >> 10)])
     try:
@@ -69,13 +69,13 @@ def read(text: bytes) -> Found:
         return Found(problems=[message("own_script.no_json", name=FILE, error=_short(str(exc)))])
     if not isinstance(content, _Pairs):
         return Found(problems=[message("own_script.no_table", name=FILE)])
-    found = Found()
-    problems = list(_collect(content, found.rows))
-    if not flat(found.rows) and not problems:
+    result = Found()
+    problems = list(_collect(content, result.rows))
+    if not flat(result.rows) and not problems:
         problems = [message("own_script.empty", name=FILE)]
     more = len(problems) - MOST_SAID
-    found.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
-    return found
+    result.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
+    return result
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -101,19 +101,19 @@ def _collect(content: _Pairs, rows: Rows) -> Iterator[Message]:
             rows.append([name, inner])
 
 
-def _one(name: str, value: Any, whole: str, taken: set[str], rows: Rows) -> Iterator[Message]:
-    """Add one number to the rows, or say what is wrong with it."""
+def _one(name: str, value: Any, full_name: str, taken: set[str], rows: Rows) -> Iterator[Message]:
+    """Add a number to the rows, or yield what is wrong with it."""
     number = finite(value)
     if _is_odd(name):
         yield message("own_script.odd_name", name=_short(name), most=LONGEST)
     elif isinstance(value, list | _Pairs):
-        yield message("own_script.too_deep", name=_short(whole))
+        yield message("own_script.too_deep", name=_short(full_name))
     elif number is None:
-        yield message("own_script.no_number", name=_short(whole), value=_short(json.dumps(value)))
-    elif whole in taken:
-        yield message("own_script.twice", name=_short(whole))
+        yield message("own_script.no_number", name=_short(full_name), value=_short(json.dumps(value)))
+    elif full_name in taken:
+        yield message("own_script.twice", name=_short(full_name))
     else:
-        taken.add(whole)
+        taken.add(full_name)
         rows.append([name, number])
 
 
@@ -122,8 +122,8 @@ def _is_odd(name: str) -> bool:
 
 
 def _short(text: str) -> str:
-    kept = "".join(one if one.isprintable() else "?" for one in text[:61])
-    return f"{kept[:60]}…" if len(text) > 60 else kept
+    printable = "".join(char if char.isprintable() else "?" for char in text[:61])
+    return f"{printable[:60]}…" if len(text) > 60 else printable
 
 
 def shown(value: float) -> str:

@@ -82,14 +82,14 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         rows = Model.objects.visible_to(self.request.user).for_list()
         if self.action != "list":
             return rows
-        given = queries.given(self.request)
+        query = queries.given(self.request)
         narrowed = rows.narrowed(
-            task=queries.one_of(given, "task", *(name for name, _word in task_labels.choices())),
-            stage=queries.one_of(given, "stage", *Stage.values),
-            alias=given.get("alias", ""),
-            group=queries.whole(given, "group"),
+            task=queries.one_of(query, "task", *(name for name, _word in task_labels.choices())),
+            stage=queries.one_of(query, "stage", *Stage.values),
+            alias=query.get("alias", ""),
+            group=queries.whole(query, "group"),
         )
-        return narrowed.named_like(given.get("search", ""))
+        return narrowed.named_like(query.get("search", ""))
 
     def get_serializer_class(self) -> Any:
         return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
@@ -110,11 +110,11 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         model = self.own_model(pk)
         fields = _checked(ModelEditIn, self, request)
         card = fields.pop("card", None)
-        known = {"description": model.description, "visibility": model.visibility}
+        current = {"description": model.description, "visibility": model.visibility}
         with transaction.atomic():
             if card is not None:
                 cards.write(model=model, by=request.user, card=card)
-            registry.edit(model=model, by=request.user, **{**known, **fields})
+            registry.edit(model=model, by=request.user, **{**current, **fields})
         return Response(ModelDetailOut(self.get_queryset().get(pk=pk)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -206,7 +206,7 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
     @action(detail=True, methods=["get"], pagination_class=None)
     def hardware(self, request: ApiRequest, pk: str) -> Response:
         """How fast the version answers on each kind of hardware, edge devices and nodes alike, the fastest first."""
-        return Response(HardwareSpeedOut(hardware_speeds.of(self.get_object()), many=True).data)
+        return Response(HardwareSpeedOut(hardware_speeds.for_version(self.get_object()), many=True).data)
 
     @extend_schema(request=None, responses={202: ModelTaskOut})
     @action(detail=True, methods=["post"])
@@ -234,7 +234,7 @@ def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
     declared = import_serializers.declared_of(fields)
     with import_serializers.brought(request.user, fields, declared) as source:
         made = imports.bring_in(
-            user=request.user, brought=source, declared=declared, made=partial(_kept, request),
+            user=request.user, brought=source, declared=declared, made=partial(_store_response, request),
             queued=partial(_queued, request), **fields,
         )  # fmt: skip
         return _answer(made)
@@ -247,7 +247,7 @@ def _answer(made: ModelVersion | ModelTask) -> Response:
     return Response(ModelVersionOut(made).data, status=201)
 
 
-def _kept(request: Request, version: ModelVersion) -> None:
+def _store_response(request: Request, version: ModelVersion) -> None:
     keep(request, _answer(version))
 
 

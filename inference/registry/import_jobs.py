@@ -135,12 +135,12 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
     job, owner = task.job, task.job.owner
     reply = _reply(RunDir.of(job.pk, attempt.number).outputs)
     if reply is None:
-        _tell(task, wording.message("model_task.not_checked"))
+        _set_message(task, wording.message("model_task.not_checked"))
         return
     spec = job.spec
     model = Model.objects.editable_by(owner).filter(pk=spec["model"]).first() if spec["model"] else None
     if spec["model"] and model is None:
-        _tell(task, wording.message("model_task.model_gone"))
+        _set_message(task, wording.message("model_task.model_gone"))
         return
 
     def made(version: ModelVersion) -> None:
@@ -149,16 +149,16 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
 
     try:
         inspections.end_refused(reply)
-        content = inspections.checked(lambda: replies.found_of(reply, home(job) / FILES))
+        content = inspections.checked(lambda: replies.decode_found(reply, home(job) / FILES))
         registry.register(
-            user=owner, bring=partial(_bring, home(job), content), read=partial(_in_place, content), model=model,
+            user=owner, bring=partial(_copy_files, home(job), content), read=partial(_in_place, content), model=model,
             origin=_origin(spec["origin"]), made=made,
             **{field: spec[field] for field in ("name", "description", "visibility")},
         )  # fmt: skip
     except _AlreadyMade:
         return
     except DomainError as error:
-        _tell(task, wording.of_error(error) if not error.others else wording.verbatim(error.sentences))
+        _set_message(task, wording.of_error(error) if not error.others else wording.verbatim(error.sentences))
         return
     files.remove_tree(home(job))
 
@@ -178,8 +178,8 @@ def _reply(outputs: Path) -> dict[str, Any] | None:
     return reply if isinstance(reply, dict) else None
 
 
-def _bring(root: Path, content: Found, into: Path) -> None:
-    """Copy the files that count, each under the name it gets, through no link."""
+def _copy_files(root: Path, content: Found, into: Path) -> None:
+    """Copy the files of the model, each under its name in the registry, following no link."""
     into.mkdir()
     for name, path in content.files.items():
         try:
@@ -187,7 +187,7 @@ def _bring(root: Path, content: Found, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             raise inspections.crashed() from None
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, most=inspections.MOST_BYTES)
+            copied(source, into / name, max_bytes=inspections.MOST_BYTES)
 
 
 def _in_place(content: Found, folder: Path) -> Found:
@@ -195,6 +195,6 @@ def _in_place(content: Found, folder: Path) -> Found:
     return content
 
 
-def _tell(task: ModelTask, message: wording.Message) -> None:
-    """Say why nothing was made, unless another worker made it meanwhile."""
+def _set_message(task: ModelTask, message: wording.Message) -> None:
+    """Store why nothing was created, unless another worker created it meanwhile."""
     ModelTask.objects.filter(pk=task.pk, made=None).update(message=message)

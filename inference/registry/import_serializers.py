@@ -21,25 +21,25 @@ WAYS = ({"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"})
 
 
 def declared_of(fields: dict[str, Any]) -> Declared:
-    """What is said of the model; taken out of `fields`."""
-    given = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
-    return Declared(**given | {"labels": labels_of(given.get("labels", ""))})
+    """Remove what the user declares of the model from `fields` and return it."""
+    values = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
+    return Declared(**values | {"labels": labels_of(values.get("labels", ""))})
 
 
 @contextmanager
 def brought(user: User, fields: dict[str, Any], declared: Declared, *, tried: bool = False) -> Iterator[Brought]:
-    """The files that were sent or named; where they come from is taken out of `fields`.
+    """Open the files that were sent or named; removes the fields that name them from `fields`.
 
     Raises:
         Invalid: none or several are named, or an upload is not complete.
-        DomainError: see `imports.lying`.
+        DomainError: see `imports.from_path`.
     """
     origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
     if set(origins) not in WAYS:
-        said = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
-        raise Invalid(said, field="file")
+        message = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
+        raise Invalid(message, field="file")
     if {"path", "job"} & set(origins):
-        yield imports.lying(user, origins.get("path", ""), origins.get("job"))
+        yield imports.from_path(user, origins.get("path", ""), origins.get("job"))
     elif "file" in origins:
         with on_disk(origins["file"]) as (archive, filename):
             yield imports.uploaded(archive, filename, declared, tried=tried)

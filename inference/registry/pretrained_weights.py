@@ -26,7 +26,7 @@ def full_name(version: ModelVersion) -> str:
 
 
 def has_weights(version: ModelVersion) -> bool:
-    """Whether there is something that can go on learning, beside what answers."""
+    """Return whether the version has weights that can be trained further, next to the model that predicts."""
     return _has_weights(version.files)
 
 

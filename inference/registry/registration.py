@@ -108,7 +108,7 @@ def register(
     bounds: Bounds = inspections.REQUEST,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
-    """Make a version out of files from anywhere.
+    """Create a version out of files from anywhere.
 
     Args:
         bring: makes the folder it is given, and puts the files there; or `inspections.unpack` with an archive.
@@ -124,18 +124,18 @@ def register(
         ArchiveRefused: the archive itself is broken or dangerous.
         NameTaken: the person has a model of this name.
     """
-    found, work, placed = Refusals(), workplace(), None
-    with found:
+    refusals, work, placed = Refusals(), workplace(), None
+    with refusals:
         if model is None:
             check_name(user=user, name=name)
-    with found:
+    with refusals:
         declared.check()
     try:
-        with found:
+        with refusals:
             bring(work / FILES)
             content = read(work / FILES) if read else inspections.of_import(work, declared, bounds=bounds)
             content.facts |= origin.facts
-        found.end()
+        refusals.end()
         staged, listed = _stage(content, work, work)
         with transaction.atomic():
             if model is None:
@@ -165,18 +165,18 @@ def register_training(
     description: str = "",
     begun: Mapping[str, Any] | None = None,
 ) -> ModelVersion | None:
-    """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
+    """Register the model that a job wrote to `folder` (its run's outputs/model); once per attempt.
 
     A model of the job's name gets a further version. Gives None where the job left no model, or one
     that is refused (the log says why).
 
     Args:
-        begun: what it began with and learned after, see `lineage.of_training`.
+        begun: its initial model and its teacher, see `lineage.training_columns`.
     """
     own = ModelVersion.objects.filter(job=job, attempt=attempt, source=ModelVersion.Source.TRAINING)
-    known: ModelVersion | None = own.first()
-    if known is not None or not folder.is_dir():
-        return known
+    existing: ModelVersion | None = own.first()
+    if existing is not None or not folder.is_dir():
+        return existing
     if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
         log.warning("job=%s attempt=%s its outputs/model is a link and is not followed", job.pk, attempt)
         return None
@@ -212,7 +212,7 @@ def register_training(
 
 
 def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes.
+    """Copy the files that count into a folder of the platform, outside of any transaction: it takes minutes.
 
     Returns:
         The folder, and its files by name with size and SHA-256.
@@ -230,8 +230,8 @@ def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str,
         try:
             descriptor = files.open_beneath(root, source.relative_to(root))
         except files.OutsideRoot:
-            said = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
-            raise RefusedModel(said) from None
+            message = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
+            raise RefusedModel(message) from None
         with os.fdopen(descriptor, "rb") as inside:
             digest = copies.copy_hashed(inside, staged / name)
         listed.append({"name": name, "size": (staged / name).stat().st_size, "sha256": digest})
@@ -279,15 +279,15 @@ def edit(
     """
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
-    given: dict[str, Any] = {"description": description, "visibility": visibility}
+    values: dict[str, Any] = {"description": description, "visibility": visibility}
     if packages_pictures is not None:
-        given["packages_pictures"] = packages_pictures
+        values["packages_pictures"] = packages_pictures
     with transaction.atomic():
-        known = Model.objects.select_for_update().get(pk=model.pk)
-        changed = [name for name, value in given.items() if getattr(known, name) != value]
-        for name, value in given.items():
+        current = Model.objects.select_for_update().get(pk=model.pk)
+        changed = [name for name, value in values.items() if getattr(current, name) != value]
+        for name, value in values.items():
             setattr(model, name, value)
-        model.save(update_fields=[*given, "updated_at"])
+        model.save(update_fields=[*values, "updated_at"])
         if changed:
             history.add(model, by, "model_changed", fields=changed)
     withdrawals.stop_unshared(model)
@@ -300,11 +300,11 @@ def delete(*, model: Model, by: User | None = None) -> None:
     Raises:
         StillInUse: something that `retention.users_of` finds uses one of them; names all.
     """
-    found = Refusals()
+    refusals = Refusals()
     for version in model.versions.select_related("model__owner"):
-        with found:
+        with refusals:
             retention.check_unused(version)
-    found.end()
+    refusals.end()
     withdrawals.disable(model)
     folder = model.folder
     with transaction.atomic():

@@ -11,7 +11,7 @@ from aiplatform.lib.search import Hit, having
 from inference.registry.models import Model
 
 
-def models(user: User, words: str, limit: int) -> Iterator[Hit]:
+def models(user: User, terms: str, limit: int) -> Iterator[Hit]:
     """Find models by name."""
-    for model in having(Model.objects.visible_to(user), words, "name")[:limit]:
+    for model in having(Model.objects.visible_to(user), terms, "name")[:limit]:
         yield Hit(model.name, reverse("inference:model-detail", args=[model.pk]))

@@ -50,18 +50,18 @@ class Archived(DomainError):
 
 
 def check_in_use(version: ModelVersion, *, field: str = "model_version") -> None:
-    """Refuse an archived version for something new.
+    """Raise an error for an archived version.
 
     Raises:
         Archived.
     """
     if version.is_archived:
-        said = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
-        raise Archived(said % {"version": version}, field=field)
+        message = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
+        raise Archived(message % {"version": version}, field=field)
 
 
 def check_approval(version: ModelVersion, by: User) -> None:
-    """Refuse an approval that a group leaves to another person.
+    """Raise an error if the group requires the approval of another user.
 
     Raises:
         NeedsAnotherPerson.
@@ -69,29 +69,29 @@ def check_approval(version: ModelVersion, by: User) -> None:
     maker = version.job.owner_id if version.job else version.created_by_id
     if by.pk not in (maker, version.created_by_id):
         return
-    asking = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
-    if asking is not None:
-        said = _(
+    approval = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
+    if approval is not None:
+        message = _(
             "You made %(version)s, and the group %(group)s asks for another person's approval. "
             "Share the model for managing, and ask that person."
         )
-        raise NeedsAnotherPerson(said % {"version": version, "group": asking.group})
+        raise NeedsAnotherPerson(message % {"version": version, "group": approval.group})
 
 
 def _check_move(version: ModelVersion, to: str, reason: str) -> None:
     if to not in Stage.values:
         raise Invalid(_("A stage is one of %(known)s.") % {"known": ", ".join(Stage.values)}, field="stage")
     if to not in MOVES[version.stage]:
-        words = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
-        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % words)
+        values = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
+        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % values)
     if not reason.strip():
         raise Invalid(_("Say why: others read it in the history of the model."), field="reason")
     if len(reason) > LONGEST_REASON:
         raise Invalid(_("Write at most %(most)s characters.") % {"most": LONGEST_REASON}, field="reason")
     names = ", ".join(alias.name for alias in version.aliases.all())
     if to == Stage.ARCHIVED and names:
-        said = _("%(version)s is %(names)s. Move or remove the alias first.")
-        raise WrongStage(said % {"version": version, "names": names})
+        message = _("%(version)s is %(names)s. Move or remove the alias first.")
+        raise WrongStage(message % {"version": version, "names": names})
 
 
 @transaction.atomic

@@ -22,7 +22,7 @@ def keep_model(training: TrainingJob) -> ModelVersion | None:
         dataset_label=training.version_label,
         code_label=training.preset or (training.code.origin if training.code else ""),
         description=training.description,
-        begun=lineage.of_training(training.params),
+        begun=lineage.training_columns(training.params),
     )
 
 

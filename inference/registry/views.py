@@ -40,9 +40,11 @@ def model_list(request: SignedInRequest) -> HttpResponse:
 
     htmx gets the table alone.
     """
-    query, seen = request.GET, Model.objects.visible_to(request.user)
+    query, visible = request.GET, Model.objects.visible_to(request.user)
     narrow = {name: query.get(name, "") for name in ("task", "stage", "alias")}
-    rows = seen.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    rows = (
+        visible.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    )
     if query.get("mine") == "1":
         rows = rows.filter(owner=request.user)
     context: dict[str, Any] = {"page": MODELS.page(request, rows)}
@@ -61,8 +63,8 @@ def model_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.MODELS_MANAGE)
 def model_upload(request: SignedInRequest) -> HttpResponse:
     """Upload a model."""
-    known = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
-    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
+    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
             return _page_of(_brought_in(request, form))
@@ -80,14 +82,14 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if chosen and chosen.dataset_version_id:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
         visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
-    written = cards.of(model)
+    written = cards.read(model)
     speed = _measurements(request, chosen) if chosen else {}
-    words = dict(task_labels.choices())
+    task_names = dict(task_labels.choices())
     context = shared | speed | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
-        "hardware": hardware_speeds.of(chosen) if chosen else [],
+        "hardware": hardware_speeds.for_version(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
         "card_parts": [
             {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
@@ -97,7 +99,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "form": VersionForm(user=request.user),
         **(_self_test(request, chosen) | _torch(chosen) | model_page.sections(request, chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
-        "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
+        "declared_task": task_names.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip
     return render(request, "inference/model_detail.html", context)
 
@@ -108,13 +110,13 @@ def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, 
 
 
 def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
-    row = self_tests.kept(version)
+    row = self_tests.for_version(version)
     carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
     return {"self_test": row, "carries_pictures": carried}
 
 
 def _torch(version: ModelVersion) -> dict[str, Any]:
-    newest = exports.of(version)
+    newest = exports.latest_task(version)
     made = newest if newest is None or newest.figures else exports.made(version)
     return {"can_torch": exports.can_export(version), "torch": newest, "torch_made": made}
 
@@ -147,19 +149,19 @@ def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
 
 
-def _brought_in(request: SignedInRequest, form: BringForm, **about: Any) -> ModelVersion | ModelTask:
-    """What becomes of a form that is filled in rightly: a version, or the job that will make it."""
-    given, declared = form.cleaned_data, form.declared()
-    about |= form.about() | {"user": request.user, "declared": declared}
+def _brought_in(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask:
+    """Import the model of a valid form; returns a version, or the job that will create it."""
+    values, declared = form.cleaned_data, form.declared()
+    fields |= form.about() | {"user": request.user, "declared": declared}
     with ExitStack() as open_files:
         bring: Callable[..., ModelVersion | ModelTask] = imports.bring_in
         if form.is_trial:
-            pictures = open_files.enter_context(trials.examples(given["pictures"]))
-            bring = partial(trials.submit, pictures=pictures, version=given["dataset"])
-        if given["file"]:
-            archive, filename = open_files.enter_context(on_disk(given["file"]))
-            return bring(brought=imports.uploaded(archive, filename, declared, tried=form.is_trial), **about)
-        return bring(brought=imports.lying(request.user, given["path"], given["job"]), **about)
+            pictures = open_files.enter_context(trials.examples(values["pictures"]))
+            bring = partial(trials.submit, pictures=pictures, version=values["dataset"])
+        if values["file"]:
+            archive, filename = open_files.enter_context(on_disk(values["file"]))
+            return bring(brought=imports.uploaded(archive, filename, declared, tried=form.is_trial), **fields)
+        return bring(brought=imports.from_path(request.user, values["path"], values["job"]), **fields)
 
 
 def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:

@@ -53,8 +53,8 @@ class ServiceKind(JobKind):
         if service is None:
             raise Vanished(wording.message("service.deleted"))
         # what it is to answer with next, or tries, is another than what it answers with
-        asked = job.spec["model_version"] if job.pk != service.job_id else None
-        version = withdrawal.usable_version(service, asked)
+        version_id = job.spec["model_version"] if job.pk != service.job_id else None
+        version = withdrawal.usable_version(service, version_id)
         copy_code(run, "kit", "serving/server")
         return Launch(
             argv=[sys.executable, "-m", "inference.serving.server"],
@@ -68,7 +68,7 @@ class ServiceKind(JobKind):
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        collection.keep_last(job, attempt)
+        collection.store_last_counts(job, attempt)
 
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()

@@ -43,8 +43,8 @@ def service_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.SERVICES_MANAGE)
 def service_new(request: SignedInRequest) -> HttpResponse:
     """Make a service; `?model_version=` fills in the model."""
-    known = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
-    form = ServiceForm(request.POST or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
+    form = ServiceForm(request.POST or None, user=request.user, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
             service = endpoints.create(user=request.user, **form.submission())
@@ -75,7 +75,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     service = model_swaps.refresh(_visible(request, pk))
     version = service.model_version
     own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
-    best = thresholds.of(version, by=request.user) if version else None
+    best = thresholds.for_version(version, by=request.user) if version else None
     score = _score_percent(version, best) if version else 0
     context = {
         "service": service,
@@ -103,9 +103,9 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     """Description, and who may call it."""
     service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
-    known = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
-    known["share_process"] = host_assignment.wants(service)
-    form = ServiceEditForm(request.POST or None, initial=known)
+    initial = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
+    initial["share_process"] = host_assignment.wants(service)
+    form = ServiceEditForm(request.POST or None, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
             endpoints.edit(service=service, **form.change())
@@ -224,13 +224,13 @@ def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[s
         "console.log((await answer.json()).predictions);"
     )
     host = address.split("://", 1)[1]
-    asked = f' parameters={{"score_threshold": {score}}},' if score else ""
+    parameters = f' parameters={{"score_threshold": {score}}},' if score else ""
     triton = (
         "import os\nimport numpy as np\nimport tritonclient.http as client\n\n"
         f'server = client.InferenceServerClient("{host}")\n'
         'picture = client.InferInput("images", [1], "BYTES")\n'
         'picture.set_data_from_numpy(np.array([open("picture.jpg", "rb").read()], dtype=object))\n'
-        f'answer = server.infer("{model}", [picture],{asked}\n'
+        f'answer = server.infer("{model}", [picture],{parameters}\n'
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"})\n'
         'print(answer.as_numpy("predictions"))'
     )

@@ -26,7 +26,7 @@ class ModelWithdrawn(DomainError):
 
 
 def usable_version(service: Service, number: int | None = None) -> ModelVersion:
-    """Return the version a service may use, checked anew: its owner's rights may have changed.
+    """Return the version that a service may use; its owner's permissions are checked again.
 
     Args:
         number: the id of a version that it is to answer with; None: the one that it answers with.
@@ -37,11 +37,11 @@ def usable_version(service: Service, number: int | None = None) -> ModelVersion:
     number = service.model_version_id if number is None else number
     if number is None:
         raise ModelWithdrawn(wording.message("service.model_deleted"))
-    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
-    found: ModelVersion | None = seen.filter(pk=number).first()
-    if found is None:
+    usable = ModelVersion.objects.usable_by(service.owner).select_related("model")
+    version: ModelVersion | None = usable.filter(pk=number).first()
+    if version is None:
         raise ModelWithdrawn(wording.message("service.model_not_shared"))
-    return found
+    return version
 
 
 def others_count(model: Model) -> int:
@@ -82,7 +82,7 @@ def _stop(service: Service, message: Message) -> None:
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
     tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
     for job in (service.next_job, service.old_job, *tried, *replica_closing.close_of(service.pk), shared):
-        if job is not None and not job.is_final and host_assignment.may_go(job):
+        if job is not None and not job.is_final and host_assignment.may_end(job):
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)
 

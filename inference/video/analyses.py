@@ -70,7 +70,7 @@ def submit(
         url: the address of a stream, which is watched until somebody ends it.
         places: lines and zones, see `zones.checked`.
         classes: names of those to follow; none: all.
-        min_score: score from which something is followed; None: see `thresholds.of`, else the model's own.
+        min_score: score from which something is followed; None: see `thresholds.for_version`, else the model's own.
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.
@@ -105,7 +105,7 @@ def submit(
     with found:
         params |= _checked_classes(model_version, classes)
     if min_score is None:
-        best = thresholds.of(model_version, by=user)
+        best = thresholds.for_version(model_version, by=user)
         min_score = max(0.01, best.score) if best else None
     params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s, still_s=still_s)
     with found:

@@ -49,7 +49,7 @@ def keep(*, user: User, source: Path, filename: str) -> VideoFile:
     making = row.path.with_suffix(".partial")
     try:
         with source.open("rb") as opened:
-            row.size_bytes = copied(opened, making, most=MOST_BYTES)
+            row.size_bytes = copied(opened, making, max_bytes=MOST_BYTES)
         row.sha256 = files.sha256_of(making)
         making.rename(row.path)
         row.save()

@@ -76,5 +76,5 @@ def places(monkeypatch, scaled):
 def told(monkeypatch):
     """What servers tell at the next looks."""
     state = {"look": BUSY}
-    monkeypatch.setattr(load, "look", lambda jobs: state["look"])
+    monkeypatch.setattr(load, "measure", lambda jobs: state["look"])
     return state

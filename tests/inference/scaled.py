@@ -20,7 +20,7 @@ def fresh(service: Service) -> Service:
 
 def look(service: Service) -> Service:
     """Take the steps that are due."""
-    scaling.look(model_swaps.refresh(fresh(service)))
+    scaling.scale(model_swaps.refresh(fresh(service)))
     return fresh(service)
 
 

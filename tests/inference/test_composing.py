@@ -170,9 +170,10 @@ def test_composed_version_outlives_its_parts_and_says_what_they_were(client, ali
     page = reverse("inference:model-detail", args=[version.model_id])
     assert f'href="{reverse("inference:model-detail", args=[pair[0].model_id])}' in client.get(page).content.decode()
     assert {("one v1", "part"), ("two v1", "part")} == {
-        (lineage.of(version, alice).nodes[a].label, how) for a, _b, how in lineage.of(version, alice).edges
+        (lineage.build_graph(version, alice).nodes[a].label, how)
+        for a, _b, how in lineage.build_graph(version, alice).edges
     }
-    assert str(version) in [node.label for node in lineage.of(pair[0], alice).nodes.values()]
+    assert str(version) in [node.label for node in lineage.build_graph(pair[0], alice).nodes.values()]
 
     for part in pair:
         registry.delete(model=part.model, by=alice)
@@ -182,7 +183,7 @@ def test_composed_version_outlives_its_parts_and_says_what_they_were(client, ali
     assert "its files were copied" in shown
     assert Alone(version.path).predict(PICTURE)["predictions"] == before
     assert endpoints.create(user=alice, name="goes on", model_version=version).model_version == version
-    graph = lineage.of(version, alice)
+    graph = lineage.build_graph(version, alice)
     assert {node.label for node in graph.nodes.values() if node.kind == "file"} == {"alice/one v1", "alice/two v1"}
 
 

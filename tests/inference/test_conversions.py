@@ -102,7 +102,7 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert made.sha256 != model.sha256
     for version in (made, model):  # each has samples with its own answers
         assert (version.self_test.samples, version.self_test.data) == (4, data)
-        files = self_tests.of(version, alice).files
+        files = self_tests.for_package(version, alice).files
         sample = json.loads(files["selftest/answers.json"])["samples"][-1]
         asked = selftest.Requested.from_values(sample["asked"])
         again = json.loads(json.dumps(Model(version.path).predict(files[f"selftest/{sample['picture']}"], asked)))
@@ -163,7 +163,7 @@ def test_form_that_still_loses_too_much_is_refused_and_never_becomes_a_version(a
     assert (variants["int8"].state, variants["int8"].made) == ("refused", None), said
     assert variants["fp32"].made is not None
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=variants["int8"])
+        conversions.promote(variant=variants["int8"])
 
 
 def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_path, data):
@@ -238,7 +238,7 @@ def test_publishing_twice_makes_no_version_twice(alice, model, data):
     converted.ran(conversion)
 
     ConversionKind().ended(conversion.job, conversion.job.attempts.get())
-    again = conversions.keep(variant=conversion.variants.get())
+    again = conversions.promote(variant=conversion.variants.get())
 
     assert ModelVersion.objects.filter(model=model.model).count() == 2
     assert again.number == 2
@@ -339,7 +339,7 @@ def test_whoever_manages_a_model_may_convert_it_and_loses_that_with_the_share(al
     shares.unshare(kind="model", pk=model.model_id, by=alice, person="bob")
 
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=conversion.variants.get(), by=bob)
+        conversions.promote(variant=conversion.variants.get(), by=bob)
 
 
 def test_running_conversion_holds_model_and_data(alice, model, data):
@@ -382,7 +382,7 @@ def test_what_a_program_left_is_taken_with_care(alice, model, data):
     (outputs / "targets" / "fp16").mkdir(parents=True)
     (outputs / "targets" / "fp16" / "model.onnx").symlink_to(model.path / "model.onnx")
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=variant)
+        conversions.promote(variant=variant)
 
 
 def test_conversion_of_a_training_is_fair_where_its_source_is(alice, model, data):
@@ -396,4 +396,4 @@ def test_conversion_of_a_training_is_fair_where_its_source_is(alice, model, data
     assert made.dataset_version == data
     ModelVersion.objects.filter(pk=made.pk).update(preset="detection")
     made.refresh_from_db()
-    assert training_data.of(made, owner=alice).version == data
+    assert training_data.for_model(made, owner=alice).version == data

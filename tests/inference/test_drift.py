@@ -184,15 +184,15 @@ def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
 def test_keeper_keeps_by_rule_and_only_so_many():
     low = [{"score": 0.9}, {"score": 0.2}]
     keeper = image_sampling.Keeper(percent=0, below=0.3)
-    keeper.look(b"sure", [{"score": 0.9}])
-    keeper.look(b"empty", [])
-    assert keeper.take() is None
+    keeper.consider(b"sure", [{"score": 0.9}])
+    keeper.consider(b"empty", [])
+    assert keeper.pop() is None
     for number in range(image_sampling.MOST + 5):
-        keeper.look(bytes([number]), low)
-    taken = [keeper.take() for _number in range(image_sampling.MOST + 5)]
+        keeper.consider(bytes([number]), low)
+    taken = [keeper.pop() for _number in range(image_sampling.MOST + 5)]
     assert [kept.picture[0] for kept in taken if kept] == list(range(image_sampling.MOST))
     always = image_sampling.Keeper(percent=100, below=0)
-    always.look(b"x", [])
-    assert always.take().why == image_sampling.CHANCE
-    always.look(b"x" * (image_sampling.MOST_BYTES + 1), [])
-    assert always.take() is None
+    always.consider(b"x", [])
+    assert always.pop().why == image_sampling.CHANCE
+    always.consider(b"x" * (image_sampling.MOST_BYTES + 1), [])
+    assert always.pop() is None

@@ -45,7 +45,7 @@ def test_devices_of_one_kind_are_one_row_with_the_median_of_their_medians(group,
         said(group, name, alice, p50_ms=p50, p95_ms=100.0)
     said(group, "d", alice, hardware={"processor": "Xeon", "machine": "x86_64"}, p50_ms=1.0, threads=16)
 
-    rows = hardware_speeds.of(version)
+    rows = hardware_speeds.for_version(version)
 
     assert [(row.hardware, row.machine, row.threads, row.devices, row.p50_ms) for row in rows] == [
         ("Xeon", "x86_64", 16, 1, 1.0),
@@ -98,7 +98,7 @@ def test_measurements_on_nodes_stand_in_the_same_table_the_newest_of_each(group,
     odd = {"p50_ms": 5.0, "p95_ms": "soon", "memory_mib": "much", "threads": "some", "node": "node-2"}
     ModelTask.objects.create(job=factory.training_job(alice), act="measure", version=version, figures=odd)
 
-    rows = {row.nodes: row for row in hardware_speeds.of(version)}
+    rows = {row.nodes: row for row in hardware_speeds.for_version(version)}
 
     row = rows["node-1",]
     assert (row.devices, row.p50_ms, row.memory_mib) == (1, 13.5, 60.0)

@@ -23,7 +23,7 @@ def begun(alice, tmp_path):
 
 @pytest.fixture
 def kept(alice, begun):
-    return saved_parameters.save(user=alice, name="careful", **saved_parameters.of(begun))
+    return saved_parameters.save(user=alice, name="careful", **saved_parameters.from_evaluation(begun))
 
 
 def test_set_of_an_evaluation_begins_the_same_one_again(api, alice, begun, kept):
@@ -52,7 +52,7 @@ def test_set_of_another_task_is_refused_with_its_reason(api, alice, begun, kept,
 
 
 def test_set_refuses_all_that_is_wrong_at_once(alice, begun, kept):
-    saved_parameters.save(user=alice, name="other", **saved_parameters.of(begun))
+    saved_parameters.save(user=alice, name="other", **saved_parameters.from_evaluation(begun))
     wrong = {"task": "tagging", "visibility": "all", "params": {"speed": 1}, "split": "nowhere", "gpus_per_node": 4}
 
     with pytest.raises(DomainError) as refused:

@@ -203,13 +203,13 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     calls = page.context["snippets"]
     assert all('/predict?score_threshold=0.07"' in calls[name] for name in ("curl", "python"))
     assert 'parameters={"score_threshold": 0.07}' in calls["triton"]
-    assert thresholds.of(version, by=bob) is None
+    assert thresholds.for_version(version, by=bob) is None
     assert f'href="/evaluations/{evaluation.pk}/"' in page.content.decode().split('id="score-origin"')[1]
     assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
     data = evaluation.version
     assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
     converted = ModelVersion(pk=2**31, model=version.model, number=2, source="convert", parent=version)
-    assert thresholds.of(converted, by=alice).evaluation == evaluation
+    assert thresholds.for_version(converted, by=alice).evaluation == evaluation
     chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
     assert chosen.params["score_threshold"] == 0.5
 

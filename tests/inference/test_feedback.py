@@ -47,7 +47,7 @@ def imported(dataset):
 def test_ten_wrong_answers_become_an_annotated_dataset(service, alice, name_of_class):
     for number in range(10):
         said = [answer(name_of_class, [number, 10, number + 20, 40]), answer("unheard of", [1, 1, 9, 9])]
-        samples.keep(holder=service, picture=picture(number), answers=said, by=alice)
+        samples.store(holder=service, picture=picture(number), answers=said, by=alice)
 
     dataset = samples.annotate(holder=service, name="back", by=alice)
 
@@ -61,7 +61,7 @@ def test_ten_wrong_answers_become_an_annotated_dataset(service, alice, name_of_c
 
 
 def test_answers_without_places_give_pictures_alone(service, alice):
-    samples.keep(holder=service, picture=picture(1), answers=[{"name": "cat", "score": 1}], by=alice)
+    samples.store(holder=service, picture=picture(1), answers=[{"name": "cat", "score": 1}], by=alice)
 
     dataset = samples.annotate(holder=service, name="back", by=alice)
 
@@ -74,7 +74,7 @@ def test_answers_without_places_give_pictures_alone(service, alice):
     [[5, 5, 5, 9], [0, 0, "a", 3], [200, 200, 300, 300], [1, 2, 3], None],
 )
 def test_odd_boxes_are_no_draft(service, alice, name_of_class, box):
-    samples.keep(holder=service, picture=picture(1), answers=[answer(name_of_class, box)], by=alice)
+    samples.store(holder=service, picture=picture(1), answers=[answer(name_of_class, box)], by=alice)
 
     dataset = samples.annotate(holder=service, name="back", by=alice)
 
@@ -84,7 +84,7 @@ def test_odd_boxes_are_no_draft(service, alice, name_of_class, box):
 def test_outlines_are_drafts_as_well(service, alice, name_of_class):
     ring = [20.0, 10.0, 40.0, 10.0, 40.0, 40.0]
     said = [answer(name_of_class, [20, 10, 40, 40]) | {"polygon": [ring]}]
-    samples.keep(holder=service, picture=picture(20), answers=said, by=alice)
+    samples.store(holder=service, picture=picture(20), answers=said, by=alice)
 
     version = imported(samples.annotate(holder=service, name="back", by=alice))
 
@@ -98,7 +98,7 @@ def test_classes_of_whole_pictures_are_drafts_as_well(alice, tmp_path):
     service = endpoints.create(user=alice, name="sorter", model_version=version)
     for number, name in enumerate((first, second, first)):
         said = [{"name": name, "score": 0.6}, {"name": second, "score": 0.1}]
-        samples.keep(holder=service, picture=picture(number), answers=said, by=alice)
+        samples.store(holder=service, picture=picture(number), answers=said, by=alice)
 
     made = imported(samples.annotate(holder=service, name="back", by=alice))
 
@@ -107,7 +107,7 @@ def test_classes_of_whole_pictures_are_drafts_as_well(alice, tmp_path):
 
 
 def test_two_who_annotate_at_once_make_one_dataset(service, alice, monkeypatch):
-    samples.keep(holder=service, picture=picture(1), by=alice)
+    samples.store(holder=service, picture=picture(1), by=alice)
     rows = samples.waiting(service)
     samples.annotate(holder=service, name="back", by=alice)
     monkeypatch.setattr(samples, "waiting", lambda holder: rows)
@@ -120,7 +120,7 @@ def test_two_who_annotate_at_once_make_one_dataset(service, alice, monkeypatch):
 
 
 def test_full_disk_leaves_all_pictures_waiting(service, alice, monkeypatch):
-    samples.keep(holder=service, picture=picture(1), by=alice)
+    samples.store(holder=service, picture=picture(1), by=alice)
 
     def full(entries):
         yield b"PK"
@@ -139,7 +139,7 @@ def test_full_disk_leaves_all_pictures_waiting(service, alice, monkeypatch):
 
 def test_same_picture_is_kept_once_with_what_was_said_last(service, alice):
     for note in ("first", "second"):
-        samples.keep(holder=service, picture=picture(1), note=note, by=alice)
+        samples.store(holder=service, picture=picture(1), note=note, by=alice)
 
     (row,) = samples.waiting(service)
     assert row.note == "second"
@@ -157,27 +157,27 @@ def test_what_is_no_picture_or_too_much_is_refused(service, alice, monkeypatch):
         (picture(1), [{}] * 2001, "answers"),
     ):
         with pytest.raises(Invalid) as refused:
-            samples.keep(holder=service, picture=given, answers=answers, by=alice)
+            samples.store(holder=service, picture=given, answers=answers, by=alice)
         assert refused.value.blamed == field
     monkeypatch.setattr(samples, "MOST_BYTES", 10)
     with pytest.raises(Invalid):
-        samples.keep(holder=service, picture=picture(1), by=alice)
+        samples.store(holder=service, picture=picture(1), by=alice)
     monkeypatch.undo()
     monkeypatch.setattr(samples, "MOST_SAMPLES", 1)
-    samples.keep(holder=service, picture=picture(1), by=alice)
+    samples.store(holder=service, picture=picture(1), by=alice)
     with pytest.raises(samples.TooManySamples):
-        samples.keep(holder=service, picture=picture(2), by=alice)
+        samples.store(holder=service, picture=picture(2), by=alice)
     assert ServiceSample.objects.count() == 1
 
 
 def test_old_pictures_and_those_of_deleted_services_go(service, alice):
-    kept = samples.keep(holder=service, picture=picture(1), by=alice)
+    kept = samples.store(holder=service, picture=picture(1), by=alice)
     samples.sweep()
     assert kept.file.exists()
     ServiceSample.objects.update(at=now() - timedelta(days=91))
     samples.sweep()
     assert not kept.file.exists()
-    other = samples.keep(holder=service, picture=picture(2), by=alice)
+    other = samples.store(holder=service, picture=picture(2), by=alice)
     endpoints.delete(service=service, by=alice)
     samples.sweep()
     assert not other.file.exists()
@@ -209,7 +209,7 @@ def test_api_takes_feedback_of_callers_and_shows_it_to_the_owner_alone(service, 
 
 
 def test_pages_show_remove_and_annotate(client, service, alice, bob):
-    one, other = (samples.keep(holder=service, picture=picture(number), by=alice) for number in (1, 2))
+    one, other = (samples.store(holder=service, picture=picture(number), by=alice) for number in (1, 2))
     page = reverse("inference:service-samples", args=[service.pk])
     client.force_login(bob)
     shown = reverse("inference:service-sample", args=[service.pk, one.pk])

@@ -258,18 +258,18 @@ def test_ways_of_a_trial_have_their_labels_once_in_the_reply(tmp_path):
     ways = [Declared(task="classification", labels=labels, pixels=pixels) for pixels in list(PIXELS)[:2]] * 16
     read = Files(Known(labels=labels), Summary(inputs=[], outputs=[]))
 
-    reply = json.loads(json.dumps({"trial": replies.trial(ways, read)}))
+    reply = json.loads(json.dumps({"trial": replies.encode_trial(ways, read)}))
 
     assert len(json.dumps(reply)) < 64 << 10
-    assert replies.trial_of(reply)[0] == ways
+    assert replies.decode_trial(reply)[0] == ways
 
 
 @pytest.mark.parametrize("place", [-1, 1, True, "0", None, [0]])
 def test_forged_place_of_labels_in_a_trial_is_refused(place):
-    way = replies.declared(Declared(task="classification", labels=("a",))) | {"labels": place}
+    way = replies.encode_declared(Declared(task="classification", labels=("a",))) | {"labels": place}
 
     with pytest.raises(replies.BadReply):
-        replies.trial_of({"trial": {"ways": [way], "labels": [["a"]], "files": {}}})
+        replies.decode_trial({"trial": {"ways": [way], "labels": [["a"]], "files": {}}})
 
 
 FORGED = [
@@ -285,8 +285,8 @@ FORGED = [
 @pytest.mark.parametrize("change", FORGED, ids=[str(number) for number in range(len(FORGED))])
 def test_forged_reply_of_the_process_is_refused(work, monkeypatch, change):
     tiny.detector(work / FILES)
-    sound = replies.found(Found("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES)
-    assert replies.found_of({"found": sound}, work / FILES).task == "detection"
+    sound = replies.encode_found(Found("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES)
+    assert replies.decode_found({"found": sound}, work / FILES).task == "detection"
     monkeypatch.setattr(inspections, "_run", lambda *_asked: {"found": sound | change})
 
     assert "crashed" in refusals(inspections.of_import, work, NOTHING).message

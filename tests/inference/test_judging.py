@@ -27,7 +27,7 @@ def made(alice, tmp_path):
 
 
 def test_images_of_a_mistake_become_a_dataset_with_their_annotation(api, client, alice, made):
-    told = error_datasets.of(results.load(made))
+    told = error_datasets.read_mistakes(results.load(made))
     kind = next(one for one in told.kinds if one.count)
     api.force_authenticate(alice)
     client.force_login(alice)
@@ -86,7 +86,7 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
 
     said = api.get(f"{route}calibration/", {"missed": 20}).json()
     chosen = api.post(f"{route}threshold/", {"threshold": 0.17}, format="json")
-    score = thresholds.of(made.model_version, by=alice).score
+    score = thresholds.for_version(made.model_version, by=alice).score
     refused = api.post(f"{route}threshold/", {"threshold": 1.5}, format="json")
     page = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "20"})
     wrong = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "-1"})
@@ -97,7 +97,7 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
     assert (chosen.status_code, score, refused.status_code) == (200, 0.17, 400)
     assert (page.status_code, wrong.status_code) == (200, 400)
     assert page.context["at_best"]["threshold"] == f"{said['costs']['threshold']:.2f}"
-    assert thresholds.of(made.model_version, by=alice).score == made.metrics["threshold"]
+    assert thresholds.for_version(made.model_version, by=alice).score == made.metrics["threshold"]
     detail = client.get(reverse("inference:evaluation-detail", args=[made.pk])).content
     assert b"mistake-table" in detail
 

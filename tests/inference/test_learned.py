@@ -124,7 +124,7 @@ def test_evaluator_says_that_groups_are_not_there(tmp_path, monkeypatch, capsys)
 def test_evaluation_of_a_model_that_says_nonsense_of_its_folds_is_none_of_folds(alice, model, data, folds):
     model.params["folds"] = folds
 
-    assert training_data.of(model, owner=alice).folds == 0
+    assert training_data.for_model(model, owner=alice).folds == 0
 
 
 def test_evaluator_refuses_when_nothing_is_left_to_measure_on(tmp_path):
@@ -158,7 +158,7 @@ def test_evaluation_of_an_uploaded_model_takes_all_images_and_knows_of_none_it_l
 
 
 def test_evaluation_learns_nothing_about_data_its_owner_may_not_use(bob, model, data):
-    assert training_data.of(model, owner=bob) is None
+    assert training_data.for_model(model, owner=bob) is None
 
 
 def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):

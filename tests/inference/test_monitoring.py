@@ -125,15 +125,15 @@ def test_hours_that_are_past_are_added_up_to_days(service):
         counted(service, tally_of(10), hours_ago=hours_ago)
     for hours_ago in range(24 * 5, 24 * 8):
         counted(service, tally_of(10, brightness=hours_ago / 240), hours_ago=hours_ago)
-    before = results.of(service, "month")
+    before = results.compare(service, "month")
 
     fewer = rollups.roll_up()
 
     assert ServiceStatistics.objects.count() == 78 - fewer
     assert fewer >= 68  # 72 hours lie in three days, or in four of which one may have an hour alone
     assert rollups.roll_up() == 0
-    assert results.of(service, "month").images == before.images == 780
-    assert results.of(service, "day").images == 60
+    assert results.compare(service, "month").images == before.images == 780
+    assert results.compare(service, "day").images == 60
 
 
 def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):
@@ -144,33 +144,33 @@ def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alic
 
 def test_rule_does_not_take_what_somebody_found_wrong(service, alice):
     picture = pictures.plain()
-    samples.keep(holder=service, picture=picture, note="no cat", by=alice)
+    samples.store(holder=service, picture=picture, note="no cat", by=alice)
 
-    samples.keep(holder=service, picture=picture, by=None, why="chance")
+    samples.store(holder=service, picture=picture, by=None, why="chance")
 
     row = ServiceSample.objects.get()
     assert (row.why, row.note, row.by) == ("", "no cat", alice)
 
 
 def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(service, alice, monkeypatch):
-    row = samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
+    row = samples.store(holder=service, picture=pictures.plain(), by=None, why="chance")
     data = dataset_factory.dataset(alice)
     ServiceSample.objects.filter(pk=row.pk).update(dataset=data)
-    samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
+    samples.store(holder=service, picture=pictures.plain(), by=None, why="chance")
     assert ServiceSample.objects.get().dataset == data
 
     monkeypatch.setattr(samples, "MOST_SAMPLES", 2)
-    samples.keep(holder=service, picture=pictures.plain("green"), by=None, why="chance")
+    samples.store(holder=service, picture=pictures.plain("green"), by=None, why="chance")
     with pytest.raises(samples.TooManySamples):
-        samples.keep(holder=service, picture=pictures.plain("blue"), by=None, why="chance")
-    assert samples.keep(holder=service, picture=pictures.plain("black"), by=alice).why == ""
+        samples.store(holder=service, picture=pictures.plain("blue"), by=None, why="chance")
+    assert samples.store(holder=service, picture=pictures.plain("black"), by=alice).why == ""
 
 
 def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
     endpoints.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
     for number, colour in enumerate(("red", "green", "blue")):
         why = "" if colour == "blue" else "chance"
-        row = samples.keep(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
+        row = samples.store(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
         ServiceSample.objects.filter(pk=row.pk).update(at=now() - timedelta(days=1 + 2 * number))
 
     samples.sweep()
@@ -180,17 +180,17 @@ def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
 
 def test_service_is_compared_with_its_baseline_else_with_what_it_saw_first(service):
     counted(service, tally_of(300, brightness=0.9))
-    assert results.of(service, "day").against == ""
+    assert results.compare(service, "day").against == ""
     counted(service, tally_of(400), hours_ago=24 * 3)
     counted(service, tally_of(400), hours_ago=24 * 4)
     counted(service, tally_of(400, brightness=0.9), hours_ago=24 * 2)
-    seen = results.of(service, "day")
+    seen = results.compare(service, "day")
     assert (seen.against, seen.before, seen.worst.name) == ("earlier", 800, "brightness")
 
     values = {"version": service.model_version, "data_name": "cells v1", "images": 300}
     ModelBaseline.objects.create(tally=tally_of(300, brightness=0.9), **values)
 
-    seen = results.of(service, "day")
+    seen = results.compare(service, "day")
     assert (seen.against, seen.data_name, seen.worst.value) == ("training", "cells v1", 0.0)
 
 
@@ -261,8 +261,8 @@ def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learne
     task = baselines.learn(user=alice, version=service.model_version)
     assert task.act == ModelTask.Act.BASELINE
     assert baselines.on_its_way(service.model_version) == task
-    baselines.keep(task, tally)
-    baselines.keep(task, {"images": "many"})
+    baselines.store(task, tally)
+    baselines.store(task, {"images": "many"})
 
     kept = ModelBaseline.objects.get()
     assert (kept.images, kept.data_name) == (2, service.model_version.dataset_label)

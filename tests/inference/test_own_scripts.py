@@ -182,7 +182,9 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
 def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_secrets(
     api, client, alice, bob, begun, model, raw
 ):
-    kept = saved_parameters.save(user=alice, name="mine", visibility="public", **saved_parameters.of(begun))
+    kept = saved_parameters.save(
+        user=alice, name="mine", visibility="public", **saved_parameters.from_evaluation(begun)
+    )
     theirs = evaluations_model(bob, model)
     DatasetVersion.objects.filter(pk=raw.pk).update(state="ready")
     raw.dataset.visibility = "public"

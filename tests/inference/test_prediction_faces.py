@@ -176,7 +176,7 @@ def test_answers_become_the_next_version_as_a_first_draft(client, api, alice, mo
     assert coco["info"]["predicted_by"] == "cells v1"
     assert [image["split"] for image in coco["images"]] == ["train"] * len(coco["images"])
     assert version.image_count == data.image_count > len(coco["images"])
-    graph = lineage.of(model, alice)
+    graph = lineage.build_graph(model, alice)
     assert {(node.kind, node.label) for node in graph.nodes.values()} >= {
         ("prediction", prediction.job.name), ("dataset", str(version)),
     }  # fmt: skip

@@ -133,7 +133,7 @@ def test_answers_are_those_of_a_service(alice, data, tmp_path, task):
     assert len(lines) == 6, said
     wanted = predicted.served(model.path, sent, score_threshold=0.2, max_detections=7)
     assert [line["predictions"] for line in lines] == wanted
-    assert len(presentation.of(prediction)["cards"]) == 6
+    assert len(presentation.build_context(prediction)["cards"]) == 6
     assert taken(prediction, "csv").count(b"\n") == 1 + sum(map(len, wanted))
     if prediction_shapes.draft_of(task) == "detection":
         coco = json.loads(taken(prediction, "coco"))
@@ -244,7 +244,7 @@ def test_pictures_that_cannot_be_read_are_counted_and_named(alice, model, data):
     assert [(row["path"], row["code"]) for row in results.load(prediction)["left_out"]] == [
         ("002.png", "unreadable"), ("003.png", "missing"), ("004.png", "not_a_file"),
     ]  # fmt: skip
-    assert len(presentation.of(prediction)["cards"]) == 3
+    assert len(presentation.build_context(prediction)["cards"]) == 3
     assert len(json.loads(taken(prediction, "coco"))["images"]) == 3
 
 
@@ -372,7 +372,7 @@ def test_outputs_that_are_no_answers_show_nothing_and_break_nothing(alice, model
     (folder / "chunks" / "0000000.jsonl").write_text("\n".join(["head", *odd]) + "\n" + '{"cut')
 
     assert [line["n"] for line in predicted.answers(prediction)] == [4]
-    assert len(presentation.of(prediction)["cards"]) == 1
+    assert len(presentation.build_context(prediction)["cards"]) == 1
     assert taken(prediction, "csv").count(b"\n") == 3
     coco = json.loads(taken(prediction, "coco"))
     assert len(coco["images"]) == 1

@@ -63,7 +63,7 @@ def test_rule_gives_alias_and_stage_once_and_says_who_what_and_why(alice, versio
     EvaluationKind().ended(made.job, attempt)  # the queue may say it twice
 
     version.refresh_from_db()
-    acts = [e for e in history.of(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
+    acts = [e for e in history.list_entries(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
     assert (champion(version), version.stage) == (version, "approved")
     assert PromotionVerdict.objects.get().promoted
     assert len(acts) == 2
@@ -99,7 +99,7 @@ def test_rule_asks_for_better_than_the_alias_on_the_same_data(alice, version, da
     assert champion(version) == version
     assert said(ended(second, data, alice, ap50=0.71)) == "promotion.given"
     assert champion(version) == second
-    aliases.put(version=third, name="champion", by=alice)
+    aliases.assign(version=third, name="champion", by=alice)
     assert said(ended(version, data, alice, ap50=0.9)) == "promotion.not_measured"
 
 

@@ -373,7 +373,7 @@ def test_server_that_drips_is_cut_off():
         pytest.raises((*requests.FAILURES,)),
         requests.connected(listening.getsockname(), longest_s=0.5) as connection,
     ):
-        requests.ask(connection, "GET", "/", {}, most=1 << 20)
+        requests.send(connection, "GET", "/", {}, max_bytes=1 << 20)
 
     assert time.monotonic() - began < 5
     over.set()

@@ -16,15 +16,15 @@ from tests.inference.scaled import BUSY, CALM
         (rule.Look(None, 0.0, 0), {"servers": 3, "calm_s": 301}, 2),
         (CALM, {"servers": 3, "calm_s": 299}, 3),
         (CALM, {"servers": 1, "calm_s": 999}, 1),
-        (CALM, {"servers": 2, "calm_s": 999, "least": 2}, 2),
+        (CALM, {"servers": 2, "calm_s": 999, "min_servers": 2}, 2),
         (rule.Look(0.001, 0.6, 0), {"servers": 2, "calm_s": 999}, 2),  # one alone would be busy all the time
-        (CALM, {"servers": 1, "least": 2}, 2),
+        (CALM, {"servers": 1, "min_servers": 2}, 2),
         (CALM, {"servers": 5}, 3),
         (CALM, {"servers": 0, "coming": 1}, 1),
     ],
 )
 def test_rule_grows_where_callers_wait_and_shrinks_after_a_time_without_need(seen, given, wanted):
-    asked = {"coming": 0, "least": 1, "most": 3, "target_s": 0.1, "calm_s": 0.0, **given}
+    asked = {"coming": 0, "min_servers": 1, "max_servers": 3, "target_s": 0.1, "calm_s": 0.0, **given}
 
     assert rule.wanted(seen, **asked) == wanted
 

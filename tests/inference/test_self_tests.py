@@ -104,8 +104,8 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     page = f"/models/{version.model_id}/"
     told = client.get(page).content.decode()
 
-    assert (self_tests.of(version, alice).samples, self_tests.of(version, alice).pictures) == (4, 2)
-    assert (self_tests.of(version, bob).samples, self_tests.of(version, bob).pictures) == (2, 0)
+    assert (self_tests.for_package(version, alice).samples, self_tests.for_package(version, alice).pictures) == (4, 2)
+    assert (self_tests.for_package(version, bob).samples, self_tests.for_package(version, bob).pictures) == (2, 0)
     assert "2 of them are pictures of colours_detection v1" in told
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["self_test"]["pictures"] == 2
     first = packages.of(version, by=alice)
@@ -115,11 +115,11 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     )
     assert answer.json()["packages_pictures"] is False
     version.refresh_from_db()
-    assert self_tests.of(version, alice).pictures == 0
+    assert self_tests.for_package(version, alice).pictures == 0
     assert packages.of(version, by=alice) != first
     assert "drawn by the platform alone" in client.get(page).content.decode()
     client.post(f"{page}edit/", {"description": "", "visibility": "private", "packages_pictures": "on"})
-    assert self_tests.of(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
+    assert self_tests.for_package(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
 
 
 def test_samples_of_a_job_are_kept_only_where_they_are_sound_and_its_owner_may_change_the_model(alice, bob, version):

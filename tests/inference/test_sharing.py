@@ -49,7 +49,7 @@ def fresh(service):
 
 
 def held(job):
-    folders.fill(Job.objects.get(pk=job.pk))
+    folders.sync(Job.objects.get(pk=job.pk))
     names = [path.name for path in host_assignment.folder(job.pk).iterdir()]
     return sorted(names, key=lambda name: [int(number) for number in name.split("-")])
 
@@ -136,8 +136,8 @@ def test_slot_of_a_model_says_while_it_runs_and_is_free_again(tmp_path):
             seen.append(at_work.read(path.read_bytes()))
             raise ArithmeticError
 
-    slots.take("1-1")
-    slot = slots.take("2-2")
+    slots.acquire("1-1")
+    slot = slots.acquire("2-2")
     with pytest.raises(ArithmeticError):
         at_work.Marked(Engine(), slot).run({})
 
@@ -178,7 +178,7 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
         assert get(port, "/m/1-2/v2", env["AIP_SERVICE_KEY"]) == 503
 
         three = serving.create(user=alice, name="three", model_version=version, share_process=True)
-        folders.fill(one.job)
+        folders.sync(one.job)
         until(lambda: answers(three, alice) and answers(one, alice))
 
         process.kill()
@@ -194,7 +194,7 @@ def test_process_answers_while_models_come_and_go_and_comes_back_from_a_kill(sha
         (broken / "model" / "model.onnx").unlink()
         (broken / ABOUT).write_text(json.dumps({"env": {}}))
         until(lambda: name(three) in model_jobs.read(run.outputs, FAILED))
-        monkeypatch.setattr(folders, "fill", lambda job: None)
+        monkeypatch.setattr(folders, "sync", lambda job: None)
         separation.sweep()
         assert (fresh(three).job.kind, fresh(one).job) == ("service", one.job)
         assert "could not be loaded" in str(fresh(three).sharing_message)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from inference.evaluation import differences, results, slices
 from inference.evaluation.evaluator import altered
-from inference.evaluation.slices import Asked
+from inference.evaluation.slices import ImageFilter
 from inference.kit.samples import facts
 from tests.inference import judged
 
@@ -45,7 +45,7 @@ def two(alice, tmp_path):
 def test_worst_part_comes_first_and_few_images_are_marked(two):
     first, _second = two
 
-    found = slices.of([first], first)
+    found = slices.compute([first], first)
 
     told = [(one.by, one.name, one.images, one.is_small, one.first.value) for one in found]
     assert told == [("mark", "rain: true", 5, True, 0.0), ("light", "dark", 40, False, 0.5),
@@ -57,7 +57,7 @@ def test_worst_part_comes_first_and_few_images_are_marked(two):
 def test_parts_of_two_evaluations_differ_where_one_is_better(two):
     first, second = two
 
-    found = {(one.by, one.name): one for one in slices.of([first, second], first)}
+    found = {(one.by, one.name): one for one in slices.compute([first, second], first)}
 
     dark, bright = (found["light", name].row.values[1].difference for name in ("dark", "bright"))
     assert (dark.verdict, dark.value, dark.low > 0) == (differences.BETTER, 0.5, True)
@@ -118,5 +118,5 @@ def test_light_is_told_of_large_and_small_images():
 
 
 def test_asked_says_nothing_where_it_is_empty():
-    assert not Asked(words=" ")
-    assert Asked(class_id=0)
+    assert not ImageFilter(terms=" ")
+    assert ImageFilter(class_id=0)

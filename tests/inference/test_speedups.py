@@ -16,19 +16,19 @@ def rounds(source_ms: list[float], variant_ms: list[float]) -> list[dict[str, di
 
 
 def test_speedup_has_the_t_interval_of_the_logarithms():
-    one = speedups.of([2.0, 2.0, 2.0, 2.0])
-    wide = speedups.of([1.0, 4.0])
+    one = speedups.from_ratios([2.0, 2.0, 2.0, 2.0])
+    wide = speedups.from_ratios([1.0, 4.0])
 
     assert (one.mean, one.low, one.high) == pytest.approx((2, 2, 2))
     assert one.is_narrow
     assert wide.mean == pytest.approx(2)
     assert wide.low < 0.01
     assert not wide.is_narrow
-    assert speedups.of([2.0]) is None
+    assert speedups.from_ratios([2.0]) is None
 
 
 def test_measuring_is_repeated_until_all_intervals_are_narrow_or_there_were_enough_rounds():
-    narrow, wide = speedups.of([2.0, 2.01, 2.0]), speedups.of([1.0, 4.0, 2.0])
+    narrow, wide = speedups.from_ratios([2.0, 2.01, 2.0]), speedups.from_ratios([1.0, 4.0, 2.0])
 
     assert not speedups.is_enough(speedups.MIN_ROUNDS - 1, [narrow])
     assert speedups.is_enough(speedups.MIN_ROUNDS, [narrow, narrow])

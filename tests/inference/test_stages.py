@@ -35,7 +35,7 @@ def move(version, to, by, reason="Seen by hand."):
 def test_stage_moves_with_reason_and_stands_in_the_history(alice, version):
     moved = move(version, "approved", alice, "mAP 0.9 on the holdout.")
 
-    entry = history.of(version.model)[0]
+    entry = history.list_entries(version.model)[0]
     assert (moved.stage, moved.stage_by, moved.stage_reason) == ("approved", alice, "mAP 0.9 on the holdout.")
     assert (entry.actor, entry.verb) == ("alice", "model_stage_moved")
     assert entry.facts == {"version": "v1", "from": "candidate", "stage": "approved", "why": "mAP 0.9 on the holdout."}
@@ -78,29 +78,32 @@ def test_approval_is_another_persons_where_a_group_asks_for_it(alice, bob, versi
 
 
 def test_alias_moves_in_one_step_and_names_a_version(alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
-    aliases.put(version=second, name="champion", by=alice)
-    aliases.put(version=second, name="champion", by=alice)  # says nothing new
+    aliases.assign(version=version, name="champion", by=alice)
+    aliases.assign(version=second, name="champion", by=alice)
+    aliases.assign(version=second, name="champion", by=alice)  # says nothing new
 
     assert [(one.name, one.version) for one in ModelAlias.objects.all()] == [("champion", second)]
     assert references.find(alice, "cells@champion") == second
-    assert [e.facts.get("from") for e in history.of(version.model) if e.verb == "model_alias_moved"] == ["v1", None]
+    assert [e.facts.get("from") for e in history.list_entries(version.model) if e.verb == "model_alias_moved"] == [
+        "v1",
+        None,
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "Champion", "2nd", "v2", "a b", "a/b", "../x", "latest", "x" * 51, "a\n"])
 def test_alias_refuses_what_is_no_name(alice, version, name):
     with pytest.raises(Invalid):
-        aliases.put(version=version, name=name, by=alice)
+        aliases.assign(version=version, name=name, by=alice)
 
 
 def test_alias_and_archive_exclude_each_other(alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
+    aliases.assign(version=version, name="champion", by=alice)
     move(second, "archived", alice)
 
     with pytest.raises(stages.WrongStage, match="is champion"):
         move(version, "archived", alice)
     with pytest.raises(stages.Archived):
-        aliases.put(version=second, name="champion", by=alice)
+        aliases.assign(version=second, name="champion", by=alice)
     with pytest.raises(StillInUse, match="is champion"):
         registry.delete_version(version=version)
 
@@ -138,7 +141,7 @@ def test_card_is_written_in_parts_and_shown_without_markup(alice, bob, version, 
     assert 'href="javascript' not in page
     assert "MIT" in page
     assert as_bob.get(f"/models/{version.model_id}/card/").status_code == 404
-    assert [e.facts["fields"] for e in history.of(version.model) if e.verb == "model_card_changed"] == [
+    assert [e.facts["fields"] for e in history.list_entries(version.model) if e.verb == "model_card_changed"] == [
         ["licence"], ["purpose"],
     ]  # fmt: skip
 
@@ -178,7 +181,7 @@ def test_registry_api_moves_stage_and_alias_for_editors_alone(as_alice, as_bob, 
 
 
 def test_registry_api_takes_an_alias_wherever_a_version_is_chosen(as_alice, alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
+    aliases.assign(version=version, name="champion", by=alice)
 
     made = as_alice.post("/api/v1/services/", {"name": "s", "model_version": "cells@champion"})
     wrong = as_alice.post("/api/v1/services/", {"name": "t", "model_version": "cells@nobody"})

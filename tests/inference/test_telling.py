@@ -19,10 +19,10 @@ def test_curve_of_all_classes_goes_through_the_point_of_every_threshold():
     assert [(one["recall"], one["precision"], one["answered"]) for one in means] == [
         (1.0, 0.375, 2), (0.875, 0.625, 2), (0.625, 1.0, 2), (0.0, 0.0, 0),
     ]  # fmt: skip
-    (_title, by_recall), (_other, by_score) = curves.drawn(CONTENT)
+    (_title, by_recall), (_other, by_score) = curves.draw(CONTENT)
     assert len(by_recall.lines[0].points.split()) == 3  # nothing is answered at the highest, and nothing drawn
     assert len(by_score.lines[0].points.split()) == 4
-    assert curves.means({"classes": CLASSES}) == curves.drawn({"summary": {}}) == []
+    assert curves.means({"classes": CLASSES}) == curves.draw({"summary": {}}) == []
 
 
 def test_means_at_the_threshold_of_the_evaluation_are_those_of_its_summary():

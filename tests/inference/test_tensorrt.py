@@ -97,7 +97,7 @@ def test_engine_of_another_attempt_is_built_once_more_where_the_card_is_another(
     samples = [{"images": np.zeros((1, 3, 8, 8), np.float32)}]
     bench = Bench(folder / "model.onnx", tmp_path, lambda: iter(samples))
 
-    assert engines.made("tensorrt", bench, folder)["engine"]["file"] == FILE
+    assert engines.build_engine("tensorrt", bench, folder)["engine"]["file"] == FILE
 
     assert engines.fits(folder)
     monkeypatch.setattr(fake_tensorrt.Card, "capability", (8, 6))

@@ -276,7 +276,7 @@ def test_shadow_gets_copies_and_its_answers_are_compared(alice, service, newer, 
     counter.flush()
     ours, beside = statistics.of_trial(trial)
     assert (ours.requests, beside.requests, ours.compared, ours.agreement) == (5, 5, 5, 1.0)
-    assert statistics.of(statistics.since(service, "day")).requests == 5  # copies are nobody's requests
+    assert statistics.summarize(statistics.since(service, "day")).requests == 5  # copies are nobody's requests
 
 
 def differ(service, newer, alice, places, two_ports, monkeypatch, below):

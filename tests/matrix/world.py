@@ -276,17 +276,17 @@ def _opening(service: Any, owner: User) -> int:
 
 def _sample(holder: Any, owner: User, picture: Path) -> int:
     """A picture that somebody found answered wrongly."""
-    return samples.keep(holder=holder, picture=picture.read_bytes(), by=owner).pk
+    return samples.store(holder=holder, picture=picture.read_bytes(), by=owner).pk
 
 
 def _parameters(evaluation, owner) -> int:
-    return saved_parameters.save(user=owner, name="own", **saved_parameters.of(evaluation)).pk
+    return saved_parameters.save(user=owner, name="own", **saved_parameters.from_evaluation(evaluation)).pk
 
 
 def _alias(version: Any, owner: User) -> str:
     from inference.registry import aliases
 
-    return aliases.put(version=version, name="best", by=owner).name
+    return aliases.assign(version=version, name="best", by=owner).name
 
 
 def _rule(version: Any, owner: User) -> int:

@@ -276,7 +276,7 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
     champion = judged.evaluation(alice, tmp_path, task="classification")
     other = models.model_version(alice, tmp_path / "other", name="other", task="classification")
     candidate = judged.judged(alice, other, champion.version)
-    aliases.put(version=champion.model_version, name="champion", by=alice)
+    aliases.assign(version=champion.model_version, name="champion", by=alice)
     named = f"{champion.model_version.model.name}@champion"
     judged.rewrite(champion, [True] * 60 + [False] * 40)
     judged.rewrite(candidate, [True] * 75 + [False] * 25)

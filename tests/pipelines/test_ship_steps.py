@@ -213,7 +213,7 @@ def test_trial_is_judged_by_what_is_sure_and_at_its_end_by_what_was_counted(fail
     usage = ServiceUsage(requests=requests, failed=failed, compared=count, agreement=agreement or 0)
     rule = {"most_failed": 5, "least_agreement": 90}
 
-    assert serve.against(statistics.of([usage]), rule, over=over).code == code
+    assert serve.against(statistics.summarize([usage]), rule, over=over).code == code
 
 
 def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(alice, model, newer, data):

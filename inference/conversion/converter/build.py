@@ -50,7 +50,7 @@ class NotBuilt(Exception):
 
 
 class Samples(CalibrationDataReader):
-    """Inputs of one picture each, made as they are asked for, one after the other."""
+    """Inputs of one image each, created on demand, one after the other."""
 
     def __init__(self, feeds: Iterator[Feeds], count: int, on_sample: Callable[[int, int], None]) -> None:
         self.feeds, self.count, self.left, self.on_sample = feeds, count, count, on_sample
@@ -72,7 +72,7 @@ class Samples(CalibrationDataReader):
 
 @dataclass
 class Bench:
-    """A model on its way to other variants, with what they have in common; made where it is first asked for.
+    """A model and the intermediate files that its variants share, which are created on first use.
 
     Args:
         source: the ONNX file as it came.

@@ -24,7 +24,7 @@ class Target:
 
     name: str
     label: str
-    about: str
+    description: str
     calibrated: bool = False
     runtime: str = ""
     half: bool = False

@@ -62,20 +62,20 @@ def set_new(request: SignedInRequest) -> HttpResponse:
     else:
         number = ids.number(request.GET.get("evaluation", ""))
         evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
-        begun, task = forms.begun(saved_parameters.of(evaluation)), evaluation.task
+        begun, task = forms.initial_values(saved_parameters.from_evaluation(evaluation)), evaluation.task
     return _edit(request, None, task, begun)
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(EvaluationSet.objects.editable_by(request.user).for_list(), pk=pk)
-    about = {name: getattr(row, name) for name in saved_parameters.ABOUT}
-    return _edit(request, row, row.task, forms.initial_of(row, request.user) | about)
+    header = {name: getattr(row, name) for name in saved_parameters.ABOUT}
+    return _edit(request, row, row.task, forms.initial_of(row, request.user) | header)
 
 
 def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun: dict[str, Any]) -> HttpResponse:
     form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=begun)
-    form.kept = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
+    form.saved_code = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
     if form.is_bound:
         with refusals_shown_on(form):
             form.take_code()

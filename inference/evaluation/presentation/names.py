@@ -26,7 +26,7 @@ def short_names(rows: Sequence[Evaluation]) -> dict[int, str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """The names without the words that all of them begin and end with, if one of them is long; "…" stands for those."""
+    """Return the names without the words that all begin and end with, if one of them is long; "…" replaces those."""
     if len(names) < 2 or max(map(len, names)) <= LONG:
         return list(names)
     parts = [_PART.findall(name) for name in names]

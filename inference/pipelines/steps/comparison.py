@@ -183,7 +183,7 @@ def _judge_of(candidate: Evaluation, user: User) -> dict[str, Any]:
     if not candidate.is_scripted:
         return {"params": candidate.params}
     whole = {"arguments": candidate.script.arguments, "params": candidate.params}
-    given = scripts.of(candidate) | {"params": scripts.open_params(candidate)}
+    given = scripts.from_evaluation(candidate) | {"params": scripts.open_params(candidate)}
     return given | (whole if candidate.job.owner_id == user.pk else {})
 
 

@@ -117,7 +117,7 @@ def score_of(call: Call) -> float | None:
     asked: float | None = call.params["min_score"]
     if asked is not None:
         return asked
-    return thresholds.to_begin_with(rows.model_version(call.only("model"), call.user), by=call.user)
+    return thresholds.default_score(rows.model_version(call.only("model"), call.user), by=call.user)
 
 
 def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:

@@ -82,7 +82,7 @@ class RegisterStep(StepKind):
         if stage and version.stage != stage:
             version = stages.move(version=version, to=stage, by=call.user, reason=reason[: stages.LONGEST_REASON])
         if call.params["alias"]:
-            aliases.put(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
+            aliases.assign(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
         return Begun(done=Done({"model": reference("model", version)}))
 
 

@@ -64,7 +64,7 @@ class ComposeIn(StrictMixin, serializers.Serializer):
 
 
 class ComposeActs(Base):
-    """Compose a version of others; beside the acts on a model."""
+    """The action that composes a version of others, mixed into the actions on a model."""
 
     @extend_schema(request=ComposeIn, responses={201: ModelVersionOut})
     @action(detail=False, methods=["post"])
@@ -74,7 +74,7 @@ class ComposeActs(Base):
         fields: dict[str, Any] = sent(ComposeIn(data=request.data, context=self.get_serializer_context()))
         if (model := fields.get("model")) is not None:
             fields["model"] = self.own_model(str(model.pk))  # type: ignore[attr-defined]  # of ModelActs beside it
-        version = composition.compose(user=request.user, made=partial(_kept, request), **fields)
+        version = composition.compose(user=request.user, made=partial(_store_response, request), **fields)
         return _answer(version)
 
 
@@ -82,5 +82,5 @@ def _answer(version: ModelVersion) -> Response:
     return Response(ModelVersionOut(version).data, status=201)
 
 
-def _kept(request: ApiRequest, version: ModelVersion) -> None:
+def _store_response(request: ApiRequest, version: ModelVersion) -> None:
     keep(request, _answer(version))

@@ -39,8 +39,10 @@ def model_compose(request: SignedInRequest) -> HttpResponse:
 
 
 def parts_of(version: ModelVersion, user: User) -> list[dict[str, object]]:
-    """What a version is made of: each part, and the version behind it where this person may see that."""
+    """Return the parts of a version, each with its source version if this user may see it."""
     rows = list(VersionPart.objects.visible_to(user).filter(version=version))
-    seen = ModelVersion.objects.visible_to(user).filter(pk__in=[row.source_id for row in rows]).select_related("model")
-    by_key = {source.pk: source for source in seen}
+    visible = (
+        ModelVersion.objects.visible_to(user).filter(pk__in=[row.source_id for row in rows]).select_related("model")
+    )
+    by_key = {source.pk: source for source in visible}
     return [{"row": row, "source": by_key.get(row.source_id)} for row in rows]

@@ -84,26 +84,26 @@ def _read(load: Callable[[], Any]) -> Any:
 
 def _weights(archive: Path, target: Path) -> str:
     try:
-        found = torch.load(archive, map_location="cpu", weights_only=True)
+        content = torch.load(archive, map_location="cpu", weights_only=True)
     except Exception as error:
         if foreign := FOREIGN.search(str(error)):
             raise Refused("not_only_weights", name=foreign[1][:LONGEST]) from error
         raise Refused("damaged") from error  # torch's own words advise to open it without care
-    tensors = _tensors(found)
+    tensors = _tensors(content)
     if not tensors:
         raise Refused("no_weights")
     save_file(tensors, target)
     return f"{len(tensors)} tensors, {sum(tensor.numel() for tensor in tensors.values()):,} values"
 
 
-def _tensors(found: object, deep: int = 3) -> dict[str, Tensor]:
-    """The weights of a checkpoint, apart from each other in memory as safetensors needs them."""
-    if not isinstance(found, Mapping):
+def _tensors(content: object, depth: int = 3) -> dict[str, Tensor]:
+    """Return the weights of a checkpoint in separate memory, as safetensors requires."""
+    if not isinstance(content, Mapping):
         return {}
-    inner = (_tensors(found[name], deep - 1) for name in NESTED if name in found) if deep else iter(())
+    inner = (_tensors(content[name], depth - 1) for name in NESTED if name in content) if depth else iter(())
     if nested := next((tensors for tensors in inner if tensors), {}):
         return nested  # beside it stand figures of the training, tensors too
-    return {str(name): value.contiguous().clone() for name, value in found.items() if isinstance(value, Tensor)}
+    return {str(name): value.contiguous().clone() for name, value in content.items() if isinstance(value, Tensor)}
 
 
 def _exported(program: nn.Module, example: Tensor, target: Path) -> str:
@@ -124,7 +124,7 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
     except Exception as error:
         height, width = example.shape[2:]
         raise Refused("does_not_run", width=width, height=height, error=_first(error)) from error
-    names = [f"output{place}" for place in range(len(expected))]
+    names = [f"output{index}" for index in range(len(expected))]
     free = {name: {0: "batch"} for name in ("images", *names)} if len(example) > 1 else None
     try:
         with warnings.catch_warnings(), torch.no_grad():
@@ -144,10 +144,10 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
     return f"{target.name}: {len(names)} outputs, differs from torch by {worst:.1e} of the largest answer"
 
 
-def _difference(target: Path, given: np.ndarray, expected: list[np.ndarray], names: list[str]) -> float:
-    """The largest difference between the answers of ONNX and torch, as a share of the largest answer."""
+def _difference(target: Path, inputs: np.ndarray, expected: list[np.ndarray], names: list[str]) -> float:
+    """Return the largest difference between the outputs of ONNX and torch, as a share of the largest output."""
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
-    answers = session.run(names, {session.get_inputs()[0].name: given})
+    answers = session.run(names, {session.get_inputs()[0].name: inputs})
     worst = 0.0
     for ours, theirs in zip(answers, expected, strict=True):
         if ours.shape != theirs.shape:

@@ -44,7 +44,7 @@ class TorchActs(Base):
     @torch.mapping.post
     @once
     def export_torch(self, request: ApiRequest, pk: str) -> Response:
-        """Queue a job that builds the network anew and exports it; `figures` tell how far it is from the ONNX file."""
+        """Queue a job that rebuilds the network and exports it; `figures` hold its difference to the ONNX file."""
         usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
         version = get_object_or_404(usable, pk=pk)
         return Response(ModelTaskOut(exports.submit(user=request.user, version=version)).data, status=202)

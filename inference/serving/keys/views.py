@@ -25,7 +25,7 @@ def key_list(request: SignedInRequest, pk: int) -> HttpResponse:
     service, form, made, secret = _own(request, pk), KeyForm(request.POST or None), None, ""
     if form.is_valid():
         with refusals_shown_on(form):
-            made, secret = keys.issue(service=service, by=request.user, **form.given())
+            made, secret = keys.issue(service=service, by=request.user, **form.submission())
             form = KeyForm()
     context = {
         "service": service,

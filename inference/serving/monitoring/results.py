@@ -21,7 +21,7 @@ TRAINING, EARLIER, NOTHING = "training", "earlier", ""
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     """Comparisons of a service's version within a span.
 
     Attributes:
@@ -41,13 +41,13 @@ class Found:
 
     @property
     def worst(self) -> Drift | None:
-        """The comparison that differs most, None where none could be made."""
-        known = [one for one in self.drifts if one.value is not None]
-        return max(known, key=lambda one: one.value or 0.0, default=None)
+        """Return the largest drift, None if nothing could be compared."""
+        compared = [row for row in self.drifts if row.value is not None]
+        return max(compared, key=lambda row: row.value or 0.0, default=None)
 
 
-def of(service: Service, span: str) -> Found:
-    """Compare what the version that a service answers with was shown in a span of `SPANS`."""
+def compare(service: Service, span: str) -> Comparison:
+    """Compare the inputs and predictions of the current version in a span of `SPANS` with the baseline."""
     rows = ServiceStatistics.objects.filter(service=service, version=service.model_version_id)
     since = now() - SPANS[span][0]
     recent = drift.together(row.tally for row in rows.filter(begins_at__gte=since))
@@ -57,7 +57,7 @@ def of(service: Service, span: str) -> Found:
     else:
         before, name = _first(rows.filter(begins_at__lt=since)), ""
         against = EARLIER if before["images"] else NOTHING
-    return Found(
+    return Comparison(
         images=recent["images"],
         against=against,
         before=before["images"],

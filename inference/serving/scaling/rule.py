@@ -72,24 +72,26 @@ def _percentile(waits: Sequence[int], share: float) -> float | None:
     return None
 
 
-def wanted(look: Look, *, servers: int, coming: int, least: int, most: int, target_s: float, calm_s: float) -> int:
-    """How many servers there should be.
+def wanted(
+    look: Look, *, servers: int, coming: int, min_servers: int, max_servers: int, target_s: float, calm_s: float
+) -> int:
+    """Return the number of servers that are needed.
 
     Args:
         servers: that answer; `coming`: that will.
         target_s: time that requests may wait.
         calm_s: how long fewer would have done, see `is_calm`.
     """
-    there = servers + coming
-    if there < max(1, least):
-        return max(1, least)
-    if there > most:
-        return most
+    current = servers + coming
+    if current < max(1, min_servers):
+        return max(1, min_servers)
+    if current > max_servers:
+        return max_servers
     if look.refused or (look.queue_s is not None and look.queue_s > target_s):
-        return there if coming else min(most, there + 1)
-    if calm_s >= CALM_S and there > max(1, least) and is_calm(look, servers=servers, target_s=target_s):
-        return there - 1
-    return there
+        return current if coming else min(max_servers, current + 1)
+    if calm_s >= CALM_S and current > max(1, min_servers) and is_calm(look, servers=servers, target_s=target_s):
+        return current - 1
+    return current
 
 
 def is_calm(look: Look, *, servers: int, target_s: float) -> bool:

@@ -39,8 +39,8 @@ class Slots:
             with path.open("r+b") as file:
                 self._map = mmap.mmap(file.fileno(), SLOT * SLOTS)
 
-    def take(self, name: str) -> Slot:
-        """A free slot, marked with a name that has at most 63 bytes.
+    def acquire(self, name: str) -> Slot:
+        """Return a free slot, marked with a name of at most 63 bytes.
 
         Raises:
             NoSlot: all are taken.
@@ -93,10 +93,10 @@ class Marked:
 
 
 def read(data: bytes) -> Mapping[str, bytes]:
-    """Name → LOADS or RUNS of the models that were at work when a process ended; whatever stands in the file."""
-    found = {}
+    """Return name → LOADS or RUNS of the models that were active when a process ended; accepts any content."""
+    acts = {}
     for start in range(0, min(len(data), SLOT * SLOTS), SLOT):
         act, name = data[start : start + 1], data[start + 1 : start + SLOT].rstrip(b"\0")
         if act in (LOADS, RUNS):
-            found[name.decode("ascii", "replace")] = act
-    return found
+            acts[name.decode("ascii", "replace")] = act
+    return acts

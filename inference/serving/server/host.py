@@ -91,12 +91,12 @@ class Host:
             await self._own(scope, receive, send)
             return
         name, _slash, rest = scope["path"].removeprefix(PREFIX).partition("/")
-        one = self.here.get(name)
-        if one is None:
+        model = self.here.get(name)
+        if model is None:
             await self._missing(name, Request(scope))(scope, receive, send)
             return
-        inside = f"/{rest}"
-        await one.app({**scope, "path": inside, "raw_path": inside.encode()}, receive, send)
+        path = f"/{rest}"
+        await model.app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 
     def _missing(self, name: str, request: Request) -> ASGIApp:
         sent = request.headers.get(KEY_HEADER, "").encode()
@@ -110,59 +110,59 @@ class Host:
 
     @asynccontextmanager
     async def _life(self, app: Starlette) -> AsyncIterator[None]:
-        looking = asyncio.create_task(self._look_on(), name="look")
+        sync_task = asyncio.create_task(self._keep_synced(), name="look")
         try:
             yield
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            sync_task.cancel()
+            await asyncio.gather(sync_task, return_exceptions=True)
             for task in self._draining:
                 task.cancel()
             await asyncio.gather(*self._draining, return_exceptions=True)
-            await asyncio.gather(*(one.service.stop() for one in self.here.values()))
+            await asyncio.gather(*(model.service.stop() for model in self.here.values()))
             for pool in (self._loader, self._decoders):
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _look_on(self) -> None:
+    async def _keep_synced(self) -> None:
         while True:
             try:
-                await self.look()
+                await self.sync_models()
             except Exception:
                 log.exception("the folder of models could not be read")
             await asyncio.sleep(LOOK_S)
 
-    async def look(self) -> None:
-        """Load what has come, take away what has gone."""
+    async def sync_models(self) -> None:
+        """Load new models, unload removed ones."""
         loop = asyncio.get_running_loop()
-        there = await loop.run_in_executor(self._loader, self._listed)
-        await self._end_those_gone(there)
-        forgotten = [name for name in self.failed if name not in there]
+        listed = await loop.run_in_executor(self._loader, self._listed)
+        await self._end_removed(listed)
+        forgotten = [name for name in self.failed if name not in listed]
         for name in forgotten:
             del self.failed[name]
-        for name, made in there.items():
+        for name, made in listed.items():
             if name in self.here and self.here[name].made == made:
                 continue
             if name in self.failed and self.failed[name][0] == made:
                 continue
-            await self._bring(name, made)
+            await self._load_model(name, made)
             forgotten.append(name)
         if forgotten:
             await loop.run_in_executor(self._loader, self._tell_failed)
 
     def _listed(self) -> dict[str, int]:
         """Folder → when it was made, in nanoseconds."""
-        found = {}
+        folders = {}
         for entry in os.scandir(self.folder):
             if NAME.match(entry.name):
                 with contextlib.suppress(OSError):  # it goes at this moment
-                    found[entry.name] = (Path(entry.path) / ABOUT).stat(follow_symlinks=False).st_mtime_ns
-        return dict(sorted(found.items()))
+                    folders[entry.name] = (Path(entry.path) / ABOUT).stat(follow_symlinks=False).st_mtime_ns
+        return dict(sorted(folders.items()))
 
-    async def _bring(self, name: str, made: int) -> None:
-        """Load one beside the event loop, then let it answer; a model that is no good concerns nobody else."""
+    async def _load_model(self, name: str, made: int) -> None:
+        """Load a model outside of the event loop, then serve it; a broken model affects no other."""
         began = time.perf_counter()
         try:
-            slot = self._slots.take(name)
+            slot = self._slots.acquire(name)
         except at_work.NoSlot as exc:
             self.failed[name] = (made, str(exc))
             return
@@ -190,9 +190,9 @@ class Host:
         )  # fmt: skip
 
     def _counts(self, name: str, new: Hours) -> Hours:
-        """What a service has counted in this process before it was loaded anew."""
+        """Return the counts of a service in this process from before it was reloaded."""
         if len(self._hours) > MOST_COUNTED:
-            self._hours = {known: hours for known, hours in self._hours.items() if known in self.here}
+            self._hours = {key: hours for key, hours in self._hours.items() if key in self.here}
         return self._hours.setdefault(name, new)
 
     def _loaded(self, name: str, slot: at_work.Slot) -> tuple[settings_of.Settings, Any, Any]:
@@ -203,8 +203,8 @@ class Host:
         """
         home = self.folder / name
         with (home / ABOUT).open("rb") as file:
-            said = json.loads(file.read(MOST_ABOUT))["env"]
-        env = {key: str(value) for key, value in said.items() if key.startswith(TAKEN)}
+            variables = json.loads(file.read(MOST_ABOUT))["env"]
+        env = {key: str(value) for key, value in variables.items() if key.startswith(TAKEN)}
         env |= {
             "AIP_MODEL_DIR": str(home / MODEL),
             "AIP_SERVICE_KEY": self.key,
@@ -230,39 +230,39 @@ class Host:
         new.write_text(json.dumps({name: why for name, (_made, why) in self.failed.items()}))
         new.replace(target)
 
-    async def _end_those_gone(self, there: Mapping[str, int]) -> None:
-        """Take models out some seconds after their folders have gone."""
+    async def _end_removed(self, listed: Mapping[str, int]) -> None:
+        """Unload models some seconds after their folders were removed."""
         moment = time.monotonic()
-        for name in [name for name in self._gone if name in there]:
+        for name in [name for name in self._gone if name in listed]:
             del self._gone[name]
-        for name in [name for name in self.here if name not in there]:
+        for name in [name for name in self.here if name not in listed]:
             if moment - self._gone.setdefault(name, moment) > DRAINING_S:
                 del self._gone[name]
                 await _end(self.here.pop(name))
                 log.info("service=%s left, %d in this process", name, len(self.here))
 
-    def _drain(self, one: Here) -> None:
-        """End a model that another took the place of once its requests have had their time."""
+    def _drain(self, model: Here) -> None:
+        """End a replaced model after its pending requests had their time."""
 
         async def later() -> None:
             try:
                 await asyncio.sleep(DRAINING_S)
             finally:
-                await _end(one)
+                await _end(model)
 
         task = asyncio.create_task(later())
         self._draining.add(task)
         task.add_done_callback(self._draining.discard)
 
     def stuck(self) -> str:
-        """The name of a model of which one run takes too long; "" where there is none. For any thread."""
-        for name, one in list(self.here.items()):
-            since = one.service.batcher.running_since
-            if since is not None and time.monotonic() - since > one.service.settings.stall_s:
+        """Return the name of a model with a run that takes too long; "" if there is none. For any thread."""
+        for name, model in list(self.here.items()):
+            since = model.service.batcher.running_since
+            if since is not None and time.monotonic() - since > model.service.settings.stall_s:
                 return name
         return ""
 
 
-async def _end(one: Here) -> None:
-    await one.service.stop()
-    one.slot.free()
+async def _end(model: Here) -> None:
+    await model.service.stop()
+    model.slot.free()

@@ -30,7 +30,7 @@ OVERLOADED = (408, 429)  # of a server: it was too slow for what it was asked
 
 @dataclass(frozen=True)
 class Slot:
-    """Who asked whom: ids of rows, 0 for none."""
+    """The caller and the server of a count: ids of rows, 0 for none."""
 
     service: int
     version: int
@@ -119,14 +119,14 @@ class Counter:
                 log.info("service=%s was deleted, its last requests are not counted", slot.service)
             except DatabaseError:
                 log.warning("service=%s its requests are counted later", slot.service, exc_info=True)
-                self._keep(slot, begins, tally)
+                self._restore(slot, begins, tally)
 
-    def _keep(self, slot: Slot, begins: int, tally: Tally) -> None:
+    def _restore(self, slot: Slot, begins: int, tally: Tally) -> None:
         with self._lock:
-            newer = self._tallies.setdefault((slot, begins), Tally())
+            current = self._tallies.setdefault((slot, begins), Tally())
             for name, value in _sums(tally).items():
-                setattr(newer, name, getattr(newer, name) + value)
-            newer.latencies = histogram.together([newer.latencies, tally.latencies])
+                setattr(current, name, getattr(current, name) + value)
+            current.latencies = histogram.together([current.latencies, tally.latencies])
 
 
 SUMS = ("requests", "failed", "refused", "bytes_in", "bytes_out", "seconds", "compared", "agreement")

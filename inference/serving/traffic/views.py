@@ -23,9 +23,9 @@ def trial_new(request: SignedInRequest, pk: int) -> HttpResponse:
     form = TrialForm(request.POST or None, service=service)
     if form.is_valid():
         with refusals_shown_on(form):
-            given = form.cleaned_data
+            values = form.cleaned_data
             trials.start(
-                service=service, version=given["model_version"], mode=given["mode"], percent=given["percent"],
+                service=service, version=values["model_version"], mode=values["mode"], percent=values["percent"],
                 by=request.user,
             )  # fmt: skip
             return redirect("inference:service-detail", pk)
@@ -76,7 +76,7 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "service": service,
         "span": span,
-        "whole": statistics.of(shown),
+        "whole": statistics.summarize(shown),
         "bars": statistics.bars(shown, span),
         "versions": statistics.by(shown, "version"),
         "callers": statistics.by((row for row in shown if not row.key_id), "user") if own else [],
