@@ -145,7 +145,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if file := fields.pop("list_file", None):
             if fields["listed"] is not None:
                 raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
-            fields["listed"] = sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+            fields["listed"] = sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
         prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
 

@@ -84,12 +84,12 @@ def _write_plan(row: Import) -> None:
         if more and renamed[entry["id"]] not in described:
             head["categories"].append([renamed[entry["id"]], more])
     head["info"] = head["info"] | {"predicted_by": prediction.model_label}
-    images = _completed(version, prediction, renamed, finite(row.split.get("min_score")) or 0.0)
+    images = _complete_images(version, prediction, renamed, finite(row.split.get("min_score")) or 0.0)
     task = prediction_shapes.draft_of(prediction.task)
     rewriting.write(row, version, images, task=task, classes=classes.rows, coco_head=head)
 
 
-def _completed(
+def _complete_images(
     version: DatasetVersion, prediction: Prediction, renamed: Mapping[int, int], min_score: float
 ) -> Iterator[StoredImage]:
     labelled = prediction_shapes.draft_of(prediction.task) == CLASSES
@@ -105,7 +105,7 @@ def _completed(
             image.label = None if label is None else renamed[label]
         else:
             image.annotated = True
-            for shape in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
+            for shape in prediction_shapes.to_coco(line, prediction.classes, min_score=min_score):
                 drawn += 1
                 answer: dict[str, Any] = {**shape, "category_id": renamed[shape["category_id"]]}
                 image.shapes.append(drafts.stored_answer(answer, drawn))

@@ -196,7 +196,7 @@ def _annotated(
             image.label = prediction_shapes.label_of(line, prediction.classes, min_score=min_score)
             image.annotated = image.label is not None
         elif line is not None:
-            for shape in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
+            for shape in prediction_shapes.to_coco(line, prediction.classes, min_score=min_score):
                 number += 1
                 image.shapes.append(stored_answer(shape, number))
         yield image
@@ -247,7 +247,7 @@ def drafted(prediction: Prediction) -> Message:
 
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
     """Yield the predicted images, and a COCO file; images with one class each are in folders of its name."""
-    prediction = _named(metadata, user)
+    prediction = _find_prediction(metadata, user)
     if prediction is None:
         raise NotFound(_("The prediction is gone."))
     root = root_of(prediction, user)
@@ -271,7 +271,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
         yield draft.parent, draft.name, "annotations.json"
 
 
-def _named(metadata: Mapping[str, str], user: User) -> Prediction | None:
+def _find_prediction(metadata: Mapping[str, str], user: User) -> Prediction | None:
     number = ids.number(metadata.get("prediction", "")) or 0
     prediction: Prediction | None = Prediction.objects.visible_to(user).select_related("job").filter(pk=number).first()
     return prediction

@@ -128,7 +128,7 @@ def _images(prediction: Prediction) -> Iterator[dict[str, Any]]:
 def _annotations(prediction: Prediction, min_score: float) -> Iterator[dict[str, Any]]:
     number = 0
     for line in results.lines(prediction):
-        for shape in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
+        for shape in prediction_shapes.to_coco(line, prediction.classes, min_score=min_score):
             number += 1
             yield {"id": number, "image_id": line["n"] + 1, **shape}
 

@@ -108,7 +108,7 @@ class PredictionForm(ResourceForm):
         if file is None:
             return None
         try:
-            return sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+            return sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
         except DomainError as exc:
             raise forms.ValidationError(exc.message) from None
 

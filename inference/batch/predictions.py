@@ -81,7 +81,7 @@ def submit(
         if server_path:
             root = sources.folder(server_path, by=user)
     label = str(version) if version else str(root or server_path)
-    name = name or titles.derived(f"{model_version} on {_short(label)}", room=evaluations.MAX_NAME)
+    name = name or titles.derived(f"{model_version} on {_short_label(label)}", room=evaluations.MAX_NAME)
     names: list[str] | None = None
     with refusals:
         names = _names(version, root, listed, by=user)
@@ -123,7 +123,7 @@ def _names(
     version: DatasetVersion | None, root: Path | None, listed: Sequence[str] | None, *, by: User
 ) -> list[str] | None:
     """The pictures to write down; None where the version itself says which they are."""
-    chosen = None if listed is None else sources.checked(listed)
+    chosen = None if listed is None else sources.check_names(listed)
     if root is not None:
         return sources.pictures_of(root, by=by) if chosen is None else sources.listed_in_folder(root, chosen, by=by)
     if version is None or chosen is None:
@@ -131,8 +131,8 @@ def _names(
     return sources.listed_in_version(version, chosen)
 
 
-def _short(label: str) -> str:
-    """The part of a source's name that tells it from others."""
+def _short_label(label: str) -> str:
+    """Return the part of a source's name that distinguishes it from others."""
     return PurePosixPath(label).name if label.startswith("/") else label
 
 

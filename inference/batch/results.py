@@ -108,7 +108,7 @@ def _rows(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def listed(prediction: Prediction, index: int) -> str:
+def listed_path(prediction: Prediction, index: int) -> str:
     """Return the path at an index of the listed images; "" if there is none."""
     try:
         with prediction.listing.open(encoding="utf-8") as file:

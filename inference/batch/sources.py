@@ -68,8 +68,8 @@ def pictures_of(root: Path, *, by: User) -> list[str]:
     return pictures
 
 
-def parsed(data: bytes, filename: str) -> list[str]:
-    """The names in a .txt file, one on each line, or in the first column of a .csv file, each once.
+def parse_list(data: bytes, filename: str) -> list[str]:
+    """Return the names in a .txt file, one on each line, or in the first column of a .csv file, without duplicates.
 
     Raises:
         ListRefused: it is neither, is empty, or names too many.
@@ -88,10 +88,10 @@ def parsed(data: bytes, filename: str) -> list[str]:
         rows = rows[1:] if rows and rows[0].lower() in HEADERS else rows
     else:
         rows = [line.strip() for line in text.splitlines()]
-    return checked([row for row in rows if row])
+    return check_names([row for row in rows if row])
 
 
-def checked(names: Sequence[str]) -> list[str]:
+def check_names(names: Sequence[str]) -> list[str]:
     """Return the names without duplicates, in their order.
 
     Raises:
@@ -106,7 +106,7 @@ def checked(names: Sequence[str]) -> list[str]:
     invalid = [name for name in unique if not _stays(name)]
     if invalid:
         message = _("Names are paths below the folder, without “..”: %(names)s is none.")
-        raise ListRefused(message % {"names": _some(invalid)})
+        raise ListRefused(message % {"names": _first_names(invalid)})
     return unique
 
 
@@ -156,10 +156,10 @@ def _parents(name: str) -> Iterator[str]:
 def _refuse_missing(missing: Sequence[str], where: str) -> None:
     if missing:
         message = _("The list names what is not in %(where)s: %(names)s.")
-        raise ListRefused(message % {"where": where, "names": _some(missing)}, count=len(missing))
+        raise ListRefused(message % {"where": where, "names": _first_names(missing)}, count=len(missing))
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = ", …" if len(names) > SHOWN else ""
     return ", ".join(name[:100] for name in names[:SHOWN]) + more
 

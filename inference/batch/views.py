@@ -82,10 +82,10 @@ def prediction_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if request.htmx and prediction.job.is_final:
         return HttpResponse(headers={"HX-Refresh": "true"})
     template = "inference/_prediction_answers.html" if request.htmx else "inference/prediction_detail.html"
-    return render(request, template, _shown(request, prediction))
+    return render(request, template, _context(request, prediction))
 
 
-def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | None = None) -> dict[str, Any]:
+def _context(request: SignedInRequest, prediction: Prediction, form: DraftForm | None = None) -> dict[str, Any]:
     own = Prediction.objects.editable_by(request.user).filter(pk=prediction.pk).exists()
     may_extend = drafts.may_extend(prediction, request.user)
     may_draft = may_extend or request.user.can(Action.DATASETS_CREATE)
@@ -134,7 +134,7 @@ def _path_of(prediction: Prediction, index: int) -> str:
     """Return the path of an image; the output of the program counts only if the version has the image."""
     data, path = prediction.data, ""
     if prediction.is_listed:
-        path = results.listed(prediction, index)
+        path = results.listed_path(prediction, index)
     elif data is not None:
         line = next(results.lines(prediction, begin=index), None)
         if line and line["n"] == index and data.assets.filter(path=line["path"]).exists():
@@ -162,7 +162,7 @@ def prediction_version(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_shown_on(form):
             made = drafts.make(prediction, by=request.user, **form.cleaned_data)
             return redirect("datasets:detail", made.dataset_id)
-    return render(request, "inference/prediction_detail.html", _shown(request, prediction, form), status=422)
+    return render(request, "inference/prediction_detail.html", _context(request, prediction, form), status=422)
 
 
 @require_POST

@@ -28,7 +28,7 @@ from inference.kit.samples.ground_truth import UNSEEN
 from inference.kit.task_kinds import TASKS
 from inference.registry import inspections, training_data
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.models import ModelVersion
 from inference.registry.registration import Origin
 from inference.registry.selftest import self_tests
@@ -302,7 +302,7 @@ def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersio
             bring=partial(_write_folder, variant, facts),
             origin=origin,
             model=model,
-            read=engines.surveyed,
+            read=engines.survey_with_engine,
             made=made,
         )
         _keep_samples(conversion, variant.target, version)
@@ -360,7 +360,7 @@ def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Pat
     try:
         inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
         with os.fdopen(inside, "rb") as source_file:
-            copied(source_file, into / "model.onnx", max_bytes=inspections.MOST_BYTES)
+            copy_rest(source_file, into / "model.onnx", max_bytes=inspections.MOST_BYTES)
         engines.copy_engine(row, outputs, into, max_bytes=inspections.MOST_BYTES)
     except (OSError, files.OutsideRoot):
         raise NotKept(gone) from None

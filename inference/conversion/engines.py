@@ -19,8 +19,8 @@ from aiplatform.lib.parsers import is_sound
 from inference.conversion.converter import variant_catalog
 from inference.kit.model_io.tensorrt import NAME
 from inference.registry import inspections
-from inference.registry.file_copies import copied
-from inference.registry.formats.folder import Found
+from inference.registry.file_copies import copy_rest
+from inference.registry.formats.folder import ModelContents
 from workers.core.device_kinds import GPU
 from workers.resources.nodes import device_rules
 
@@ -79,10 +79,10 @@ def copy_engine(row: Mapping[str, Any], outputs: Path, into: Path, *, max_bytes:
     if engine := row.get("engine"):
         inside = files.open_beneath(outputs, f"targets/{row['target']}/{engine['file']}")
         with os.fdopen(inside, "rb") as source:
-            copied(source, into / engine["file"], max_bytes=max_bytes)
+            copy_rest(source, into / engine["file"], max_bytes=max_bytes)
 
 
-def surveyed(folder: Path) -> Found:
+def survey_with_engine(folder: Path) -> ModelContents:
     """The files of a version with the engine that the platform's own conversion built; uploads never keep one.
 
     Raises:

@@ -73,7 +73,7 @@ def conversion_fit(request: SignedInRequest) -> HttpResponse:
 def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """The variants with what each loses and gains. htmx polls the table until the job is over."""
     conversion = _visible(request, pk)
-    context = _shown(request, conversion)
+    context = _context(request, conversion)
     if request.htmx:
         if conversion.job.is_final:
             return HttpResponse(headers={"HX-Refresh": "true"})
@@ -81,7 +81,7 @@ def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "inference/conversion_detail.html", context)
 
 
-def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
+def _context(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
     result = table.build_context(conversion)
     source = conversion.version
     task = source.task if source is not None else ""

@@ -103,7 +103,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["get"], pagination_class=None, url_path="comparison/slices")
     def comparison_slices(self, request: ApiRequest) -> Response:
         """Figures of parts of the images of two to six evaluations, with intervals of the differences."""
-        return Response(slice_api.compared(request))
+        return Response(slice_api.compare(request))
 
     @extend_schema(parameters=comparison_api.PARAMETERS, responses=comparison_api.EvaluationComparisonOut)
     @action(detail=False, methods=["get"], pagination_class=None)
@@ -121,7 +121,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def calibration(self, request: ApiRequest, pk: str) -> Response:
         """Whether scores are what they say, and what mistakes cost by threshold."""
-        return Response(result_api.calibrated(request, self.get_object()))
+        return Response(result_api.calibration_data(request, self.get_object()))
 
     @extend_schema(request=result_api.ThresholdIn, responses=EvaluationOut)
     @action(detail=True, methods=["post"])

@@ -63,7 +63,7 @@ def for_evaluation(evaluation: Evaluation) -> Reliability | None:
 def _compute(number: int, _stamp: tuple[str, int]) -> Reliability | None:
     evaluation = Evaluation.objects.select_related("job").get(pk=number)
     with differences.readable([evaluation]):
-        pairs = list(_answers(evaluation))
+        pairs = list(_scored_predictions(evaluation))
     return reliability(np.array([score for score, _is in pairs]), np.array([right for _one, right in pairs], bool))
 
 
@@ -82,7 +82,7 @@ def reliability(scores: np.ndarray, right: np.ndarray) -> Reliability | None:
     return Reliability(bins, float(np.abs(sums - hits).sum() / len(scores)), len(scores))
 
 
-def _answers(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
+def _scored_predictions(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
     """Yield score and correctness of each prediction that counts."""
     task = TASKS.get(evaluation.task)
     if task is None or task.scored is None:

@@ -74,7 +74,9 @@ def compare(request: Request) -> dict[str, Any]:
     """Return the comparison that a request specifies."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
+    rows, base = differences.select_evaluations(
+        user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base")
+    )
     comparison = differences.compare(rows, base)
     figures = [
         {

@@ -44,7 +44,9 @@ SHOWN = {
 def compare(request: SignedInRequest) -> HttpResponse:
     """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
     try:
-        rows, base = differences.chosen(request.user, numbers_of(request), base=ids.number(request.GET.get("base", "")))
+        rows, base = differences.select_evaluations(
+            request.user, numbers_of(request), base=ids.number(request.GET.get("base", ""))
+        )
         comparison = differences.compare(rows, base)
     except NotFound:
         raise
@@ -70,7 +72,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
         "left_out": "" if comparison.by_name else left_out(base.task, content),
         "few": differences.FEW_IMAGES if not comparison.by_name and comparison.images < differences.FEW_IMAGES else 0,
         "mcnemar": [(by_pk[test.evaluation], test, VERDICTS[test.verdict]) for test in comparison.mcnemar],
-        "differing": _differing(rows),
+        "differing": _differing_settings(rows),
         "images_urls": [(other, _images_url(base, other)) for other in others if not comparison.by_name],
         "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
         "pages": pages_of(base),
@@ -83,7 +85,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def compared_images(request: SignedInRequest) -> HttpResponse:
     """A part of the gallery: images of two evaluations side by side; `?show=` see `differences.disagreements`."""
-    rows, _base = differences.chosen(request.user, numbers_of(request))
+    rows, _base = differences.select_evaluations(request.user, numbers_of(request))
     if len(rows) != 2:
         raise Invalid(_("Choose two evaluations."), field="evaluation")
     show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
@@ -95,7 +97,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     short = short_names(rows)
     context = {
         "pairs": [
-            [(row, _certain(entry, least) if above else entry)
+            [(row, _above_threshold(entry, least) if above else entry)
              for row, entry, least in zip(rows, pair, thresholds, strict=True)]
             for pair in pairs
         ],
@@ -105,7 +107,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
         "choices": [
             (word, SHOWN[word] % {"first": short[rows[0].pk], "second": short[rows[1].pk]},
              _images_url(*rows, show=word))
-            for word in _offered(rows[0])
+            for word in _available_views(rows[0])
         ],
         "short": short,
         "show": show,
@@ -121,11 +123,11 @@ def numbers_of(request: HttpRequest) -> list[int]:
     return [number for number in numbers if number is not None]
 
 
-def _offered(evaluation: Evaluation) -> list[str]:
+def _available_views(evaluation: Evaluation) -> list[str]:
     return list(SHOWN) if TASKS[evaluation.task].right is not None else ["differ"]
 
 
-def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
+def _above_threshold(entry: dict[str, Any], least: float) -> dict[str, Any]:
     """Return an entry with the predictions that count: a comparison has no slider for the threshold."""
     return {**entry, "answers": [answer for answer in entry.get("answers", []) if answer[1] >= least]}
 
@@ -147,7 +149,7 @@ def _without_interval(
     labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
     keys = [key for key in comparison.only_told if is_shown(key)]
-    return [(labels.get(key, key), [_plain(_value(summary, key)) for summary in summaries]) for key in keys]
+    return [(labels.get(key, key), [_format_value(_value(summary, key)) for summary in summaries]) for key in keys]
 
 
 def _value(summary: dict[str, Any], key: str) -> Any:
@@ -155,11 +157,11 @@ def _value(summary: dict[str, Any], key: str) -> Any:
     return summary.get(key, next((value for name, value in summary.items() if name.lower() == key.lower()), None))
 
 
-def _plain(value: Any) -> str:
-    return script_figures.shown(value) if isinstance(value, int | float) else NONE
+def _format_value(value: Any) -> str:
+    return script_figures.format_number(value) if isinstance(value, int | float) else NONE
 
 
-def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
+def _differing_settings(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
     """Return the settings in which the evaluations differ: model, threshold, engine and the like."""
     lines = [(_("Model"), [row.model_label for row in rows])]
     params_of_rows = [scripts.shown_params(row) for row in rows]

@@ -110,7 +110,9 @@ class Comparison:
     by_name: bool = False
 
 
-def chosen(user: User, numbers: Sequence[int], base: int | None = None) -> tuple[list[Evaluation], Evaluation]:
+def select_evaluations(
+    user: User, numbers: Sequence[int], base: int | None = None
+) -> tuple[list[Evaluation], Evaluation]:
     """Return the evaluations to compare, in the order of `numbers`, and the base that the others are compared with.
 
     Raises:
@@ -144,7 +146,7 @@ def chosen(user: User, numbers: Sequence[int], base: int | None = None) -> tuple
                 message = _(
                     "%(name)s judged %(data)s, %(first)s judged %(other)s. Compare on the same version and split."
                 )
-                facts = {"name": row, "first": first, "data": _named(row), "other": _named(first)}
+                facts = {"name": row, "first": first, "data": _data_name(row), "other": _data_name(first)}
                 raise Invalid(message % facts, field="evaluation")
     refusals.end()
     return rows, first
@@ -154,7 +156,7 @@ def _data(row: Evaluation) -> tuple[Any, str]:
     return row.version_id or row.version_label, row.split
 
 
-def _named(row: Evaluation) -> str:
+def _data_name(row: Evaluation) -> str:
     return f"{row.version_label} ({row.split_word})"
 
 
@@ -166,7 +168,7 @@ def compare(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
     """
     if any(row.is_scripted for row in rows):
         return _by_name(rows, base)
-    return _compared(tuple((row.pk, *results.stamp(row)) for row in rows), base.pk)
+    return _compare(tuple((row.pk, *results.stamp(row)) for row in rows), base.pk)
 
 
 def _by_name(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
@@ -178,7 +180,7 @@ def _by_name(rows: Sequence[Evaluation], base: Evaluation) -> Comparison:
 
 
 @lru_cache(maxsize=32)
-def _compared(which: tuple[tuple[Any, ...], ...], base: int) -> Comparison:
+def _compare(which: tuple[tuple[Any, ...], ...], base: int) -> Comparison:
     by_id = Evaluation.objects.select_related("job").in_bulk([number for number, *_stamp in which])
     rows = [by_id[number] for number, *_stamp in which]
     task = TASKS[rows[0].task]
@@ -336,13 +338,13 @@ def disagreements(
     """
     first, second = paired(pair)
     with readable(pair):
-        both = _chosen(list(zip(first, second, strict=True)), TASKS[pair[0].task].right, show)
+        both = _filter_pairs(list(zip(first, second, strict=True)), TASKS[pair[0].task].right, show)
     shown = [entry["path"] for entry, _other in both[begin : begin + count]]
     full_entries = [_entries(row, only=set(shown)) for row in pair]
     return [(full_entries[0][path], full_entries[1][path]) for path in shown], len(both) > begin + count
 
 
-def _chosen(both: list[Pair], right: Callable[[Mapping[str, Any]], bool] | None, show: str) -> list[Pair]:
+def _filter_pairs(both: list[Pair], right: Callable[[Mapping[str, Any]], bool] | None, show: str) -> list[Pair]:
     if show == "differ":
         both = [pair for pair in both if pair[0]["badness"] != pair[1]["badness"]]
         both.sort(key=lambda pair: -abs(pair[0]["badness"] - pair[1]["badness"]))

@@ -102,7 +102,7 @@ def submit(
     if split == AUTO:
         split = best_split(user, model_version, version, is_scripted=script.is_asked)
     name = name or name_for(model_version, version)
-    checked, resources = _checked(user, model_version, version, split, name, script, resources)
+    checked, resources = _check_submission(user, model_version, version, split, name, script, resources)
     if script.code is not None:
         script = replace(script, code=snapshots.copy_for(user, script.code))  # a set that is shared brings its owner's
     spec: dict[str, Any] = {
@@ -127,7 +127,7 @@ def submit(
         return evaluation
 
 
-def _checked(
+def _check_submission(
     user: User,
     model: ModelVersion,
     version: DatasetVersion,

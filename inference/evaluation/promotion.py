@@ -132,11 +132,11 @@ def judge(evaluation: Evaluation) -> list[PromotionVerdict]:
     rules = PromotionRule.objects.filter(
         model=version.model_id, version=evaluation.version_id, split=evaluation.split
     ).order_by("pk")
-    return [verdict for rule in rules if (verdict := _judged(rule, evaluation, version)) is not None]
+    return [verdict for rule in rules if (verdict := _apply_rule(rule, evaluation, version)) is not None]
 
 
 @transaction.atomic
-def _judged(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> PromotionVerdict | None:
+def _apply_rule(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> PromotionVerdict | None:
     """Store the verdict of a rule and apply it; None if it was stored before."""
     Model.objects.select_for_update().get(pk=rule.model_id)  # one after the other: an alias may move meanwhile
     key: dict[str, Any] = {"rule": rule, "evaluation": evaluation, "attempt": evaluation.published_attempt}

@@ -94,13 +94,15 @@ def score(
     ]
     overall = _means(means, pairs, np.ones((1, images)))[0] if means else ()
     return [
-        *_ranked(task, entries, seed, resamples),
+        *_average_precisions(task, entries, seed, resamples),
         *quotients,
         *(Scored(mean, overall[at], drawn_means[:, at]) for at, mean in enumerate(means)),
     ]
 
 
-def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int], max_draws: int) -> list[Scored]:
+def _average_precisions(
+    task: ServedTask, entries: Sequence[Entries], seed: Sequence[int], max_draws: int
+) -> list[Scored]:
     """Compute average precisions, with fewer draws; none if the task has none, or entries lack them or are too many."""
     if not task.ranked:
         return []

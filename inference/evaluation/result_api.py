@@ -71,7 +71,7 @@ class MendingDatasetOut(OutMixin, serializers.Serializer[Any]):
     dataset = serializers.IntegerField(help_text="It is imported by and by.")
 
 
-def calibrated(request: Request, evaluation: Evaluation) -> dict[str, Any]:
+def calibration_data(request: Request, evaluation: Evaluation) -> dict[str, Any]:
     """Return reliability and costs for the parameters of the request."""
     wrong, missed = (_cost(request, name) for name in ASKS)
     reliability = calibration.for_evaluation(evaluation)

@@ -17,7 +17,7 @@ from aiplatform.lib.pages import needs, refusals_said
 from inference.evaluation import calibration, error_datasets
 from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation import report
-from inference.evaluation.presentation.results import calibrated
+from inference.evaluation.presentation.results import calibration_context
 from inference.kit.task_kinds import TASKS
 
 
@@ -29,7 +29,9 @@ def evaluation_calibration(request: SignedInRequest, pk: int) -> HttpResponse:
     values = {name: request.GET.get(name, "1")[:20] for name in ("wrong", "missed")}
     context: dict[str, Any] = {"evaluation": evaluation, "given": values}
     try:
-        context |= calibrated(evaluation, **{name: calibration.parse_number(text) for name, text in values.items()})
+        context |= calibration_context(
+            evaluation, **{name: calibration.parse_number(text) for name, text in values.items()}
+        )
     except DomainError as refusal:
         context["refusals"] = refusal.every
         return render(request, "inference/_calibration.html", context, status=refusal.status)

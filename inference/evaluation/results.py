@@ -41,13 +41,13 @@ def load(evaluation: Evaluation) -> dict[str, Any] | None:
         rows = evaluation.script.figures
         return {"scripted": True, "summary": figures.flat(rows), "figures": rows}
     try:
-        return _parsed(str(root), (root / "evaluation.json").stat().st_mtime_ns)
+        return _parse(str(root), (root / "evaluation.json").stat().st_mtime_ns)
     except (OSError, ValueError, OutsideRoot):
         return None
 
 
 @lru_cache(maxsize=32)
-def _parsed(root: str, changed: int) -> dict[str, Any]:
+def _parse(root: str, changed: int) -> dict[str, Any]:
     with os.fdopen(open_beneath(Path(root), "evaluation.json"), "rb") as file:
         content: dict[str, Any] = json.load(file)
     return content

@@ -89,7 +89,7 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **valu
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise _taken() from None
+        raise _name_taken() from None
     return row
 
 
@@ -131,7 +131,7 @@ def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
     refusals.end()
 
 
-def begin_with(row: EvaluationSet, fields: Mapping[str, Any], *, user: User) -> dict[str, Any]:
+def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: User) -> dict[str, Any]:
     """Return the arguments of `evaluations.submit`: the fields of the request, else the values of the set.
 
     Raises:
@@ -183,8 +183,8 @@ def check_name(user: User, name: str = "", *, existing: EvaluationSet | None = N
         raise Invalid(TITLE.message, field="name")
     others = EvaluationSet.objects.filter(owner=existing.owner if existing else user, name=name)
     if (others.exclude(pk=existing.pk) if existing else others).exists():
-        raise _taken()
+        raise _name_taken()
 
 
-def _taken() -> NameTaken:
+def _name_taken() -> NameTaken:
     return NameTaken(_("A parameter set of yours has this name. Choose another."))

@@ -42,19 +42,21 @@ class SlicesOut(serializers.Serializer[Any]):
 def of_one(request: Request, number: int) -> dict[str, Any]:
     """The parts of one evaluation."""
     user: Any = request.user
-    row = slices.chosen(user, number)
-    return _answered(request, [row], row)
+    row = slices.find_evaluation(user, number)
+    return _slices(request, [row], row)
 
 
-def compared(request: Request) -> dict[str, Any]:
-    """The parts of some evaluations, with differences from a base."""
+def compare(request: Request) -> dict[str, Any]:
+    """Return the slices of some evaluations, with differences from a base."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
-    return _answered(request, rows, base)
+    rows, base = differences.select_evaluations(
+        user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base")
+    )
+    return _slices(request, rows, base)
 
 
-def _answered(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
+def _slices(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
     user: Any = request.user
     query = request.query_params
     image_filter = ImageFilter(

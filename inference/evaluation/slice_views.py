@@ -26,8 +26,8 @@ from inference.evaluation.slices import ImageFilter
 def evaluation_slices(request: SignedInRequest, pk: int) -> HttpResponse:
     """Parts of the images of an evaluation, worst first; `?q=`, `?class=` and `?split=` ask for one of one's own."""
     try:
-        rows = [slices.chosen(request.user, pk)]
-        context = _shown(request, rows, rows[0])
+        rows = [slices.find_evaluation(request.user, pk)]
+        context = _context(request, rows, rows[0])
     except NotFound:
         raise
     except DomainError as refusal:
@@ -41,8 +41,8 @@ def compared_slices(request: SignedInRequest) -> HttpResponse:
     """The same slices of 2 to 6 evaluations side by side, see `comparison_views.compare`."""
     try:
         base = ids.number(request.GET.get("base", ""))
-        rows, first = differences.chosen(request.user, numbers_of(request), base=base)
-        context = _shown(request, rows, first)
+        rows, first = differences.select_evaluations(request.user, numbers_of(request), base=base)
+        context = _context(request, rows, first)
     except NotFound:
         raise
     except DomainError as refusal:
@@ -56,7 +56,7 @@ def filter_from(request: SignedInRequest) -> ImageFilter:
     return ImageFilter(query.get("q", "")[:100], ids.number(query.get("class", "")), query.get("split", "")[:10])
 
 
-def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -> dict[str, Any]:
+def _context(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -> dict[str, Any]:
     image_filter = filter_from(request)
     parts = slices.compute(rows, base, image_filter=image_filter, by=request.user)
     version = base.version

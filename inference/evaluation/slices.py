@@ -78,8 +78,8 @@ class ImageFilter:
         return frozenset(rows.order_by().values_list("path", flat=True))
 
 
-def chosen(user: User, number: int) -> Evaluation:
-    """One evaluation with results.
+def find_evaluation(user: User, number: int) -> Evaluation:
+    """Return an evaluation with results.
 
     Raises:
         NotFound: it is not there for this person.
@@ -135,10 +135,10 @@ def _compute(which: tuple[tuple[Any, ...], ...], base: int) -> tuple[Slice, ...]
             for by, name, belongs in _parts(entries[base], rows[base])[:MOST_SLICES]
         ]
         parts += _by_object(rows, entries, base)
-    return tuple(sorted(parts, key=_worst))
+    return tuple(sorted(parts, key=_sort_key))
 
 
-def _worst(part: Slice) -> tuple[bool, float]:
+def _sort_key(part: Slice) -> tuple[bool, float]:
     value = part.first
     if value is None or value.value is None or part.row is None:
         return True, 0.0
@@ -185,7 +185,7 @@ def _parts(entries: Sequence[Entry], evaluation: Evaluation) -> list[Part]:
                _by(COUNT, entries, _count)]  # fmt: skip
     names = sorted({name for entry in entries for name in _about(entry).get("marks", {})})
     marks = [
-        (MARK, f"{name}: {value}", _marked(name, value))
+        (MARK, f"{name}: {value}", _has_mark(name, value))
         for name in names
         for value in sorted({mark for entry in entries for mark in _about(entry).get("marks", {}).get(name, ())})
     ]
@@ -194,10 +194,10 @@ def _parts(entries: Sequence[Entry], evaluation: Evaluation) -> list[Part]:
 
 def _by(by: str, entries: Sequence[Entry], word: Callable[[Entry], str | None]) -> list[Part]:
     labels = sorted({label for entry in entries if (label := word(entry)) is not None})
-    return [(by, name, _worded(word, name)) for name in labels] if len(labels) > 1 else []
+    return [(by, name, _has_word(word, name)) for name in labels] if len(labels) > 1 else []
 
 
-def _worded(word: Callable[[Entry], str | None], name: str) -> Callable[[Entry], bool]:
+def _has_word(word: Callable[[Entry], str | None], name: str) -> Callable[[Entry], bool]:
     return lambda entry: word(entry) == name
 
 
@@ -206,7 +206,7 @@ def _about(entry: Entry) -> Mapping[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def _marked(name: str, value: str) -> Callable[[Entry], bool]:
+def _has_mark(name: str, value: str) -> Callable[[Entry], bool]:
     return lambda entry: value in _about(entry).get("marks", {}).get(name, ())
 
 

@@ -103,12 +103,12 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         answered then (202, with its address in `Location`) in place of the version.
         """
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
-        return _brought_in(request, sent(serializer, imports.check, user=request.user))
+        return _import_model(request, sent(serializer, imports.check, user=request.user))
 
     @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         model = self.own_model(pk)
-        fields = _checked(ModelEditIn, self, request)
+        fields = _validate(ModelEditIn, self, request)
         card = fields.pop("card", None)
         current = {"description": model.description, "visibility": model.visibility}
         with transaction.atomic():
@@ -139,7 +139,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
     def add_version(self, request: ApiRequest, pk: str) -> Response:
         """Bring in a further version; where a job reads the files, its task is answered (202), see models/."""
         model = self.own_model(pk)
-        return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
+        return _import_model(request, _validate(VersionIn, self, request) | {"model": model})
 
 
 class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
@@ -199,7 +199,7 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
         """Queue a measurement of how fast the version answers, on processor cores or on a card."""
         usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
         version = get_object_or_404(usable, pk=pk)
-        task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
+        task = model_jobs.measure(user=request.user, version=version, **_validate(MeasureIn, self, request))
         return Response(ModelTaskOut(task).data, status=202)
 
     @extend_schema(responses=HardwareSpeedOut(many=True))
@@ -229,11 +229,11 @@ class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):
         return ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "job__cluster")
 
 
-def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
+def _import_model(request: ApiRequest, fields: dict[str, Any]) -> Response:
     """Make what was sent, or named, a version; or queue the job that will."""
     declared = import_serializers.declared_of(fields)
-    with import_serializers.brought(request.user, fields, declared) as source:
-        made = imports.bring_in(
+    with import_serializers.open_source(request.user, fields, declared) as source:
+        made = imports.import_model(
             user=request.user, brought=source, declared=declared, made=partial(_store_response, request),
             queued=partial(_queued, request), **fields,
         )  # fmt: skip
@@ -255,7 +255,7 @@ def _queued(request: Request, task: ModelTask) -> None:
     keep(request, _answer(task))
 
 
-def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
+def _validate(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
     serializer_in = serializer(data=request.data, context=view.get_serializer_context())
     serializer_in.is_valid(raise_exception=True)
     checked: dict[str, Any] = serializer_in.validated_data

@@ -56,7 +56,7 @@ def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -
 
 def store(task: ModelTask, reported: Any) -> None:
     """Store the tally that the job counted if it is valid; idempotent."""
-    tally, version = drift.sound(reported), task.version
+    tally, version = drift.validate(reported), task.version
     if tally is None or version is None or not tally["images"]:
         return
     defaults = {"tally": tally, "images": tally["images"], "data_name": version.dataset_label, "made_at": now()}

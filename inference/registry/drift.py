@@ -41,7 +41,7 @@ class Drift:
         return "steady" if self.value < STEADY else "moved" if self.value < OTHER else "other"
 
 
-def together(tallies: Iterable[Mapping[str, Any]]) -> Tally:
+def add_up(tallies: Iterable[Mapping[str, Any]]) -> Tally:
     """Add tallies up."""
     made = empty()
     for tally in tallies:
@@ -79,8 +79,8 @@ def index(before: Sequence[int], now: Sequence[int], pictures: tuple[int, int] |
     return max(0.0, divergence - (k - 1) * (1 / min(n, sizes[0]) + 1 / min(m, sizes[1])))
 
 
-def compared(before: Tally, now: Tally) -> list[Drift]:
-    """Answers first: classes and scores; then the features of pictures."""
+def compare(before: Tally, now: Tally) -> list[Drift]:
+    """Compare two tallies: first predictions, by classes and scores, then the features of images."""
     enough = min(before["images"], now["images"]) >= ENOUGH
     names = sorted({*before["classes"], *now["classes"]}, key=lambda name: -before["classes"].get(name, 0))
     classes = [[tally["classes"].get(name, 0) for name in names] for tally in (before, now)]
@@ -176,7 +176,7 @@ def _moments(tally: Tally) -> tuple[list[float], list[float]]:
     return means, [max(0.0, value / count - mean * mean) for value, mean in squares]
 
 
-def sound(reported: Any) -> Tally | None:
+def validate(reported: Any) -> Tally | None:
     """Return the tally that a program reported, with every field checked, or None if it is invalid."""
     try:
         tally = empty()

@@ -21,7 +21,7 @@ class TooLarge(DomainError):
     field = "path"
 
 
-def copied(source: BinaryIO, target: Path, *, max_bytes: int) -> int:
+def copy_rest(source: BinaryIO, target: Path, *, max_bytes: int) -> int:
     """Copy the rest of an open file and return the number of bytes; bytes appended meanwhile are left out.
 
     Raises:

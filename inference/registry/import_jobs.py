@@ -21,9 +21,9 @@ from aiplatform.lib import files, titles, wording
 from aiplatform.lib.errors import DomainError
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
-from inference.registry.formats.folder import Found, home_of
+from inference.registry.formats.folder import ModelContents, home_of
 from inference.registry.inspections import FILES, PACKED
 from inference.registry.inspector import inspection, replies
 from inference.registry.inspector.__main__ import REPLY
@@ -119,7 +119,7 @@ def launch(task: ModelTask, run: RunDir) -> Launch:
         "archive": str(folder / PACKED) if spec["is_packed"] else "", "language": spec["language"],
         "seconds": int(MAX_RUNTIME.total_seconds()),
     }  # fmt: skip
-    files.write_json(run.params, inspections.completed(request))
+    files.write_json(run.params, inspections.complete_request(request))
     return Launch(
         argv=[sys.executable, "-P", "-m", "inference.registry.inspector"],
         env={"PYTHONPATH": str(settings.BASE_DIR), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -149,7 +149,7 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
 
     try:
         inspections.end_refused(reply)
-        content = inspections.checked(lambda: replies.decode_found(reply, home(job) / FILES))
+        content = inspections.decode_checked(lambda: replies.decode_found(reply, home(job) / FILES))
         registry.register(
             user=owner, bring=partial(_copy_files, home(job), content), read=partial(_in_place, content), model=model,
             origin=_origin(spec["origin"]), made=made,
@@ -178,7 +178,7 @@ def _reply(outputs: Path) -> dict[str, Any] | None:
     return reply if isinstance(reply, dict) else None
 
 
-def _copy_files(root: Path, content: Found, into: Path) -> None:
+def _copy_files(root: Path, content: ModelContents, into: Path) -> None:
     """Copy the files of the model, each under its name in the registry, following no link."""
     into.mkdir()
     for name, path in content.files.items():
@@ -187,10 +187,10 @@ def _copy_files(root: Path, content: Found, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             raise inspections.crashed() from None
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, max_bytes=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
 
 
-def _in_place(content: Found, folder: Path) -> Found:
+def _in_place(content: ModelContents, folder: Path) -> ModelContents:
     content.files = {name: folder / name for name in content.files}
     return content
 

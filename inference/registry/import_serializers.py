@@ -13,7 +13,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.models import Upload
 from inference.registry import imports
 from inference.registry.formats.declared import NOTHING, Declared, labels_of
-from inference.registry.imports import Brought
+from inference.registry.imports import ModelSource
 from inference.registry.uploads import on_disk
 
 ORIGINS = ("file", "upload", "path", "job")
@@ -27,7 +27,9 @@ def declared_of(fields: dict[str, Any]) -> Declared:
 
 
 @contextmanager
-def brought(user: User, fields: dict[str, Any], declared: Declared, *, tried: bool = False) -> Iterator[Brought]:
+def open_source(
+    user: User, fields: dict[str, Any], declared: Declared, *, tried: bool = False
+) -> Iterator[ModelSource]:
     """Open the files that were sent or named; removes the fields that name them from `fields`.
 
     Raises:
@@ -42,10 +44,10 @@ def brought(user: User, fields: dict[str, Any], declared: Declared, *, tried: bo
         yield imports.from_path(user, origins.get("path", ""), origins.get("job"))
     elif "file" in origins:
         with on_disk(origins["file"]) as (archive, filename):
-            yield imports.uploaded(archive, filename, declared, tried=tried)
+            yield imports.from_upload(archive, filename, declared, tried=tried)
     else:
         upload = complete(origins["upload"], "upload")
-        yield imports.uploaded(upload.file, upload.filename, declared, tried=tried)
+        yield imports.from_upload(upload.file, upload.filename, declared, tried=tried)
 
 
 def complete(upload: Upload, field: str) -> Upload:

@@ -29,7 +29,7 @@ from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import remove_tree
 from inference.registry.formats.declared import NOTHING, Declared, Files
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.inspector import inspection, limits, replies
 from inference.registry.inspector.__main__ import OUT_OF_MEMORY
 from inference.registry.inspector.trial_candidates import CannotTry
@@ -108,7 +108,7 @@ def _copy(path: Path, target: Path) -> None:
         copies.copy(source, target)
 
 
-def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> Found:
+def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> ModelContents:
     """Contents of the files that were brought into the folder `work`, opened once by ONNX Runtime.
 
     A model.json made of what is declared is written where there is none.
@@ -118,7 +118,7 @@ def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> Fo
         TooSlow: it was not done within the bounds.
     """
     reply = _import(work, inspection.VERSION, declared, bounds)
-    return checked(lambda: replies.decode_found(reply, work / FILES))
+    return decode_checked(lambda: replies.decode_found(reply, work / FILES))
 
 
 def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
@@ -128,10 +128,10 @@ def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
         ModelRefused, Invalid, ArchiveRefused, CannotTry: everything that is wrong.
     """
     reply = _import(work, inspection.TRIAL, declared, REQUEST)
-    return checked(lambda: replies.decode_trial(reply))
+    return decode_checked(lambda: replies.decode_trial(reply))
 
 
-def of_outputs(folder: Path) -> Found:
+def of_outputs(folder: Path) -> ModelContents:
     """Contents of what a job of the platform left in a folder; no runtime opens it.
 
     Raises:
@@ -140,7 +140,7 @@ def of_outputs(folder: Path) -> Found:
     request = {"act": inspection.SURVEY, "folder": str(folder), "archive": "", "declared": NOTHING, "opens": False}
     owner = folder.stat().st_uid
     reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, bounds=WORKER)
-    return checked(lambda: replies.decode_found(reply, folder))
+    return decode_checked(lambda: replies.decode_found(reply, folder))
 
 
 def _import(work: Path, act: str, declared: Declared, bounds: Bounds) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _import(work: Path, act: str, declared: Declared, bounds: Bounds) -> dict[st
         remove_tree(inner)
 
 
-def checked(decode: Callable[[], Value]) -> Value:
+def decode_checked(decode: Callable[[], Value]) -> Value:
     """What `decode` makes of a reply.
 
     Raises:
@@ -195,14 +195,14 @@ def _reply(
     if not _PROCESSES.acquire(timeout=bounds.seconds):
         raise _too_slow(bounds)
     try:
-        reply = _run(completed(full_request), read, write, uid, bounds)
+        reply = _run(complete_request(full_request), read, write, uid, bounds)
     finally:
         _PROCESSES.release()
     end_refused(reply)
     return reply
 
 
-def completed(request: dict[str, Any]) -> dict[str, Any]:
+def complete_request(request: dict[str, Any]) -> dict[str, Any]:
     """Add the fields that are the same in all requests; for a program that is in a sandbox already."""
     locale = str(settings.LOCALE_PATHS[0])
     return request | {"max_bytes": MOST_BYTES, "max_files": MOST_FILES, "locale": locale, "ticket": None}

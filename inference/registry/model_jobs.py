@@ -24,7 +24,7 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import inspections
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.messages import MODEL_TASK as REFUSALS
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
@@ -198,7 +198,7 @@ def _register(task: ModelTask, outputs: Path) -> None:
     try:
         registry.register(
             user=owner,
-            bring=partial(_taken, outputs),
+            bring=partial(_copy_outputs, outputs),
             origin=origin,
             model=model,
             declared=declared,
@@ -214,8 +214,8 @@ def _register(task: ModelTask, outputs: Path) -> None:
     archive_of(task.job).unlink(missing_ok=True)
 
 
-def _taken(outputs: Path, into: Path) -> None:
-    """Copy what the program wrote, through no link."""
+def _copy_outputs(outputs: Path, into: Path) -> None:
+    """Copy the outputs of the program, following no link."""
     into.mkdir()
     for name in ("model.onnx", "model.safetensors"):
         try:
@@ -223,7 +223,7 @@ def _taken(outputs: Path, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             continue
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, max_bytes=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
 
 
 def _machine(attempt: Attempt) -> dict[str, str]:

@@ -55,7 +55,7 @@ def _boxes(shown: Sequence[dict[str, Any]], line: Line) -> Iterator[dict[str, st
         box = prediction_shapes.box_of(prediction, line["width"], line["height"])
         if box and not prediction_shapes.rings_of(prediction):
             x1, y1, x2, y2 = box
-            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _named(prediction)}
+            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _label(prediction)}
 
 
 def _outlines(shown: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
@@ -65,10 +65,10 @@ def _outlines(shown: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
                 "M" + "L".join(f"{x:g} {y:g}" for x, y in zip(ring[0::2], ring[1::2], strict=True)) + "Z"
                 for ring in rings
             )
-            yield {"d": path, "word": _named(prediction)}
+            yield {"d": path, "word": _label(prediction)}
 
 
-def _named(prediction: dict[str, Any]) -> str:
+def _label(prediction: dict[str, Any]) -> str:
     return f"{prediction_lines.word(prediction.get('name'), 100)} {prediction_shapes.score_of(prediction):.2f}"
 
 
@@ -82,12 +82,12 @@ def summarize(line: Line, *, placed: bool) -> str:
         word = _("unusual") if first["anomalous"] is True else _("as usual")
         return f"{word} {prediction_shapes.score_of(first):.2f}"
     if "present" in first:
-        there = [_named(prediction) for prediction in answers if prediction.get("present") is True]
+        there = [_label(prediction) for prediction in answers if prediction.get("present") is True]
         return ", ".join(there) or _("no tag")
     if placed:
         counted = Counter(prediction_lines.word(prediction.get("name"), 100) for prediction in answers)
         return ", ".join(f"{count} × {name}" for name, count in counted.most_common(6))
-    return _named(first)
+    return _label(first)
 
 
 def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int]) -> str:

@@ -19,7 +19,7 @@ def score_of(prediction: Mapping[str, Any]) -> float:
     return finite(prediction.get("score")) or 0.0
 
 
-def shapes(line: Line, classes: Sequence[Mapping[str, Any]], *, min_score: float = 0.0) -> Iterable[dict[str, Any]]:
+def to_coco(line: Line, classes: Sequence[Mapping[str, Any]], *, min_score: float = 0.0) -> Iterable[dict[str, Any]]:
     """Yield COCO annotations of the predictions of an image, without ids; skips unknown classes and missing boxes.
 
     Each has `category_id`, `bbox` (x, y, width, height in pixels), `area`, `iscrowd`, `score`, and `segmentation` or
@@ -30,12 +30,12 @@ def shapes(line: Line, classes: Sequence[Mapping[str, Any]], *, min_score: float
         entry = entries.get(prediction.get("class_id"))
         if entry is None or score_of(prediction) < min_score:
             continue
-        shape = _points(prediction, entry) if "keypoints" in prediction else _placed(prediction, line)
+        shape = _keypoint_shape(prediction, entry) if "keypoints" in prediction else _box_shape(prediction, line)
         if shape is not None:
             yield {"category_id": entry["id"], **shape, "iscrowd": 0, "score": round(score_of(prediction), 6)}
 
 
-def _placed(prediction: Mapping[str, Any], line: Line) -> dict[str, Any] | None:
+def _box_shape(prediction: Mapping[str, Any], line: Line) -> dict[str, Any] | None:
     corners = box_of(prediction, line["width"], line["height"])
     if corners is None:
         return None
@@ -106,7 +106,7 @@ def points_of(prediction: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return {name: (x, y) for name, x, y in placed if x is not None and y is not None}
 
 
-def _points(prediction: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any] | None:
+def _keypoint_shape(prediction: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the keypoints in the order of the class; 2 is visible, 0 not named. The box is their bounding box."""
     points = points_of(prediction)
     if not points:

@@ -41,7 +41,7 @@ def goes_on(version: ModelVersion) -> bool:
     return fit and preset is not None and FILE in {param.name for param in preset.parameters}
 
 
-def named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
+def find_named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
     """What this person may see of a name and a number or an alias; their own alone where no owner is named."""
     rows = _visible_to(user).filter(model__name=name)
     rows = rows.filter(number=which) if isinstance(which, int) else rows.filter(aliases__name=which)
@@ -70,4 +70,4 @@ def newest(user: User) -> Sequence[str]:
     return [f"{owner}/{name} v{number}" for owner, name, number, files in newest_rows if _has_weights(files)]
 
 
-MODELS = Models(named, newest)
+MODELS = Models(find_named, newest)

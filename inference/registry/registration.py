@@ -27,7 +27,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.registry import history, inspections, retention, withdrawals
 from inference.registry.formats.declared import NOTHING, Declared
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspections import FILES, Bounds, unpack
 from inference.registry.models import Model, ModelVersion, Visibility
@@ -104,7 +104,7 @@ def register(
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
     declared: Declared = NOTHING,
-    read: Callable[[Path], Found] | None = None,
+    read: Callable[[Path], ModelContents] | None = None,
     bounds: Bounds = inspections.REQUEST,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
@@ -148,7 +148,7 @@ def register(
         if placed is not None:  # its row is rolled back
             files.remove_tree(placed)
         if isinstance(exc, IntegrityError):
-            raise _taken(name) from None
+            raise _name_taken(name) from None
         raise
     finally:
         files.remove_tree(work)
@@ -211,7 +211,7 @@ def register_training(
         files.remove_tree(work)
 
 
-def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
+def _stage(content: ModelContents, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
     """Copy the files that count into a folder of the platform, outside of any transaction: it takes minutes.
 
     Returns:
@@ -239,7 +239,9 @@ def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str,
     return staged, sorted(listed, key=lambda entry: entry["name"])
 
 
-def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
+def _add(
+    model: Model, content: ModelContents, staged: Path, listed: list[dict[str, Any]], **lineage: Any
+) -> ModelVersion:
     """Make the row and move the staged files to their place; inside a transaction, which the number needs."""
     running = ("model.onnx", "model.safetensors", "model.json")  # a composed version's names what else there is
     weights = next(name for name in running if name in content.files)
@@ -342,10 +344,10 @@ def check_name(*, user: User, name: str | None = None) -> None:
     if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
         raise Invalid(TITLE.message, field="name")
     if Model.objects.filter(owner=user, name=name).exists():
-        raise _taken(name)
+        raise _name_taken(name)
 
 
-def _taken(name: str) -> NameTaken:
+def _name_taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
 
 

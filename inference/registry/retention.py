@@ -52,11 +52,11 @@ def users_of(version: ModelVersion) -> list[str]:
     owner = version.model.owner
     return users + [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}
-        for training in _learning_from(version)
+        for training in _dependent_trainings(version)
     ]
 
 
-def _learning_from(version: ModelVersion) -> list[TrainingJob]:
+def _dependent_trainings(version: ModelVersion) -> list[TrainingJob]:
     """Return unfinished trainings of the model's owner that start from the version, or are distilled from it."""
     full_name = pretrained_weights.full_name(version)
     unfinished = TrainingJob.objects.unfinished().filter(job__owner=version.model.owner_id).select_related("job")

@@ -17,7 +17,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainingData:
     """The dataset version that a preset trained a model on, and how the preset divided it."""
 
     version: DatasetVersion
@@ -37,7 +37,7 @@ class Learned:
         return {"dir": str(self.version.path), "group_by": self.group_by, **own}
 
 
-def for_model(model: ModelVersion, *, owner: User) -> Learned | None:
+def for_model(model: ModelVersion, *, owner: User) -> TrainingData | None:
     """Return the training data of a model; None if no preset trained it, or `owner` may not use the data.
 
     A conversion learned what the version that it was made of learned, and says so itself.
@@ -50,7 +50,7 @@ def for_model(model: ModelVersion, *, owner: User) -> Learned | None:
         return None
     train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
     folds, fold = (int(finite(model.params.get(name)) or 0) for name in ("folds", "fold"))  # its file may say anything
-    return Learned(
+    return TrainingData(
         version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold,
         str(model.params.get("group_by") or ""),
     )  # fmt: skip

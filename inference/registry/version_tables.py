@@ -32,7 +32,9 @@ class Row:
     differences: list[float | None]
 
 
-def chosen(model: Model, numbers: Sequence[int], base: int | None = None) -> tuple[list[ModelVersion], ModelVersion]:
+def select_versions(
+    model: Model, numbers: Sequence[int], base: int | None = None
+) -> tuple[list[ModelVersion], ModelVersion]:
     """Versions by their numbers, in that order, the newest that are in use where none are named; and the base.
 
     Raises:
@@ -72,7 +74,9 @@ def rows(versions: Sequence[ModelVersion], base: ModelVersion) -> list[Row]:
         _row(FIGURE, key, [finite(version.metrics.get(key)) for version in versions], base_index) for key in metrics
     ]
     params = sorted({key for version in versions for key in version.params})
-    table += [_row(PARAM, key, [_plain(version.params.get(key)) for version in versions], base_index) for key in params]
+    table += [
+        _row(PARAM, key, [_plain_value(version.params.get(key)) for version in versions], base_index) for key in params
+    ]
     filled = [row for row in table if any(value not in (None, "") for value in row.values)]
     return filled[:MOST_ROWS]
 
@@ -95,7 +99,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float | bool | str) else str(value)
 
 

@@ -40,7 +40,7 @@ def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
         numbers = [number for text in request.GET.getlist("compare") if (number := ids.number(text)) is not None]
         base, everything = ids.number(request.GET.get("base", "")), request.GET.get("all") == "1"
         with refusals_said(request):
-            beside, first = version_tables.chosen(context["model"], numbers, base)
+            beside, first = version_tables.select_versions(context["model"], numbers, base)
             context |= {
                 "beside": beside,
                 "base": first,

@@ -67,7 +67,7 @@ def model_upload(request: SignedInRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_valid():
         with refusals_shown_on(form):
-            return _page_of(_brought_in(request, form))
+            return _page_of(_import_model(request, form))
     else:
         look_further(form, imports.check, user=request.user)
     return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
@@ -117,7 +117,7 @@ def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any
 
 def _torch(version: ModelVersion) -> dict[str, Any]:
     newest = exports.latest_task(version)
-    made = newest if newest is None or newest.figures else exports.made(version)
+    made = newest if newest is None or newest.figures else exports.latest_program(version)
     return {"can_torch": exports.can_export(version), "torch": newest, "torch_made": made}
 
 
@@ -145,22 +145,22 @@ def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     form = VersionForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
         with refusals_shown_on(form):
-            return _page_of(_brought_in(request, form, model=model))
+            return _page_of(_import_model(request, form, model=model))
     return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
 
 
-def _brought_in(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask:
+def _import_model(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask:
     """Import the model of a valid form; returns a version, or the job that will create it."""
     values, declared = form.cleaned_data, form.declared()
     fields |= form.about() | {"user": request.user, "declared": declared}
     with ExitStack() as open_files:
-        bring: Callable[..., ModelVersion | ModelTask] = imports.bring_in
+        bring: Callable[..., ModelVersion | ModelTask] = imports.import_model
         if form.is_trial:
             pictures = open_files.enter_context(trials.examples(values["pictures"]))
             bring = partial(trials.submit, pictures=pictures, version=values["dataset"])
         if values["file"]:
             archive, filename = open_files.enter_context(on_disk(values["file"]))
-            return bring(brought=imports.uploaded(archive, filename, declared, tried=form.is_trial), **fields)
+            return bring(brought=imports.from_upload(archive, filename, declared, tried=form.is_trial), **fields)
         return bring(brought=imports.from_path(request.user, values["path"], values["job"]), **fields)
 
 

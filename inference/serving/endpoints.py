@@ -136,7 +136,7 @@ def create(
             )
             return start_held(service)
     except IntegrityError:
-        raise _taken(name) from None
+        raise _name_taken(name) from None
 
 
 def check(
@@ -152,7 +152,7 @@ def check(
         if name and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME):
             raise Invalid(TITLE.message, field="name")
         if name and Service.objects.filter(owner=user, name=name).exists():
-            raise _taken(name)
+            raise _name_taken(name)
     with refusals:
         if visibility not in Visibility.values:
             raise Invalid(_("A service is private or public."), field="visibility")
@@ -178,7 +178,7 @@ def _check_numbers(*, max_batch: int, max_delay_ms: float, cpus: float) -> None:
     refusals.end()
 
 
-def _taken(name: str) -> NameTaken:
+def _name_taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a service called “%(name)s”.") % {"name": name})
 
 
@@ -204,7 +204,7 @@ def start_held(service: Service) -> Service:
     """
     version = withdrawal.usable_version(service)
     shares = host_assignment.wants(service) and host_assignment.fits(version)
-    service.job = _shared(service) if shares else submit(service, version)
+    service.job = _assign_process(service) if shares else submit(service, version)
     service.ready_attempt, service.asleep_at = 0, None
     service.save(update_fields=["job", "ready_attempt", "asleep_at", "updated_at"])
     return service
@@ -223,8 +223,8 @@ def submit(service: Service, version: ModelVersion) -> Job:
     )
 
 
-def _shared(service: Service) -> Job:
-    """The process that a service shares; within a transaction that holds it."""
+def _assign_process(service: Service) -> Job:
+    """Return the process that a service shares; within a transaction that locks it."""
     return host_assignment.assign(
         service, cluster=_cluster(service), requested=_requested_resources(service), restart=Job.Restart.ON_FAILURE
     )
@@ -350,7 +350,7 @@ def refresh(service: Service) -> Service:
     if job is None or job.state != JobState.RUNNING or service.answers:
         return service
     where = place(job, service.pk, service.model_version_id)
-    if where is not None and answers(where, key_for(job.pk, job.attempt_number)):
+    if where is not None and is_ready(where, key_for(job.pk, job.attempt_number)):
         remember_ready(service, job.attempt_number)
     return service
 
@@ -361,8 +361,8 @@ def remember_ready(service: Service, attempt: int) -> None:
     service.ready_attempt = attempt
 
 
-def answers(where: Place, key: str) -> bool:
-    """Whether the server at a place says it is ready; at most 0.7 s."""
+def is_ready(where: Place, key: str) -> bool:
+    """Return whether the server at an address reports that it is ready; takes at most 0.7 s."""
     path = f"{where.prefix}/v2/health/ready"
     try:
         with requests.connected(where, longest_s=requests.PROBE_S) as connection:

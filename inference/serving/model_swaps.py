@@ -94,7 +94,7 @@ def _lead_over(service: Service) -> None:
         return  # it waits, starts, or failed; the page says which, and the old one answers
     where = addresses.place(job, service.pk, service.next_version_id)
     key = endpoints.key_for(job.pk, job.attempt_number)
-    if where is not None and endpoints.answers(where, key) and not replicas.waits(service):
+    if where is not None and endpoints.is_ready(where, key) and not replicas.waits(service):
         _take_over(service, ready=True)
 
 

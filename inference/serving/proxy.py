@@ -65,7 +65,7 @@ def _find(scope: Scope, slug: str) -> Upstream:
     if why := withdrawal.why_not(service):
         raise Refused(410, "model_withdrawn", why)
     if service.asleep_at is not None or limits_of(service)["min_replicas"] == 0:
-        service = _woken(service, _split(scope["path"])[1])
+        service = _wake(service, _split(scope["path"])[1])
     own = routing.servers(service)
     if not own:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
@@ -82,7 +82,7 @@ def _is_stopped(service: Service) -> bool:
     return job.is_final and not (job.state in (JobState.FAILED, JobState.LOST) and routing.others(service))
 
 
-def _woken(service: Service, path: str) -> Service:
+def _wake(service: Service, path: str) -> Service:
     """Start a service that is asleep; a prediction request waits for it, any other leaves it asleep.
 
     Raises:

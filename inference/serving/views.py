@@ -89,7 +89,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
         "best_score": best,
-        **traffic.shown(service),
+        **traffic.trial_context(service),
         "limits": limits_of(service),
         "replicas": _replicas(service),
         "shares": _shares(service) if own else [],

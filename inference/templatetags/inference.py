@@ -55,7 +55,7 @@ def evaluation_headline(evaluation: Evaluation) -> str:
     if headline or not evaluation.is_scripted:
         return headline
     first = next(iter(script_figures.flat(evaluation.script.figures).items()), None)
-    return f"{first[0]} {script_figures.shown(first[1])}" if first else ""
+    return f"{first[0]} {script_figures.format_number(first[1])}" if first else ""
 
 
 @register.filter

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, StillInUse
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.video.models import VideoAnalysis, VideoFile
 
 MOST_BYTES = 16 << 30
@@ -49,7 +49,7 @@ def keep(*, user: User, source: Path, filename: str) -> VideoFile:
     making = row.path.with_suffix(".partial")
     try:
         with source.open("rb") as opened:
-            row.size_bytes = copied(opened, making, max_bytes=MOST_BYTES)
+            row.size_bytes = copy_rest(opened, making, max_bytes=MOST_BYTES)
         row.sha256 = files.sha256_of(making)
         making.rename(row.path)
         row.save()

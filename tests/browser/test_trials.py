@@ -35,7 +35,7 @@ def test_version_is_tried_its_figures_shown_and_rolled_back(
     counter = Counter()
     for number in range(400):
         slot = Slot(service.pk, version.pk, trial.pk, number % 4 == 0, alice.pk)
-        counter.answered(slot, 502 if number == 37 else 200, 0.01 + (number % 9) / 1000, 40_000, 700)
+        counter.count_response(slot, 502 if number == 37 else 200, 0.01 + (number % 9) / 1000, 40_000, 700)
     counter.flush()
     page.reload()
     expect(page.locator(".service-trial tbody tr")).to_have_count(2)

@@ -251,7 +251,7 @@ register(
 register(
     Parser(
         "list of images",
-        lambda data: sources.parsed(data, "a.csv"),
+        lambda data: sources.parse_list(data, "a.csv"),
         encoded(CSV),
         sources.MOST_LIST_BYTES,
         ("inference.batch.sources",),

@@ -67,7 +67,7 @@ def places(monkeypatch, scaled):
     """Where the servers of jobs are, by the job's number; all of them answer."""
     found: dict[int, tuple[str, int]] = {scaled.job_id: ("127.0.0.1", 1)}
     monkeypatch.setattr(endpoints, "endpoint", lambda job: found.get(job.pk))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "is_ready", lambda place, key: True)
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
     return found
 

@@ -45,7 +45,9 @@ def net(
 def bring(user, path: Path, **declared: object):
     """Bring a file in as an upload."""
     said = imports.Declared(**declared)
-    return imports.bring_in(user=user, brought=imports.uploaded(path, path.name, said), declared=said, name=path.stem)
+    return imports.import_model(
+        user=user, brought=imports.from_upload(path, path.name, said), declared=said, name=path.stem
+    )
 
 
 def unopenable(path: Path, opset: int = 26) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from inference.kit.model_io.engine import Loaded
 from inference.kit.model_io.spec import ModelSpec
 from inference.kit.models import composed, model_json
-from inference.registry.composition.descriptions import Recipe, described
+from inference.registry.composition.descriptions import Recipe, describe
 
 
 def folder_of(into: Path, recipe: Recipe, *parts: Path) -> Path:
@@ -18,7 +18,7 @@ def folder_of(into: Path, recipe: Recipe, *parts: Path) -> Path:
     known = [json.loads((part / "model.json").read_text()) for part in parts]
     for place, part in enumerate(parts, 1):
         shutil.copyfile(part / "model.onnx", into / f"part{place}.onnx")
-    about = described(recipe, known, [part.name for part in parts])
+    about = describe(recipe, known, [part.name for part in parts])
     (into / "model.json").write_text(json.dumps(about))
     return into
 

@@ -7,9 +7,9 @@ from inference.serving.models import Service
 from inference.serving.scaling import rule, scaling
 from tests.inference.running import bring
 
-BUSY = rule.Look(queue_s=1.0, busy=1.0, refused=0)
-CALM = rule.Look(queue_s=0.001, busy=0.1, refused=0)
-ENOUGH = rule.Look(0.1, 0.9, 0)
+BUSY = rule.LoadSample(queue_s=1.0, busy=1.0, refused=0)
+CALM = rule.LoadSample(queue_s=0.001, busy=0.1, refused=0)
+ENOUGH = rule.LoadSample(0.1, 0.9, 0)
 
 
 def fresh(service: Service) -> Service:

@@ -174,7 +174,7 @@ def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_pa
     bring(conversion.job, "running")
     argv, env, run = converted.program(conversion)
     build = run.code / "inference" / "conversion" / "converter" / "build.py"
-    build.write_text(build.read_text().replace("bench.quantized(into)", "raise ValueError('no such operator')"))
+    build.write_text(build.read_text().replace("bench.quantize(into)", "raise ValueError('no such operator')"))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=240, check=False)
     ConversionKind().ended(conversion.job, conversion.job.attempts.get())

@@ -182,7 +182,7 @@ def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
 def test_large_config_of_hugging_face_is_not_read(tmp_path):
     config = {"architectures": ["DetrForObjectDetection"]}
     (tmp_path / "config.json").write_text(json.dumps(config | {"x": " " * (5 << 20)}))
-    assert foreign_metadata.huggingface(tmp_path) == foreign_metadata.Known()
+    assert foreign_metadata.huggingface(tmp_path) == foreign_metadata.FileFacts()
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False, "x": " " * (65 << 10)}))
     assert foreign_metadata.huggingface(tmp_path).mean == ()

@@ -68,7 +68,9 @@ def test_the_base_turns_the_difference_round(two):
     judged.rewrite(two[0], [False] * 50)
     judged.rewrite(two[1], [True] * 50)
 
-    found = differences.compare(*differences.chosen(two[0].job.owner, [one.pk for one in two], base=two[1].pk))
+    found = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [one.pk for one in two], base=two[1].pk)
+    )
 
     assert found.rows[0].values[0].difference.verdict == "worse"
     assert found.rows[0].values[1].difference is None
@@ -127,8 +129,12 @@ def test_the_order_of_naming_changes_nothing(two):
     judged.rewrite(two[0], [True] * 60 + [False] * 40)
     judged.rewrite(two[1], [True] * 66 + [False] * 34)
 
-    named = differences.compare(*differences.chosen(two[0].job.owner, [two[0].pk, two[1].pk], base=two[0].pk))
-    turned = differences.compare(*differences.chosen(two[0].job.owner, [two[1].pk, two[0].pk], base=two[0].pk))
+    named = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [two[0].pk, two[1].pk], base=two[0].pk)
+    )
+    turned = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [two[1].pk, two[0].pk], base=two[0].pk)
+    )
 
     for row, again in zip(named.rows, turned.rows, strict=True):
         assert row.values[1] == again.values[0], row.key
@@ -191,13 +197,13 @@ def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_pat
     Evaluation.objects.filter(pk=two[1].pk).update(published_attempt=0)
 
     with pytest.raises(DomainError) as refused:
-        differences.chosen(alice, [two[0].pk, two[1].pk, other.pk])
+        differences.select_evaluations(alice, [two[0].pk, two[1].pk, other.pk])
     with pytest.raises(Invalid, match="from 2 to 6"):
-        differences.chosen(alice, [two[0].pk])
+        differences.select_evaluations(alice, [two[0].pk])
     with pytest.raises(NotFound):
-        differences.chosen(bob, [one.pk for one in two])
+        differences.select_evaluations(bob, [one.pk for one in two])
     with pytest.raises(Invalid, match="base is one"):
-        differences.chosen(alice, [two[0].pk, two[1].pk], base=other.pk)
+        differences.select_evaluations(alice, [two[0].pk, two[1].pk], base=other.pk)
 
     said = " ".join(map(str, refused.value.every))
     assert [
@@ -231,7 +237,7 @@ def test_images_on_which_they_disagree_stand_beside_each_other(two):
 
 
 def _chosen(two):
-    return differences.chosen(two[0].job.owner, [one.pk for one in two])
+    return differences.select_evaluations(two[0].job.owner, [one.pk for one in two])
 
 
 def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, client, two):

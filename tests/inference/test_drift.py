@@ -66,7 +66,7 @@ def test_many_objects_of_one_picture_say_no_more_than_the_picture():
             statistics.add(made, seen(features), [{"name": name, "score": 0.9}] * 20)
         return made
 
-    found = [drift.compared(of(500), of(100))[0].value for _number in range(60)]
+    found = [drift.compare(of(500), of(100))[0].value for _number in range(60)]
 
     assert np.mean([value >= drift.OTHER for value in found]) < 0.1
 
@@ -74,11 +74,11 @@ def test_many_objects_of_one_picture_say_no_more_than_the_picture():
 def test_comparison_names_what_changed_and_nothing_else():
     before, after = tally_of(200, classes=("one", "two")), tally_of(200, brightness=0.9, classes=("one", "two"))
 
-    verdicts = {one.name: one.verdict for one in drift.compared(before, after)}
+    verdicts = {one.name: one.verdict for one in drift.compare(before, after)}
 
     assert verdicts.pop("brightness") == "other"
     assert set(verdicts.values()) == {"steady"}
-    assert {one.verdict for one in drift.compared(before, tally_of(20))} == {"unknown"}
+    assert {one.verdict for one in drift.compare(before, tally_of(20))} == {"unknown"}
 
 
 def test_distance_is_in_standard_deviations_of_pictures():
@@ -158,10 +158,10 @@ def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther(
     ],
 )
 def test_what_a_program_tells_is_not_believed(spoil):
-    assert drift.sound(tally_of(3)) == tally_of(3)
+    assert drift.validate(tally_of(3)) == tally_of(3)
     old = {name: value for name, value in tally_of(3).items() if name != "looks"}  # of a server that began before
-    assert drift.together([drift.sound(old), tally_of(3)])["looks"]["images"] == 3
-    assert drift.sound(spoil(tally_of(3))) is None
+    assert drift.add_up([drift.validate(old), tally_of(3)])["looks"]["images"] == 3
+    assert drift.validate(spoil(tally_of(3))) is None
 
 
 def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():

@@ -50,7 +50,7 @@ def refused(function, *args, **kwargs):
 
 def bring(user, path, declared=SAID, name="net"):
     brought = imports.from_home(user, path)
-    return imports.bring_in(user=user, brought=brought, declared=declared, name=name)
+    return imports.import_model(user=user, brought=brought, declared=declared, name=name)
 
 
 def test_model_comes_from_a_file_in_the_home_with_what_describes_it(alice, home):
@@ -134,7 +134,7 @@ def test_deep_folders_and_closed_ones_are_no_way_to_stop_the_server(alice, home)
 
 
 def test_outputs_of_any_finished_job_become_a_model(alice, trained):
-    version = imports.bring_in(
+    version = imports.import_model(
         user=alice, brought=imports.from_job(trained, "export", by=alice), declared=SAID, name="net"
     )
 
@@ -145,7 +145,7 @@ def test_outputs_of_any_finished_job_become_a_model(alice, trained):
 def test_outputs_are_taken_from_their_model_folder_where_no_path_is_said(alice, trained):
     tiny.classifier(RunDir.of(trained.pk, 1).outputs / "model")
 
-    version = imports.bring_in(user=alice, brought=imports.from_job(trained, by=alice), name="net")
+    version = imports.import_model(user=alice, brought=imports.from_job(trained, by=alice), name="net")
 
     assert (version.task, version.code_label) == ("classification", "model")
 

@@ -46,7 +46,7 @@ def test_folders_of_any_name_can_be_brought_in(alice, home, name):
     foreign.net(folder / "net.onnx", {"answer": LOGITS})
 
     brought = imports.from_home(alice, file_names.shown(name))
-    version = imports.bring_in(user=alice, brought=brought, declared=SAID, name="net")
+    version = imports.import_model(user=alice, brought=brought, declared=SAID, name="net")
 
     assert version.task == "classification"
 
@@ -117,7 +117,9 @@ def test_version_that_another_worker_made_meanwhile_leaves_no_folder(alice, home
         raise RuntimeError("another was faster")
 
     with pytest.raises(RuntimeError):
-        imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made)
+        imports.import_model(
+            user=alice, brought=imports.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made
+        )
 
     root = Path(settings.DATA_ROOT) / "models"
     assert not [path for path in root.rglob("*") if path.is_file()]

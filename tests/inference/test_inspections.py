@@ -18,8 +18,8 @@ from aiplatform.lib.errors import Invalid
 from datasets.files import homes
 from inference.registry import inspections
 from inference.registry.formats.declared import NOTHING, PIXELS, Declared, Files
-from inference.registry.formats.folder import Found
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import ModelContents
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import Summary
 from inference.registry.inspections import FILES, Bounds, ModelRefused, TooSlow
 from inference.registry.inspector import replies
@@ -256,7 +256,7 @@ def test_reply_that_is_longer_than_its_reader_reads_is_not_parsed(tmp_path):
 def test_ways_of_a_trial_have_their_labels_once_in_the_reply(tmp_path):
     labels = tuple(f"class {number}" for number in range(1000))
     ways = [Declared(task="classification", labels=labels, pixels=pixels) for pixels in list(PIXELS)[:2]] * 16
-    read = Files(Known(labels=labels), Summary(inputs=[], outputs=[]))
+    read = Files(FileFacts(labels=labels), Summary(inputs=[], outputs=[]))
 
     reply = json.loads(json.dumps({"trial": replies.encode_trial(ways, read)}))
 
@@ -285,7 +285,9 @@ FORGED = [
 @pytest.mark.parametrize("change", FORGED, ids=[str(number) for number in range(len(FORGED))])
 def test_forged_reply_of_the_process_is_refused(work, monkeypatch, change):
     tiny.detector(work / FILES)
-    sound = replies.encode_found(Found("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES)
+    sound = replies.encode_found(
+        ModelContents("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES
+    )
     assert replies.decode_found({"found": sound}, work / FILES).task == "detection"
     monkeypatch.setattr(inspections, "_run", lambda *_asked: {"found": sound | change})
 

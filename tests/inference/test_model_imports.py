@@ -84,7 +84,7 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
     declared = Declared(task="classification", labels=PETS, pixels="unit")
     brought = imports.from_home(alice, "net.onnx")
-    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
+    task = imports.import_model(user=alice, brought=brought, declared=declared, name="net")
     run, launch = started(task)
     tier, bwrap = tiers.best_tier()
     ticket = Ticket(
@@ -113,8 +113,8 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
 def test_large_archive_is_unpacked_by_the_job_also_by_its_second_attempt(alice, tmp_path, large):
     tiny.detector(tmp_path / "x")
     archive = factory.zipped(tmp_path / "x", tmp_path / "x.zip")
-    brought = imports.uploaded(archive, "x.zip")
-    task = imports.bring_in(user=alice, brought=brought, name="net")
+    brought = imports.from_upload(archive, "x.zip")
+    task = imports.import_model(user=alice, brought=brought, name="net")
     archive.unlink()  # the request has ended
     folder = import_jobs.home(task.job) / inspections.FILES
     folder.mkdir()
@@ -160,7 +160,7 @@ def test_page_leads_to_the_job_of_a_large_model_which_shows_why_nothing_came_of_
 
 def test_large_model_that_no_runtime_opens_is_refused_by_its_job(alice, home, large):
     unopenable(home / "net.onnx")
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
 
     ran(task)
 
@@ -185,7 +185,7 @@ def test_model_whose_description_is_too_long_for_a_request_is_read_by_a_job(alic
     declared = Declared(task="classification", labels=PETS, pixels="unit")
     brought = imports.from_home(alice, "net.onnx")
 
-    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
+    task = imports.import_model(user=alice, brought=brought, declared=declared, name="net")
     said = ran(task)
 
     assert task.made is not None, said
@@ -215,7 +215,7 @@ def test_wrong_name_and_declaration_are_refused_before_a_job_is_queued(api, home
 @pytest.mark.parametrize("reply", [None, b"{", b"[]", json.dumps({"found": {"task": "root"}}).encode()])
 def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, large, reply):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
     if reply is not None:
         (run.outputs / "inspection.json").write_bytes(reply)
@@ -230,7 +230,7 @@ def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, 
 
 def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
     folder = import_jobs.home(task.job) / inspections.FILES
     tiny.detector(tmp_path / "secret")
@@ -256,7 +256,7 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
 
 def test_job_whose_files_are_gone_does_not_start(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     (import_jobs.home(task.job) / inspections.FILES / "net.onnx").unlink()
     (import_jobs.home(task.job) / inspections.FILES).rmdir()
 

@@ -73,8 +73,8 @@ def archive(tmp_path: Path, form: str) -> tuple[Path, nn.Module]:
 
 
 def queued(user, path: Path, declared: Declared = SAID, **about) -> ModelTask:
-    brought = imports.uploaded(path, path.name, declared)
-    return imports.bring_in(user=user, brought=brought, declared=declared, **{"name": "net"} | about)
+    brought = imports.from_upload(path, path.name, declared)
+    return imports.import_model(user=user, brought=brought, declared=declared, **{"name": "net"} | about)
 
 
 #: Log and outputs of the converter by what it was given: to start a program that imports torch takes 1.5 s.

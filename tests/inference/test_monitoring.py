@@ -76,7 +76,7 @@ def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, ali
     collection.collect(service)  # the hour is written over, not added
 
     rows = list(ServiceStatistics.objects.all())
-    seen = drift.together(row.tally for row in rows)
+    seen = drift.add_up(row.tally for row in rows)
     assert seen["images"] == 3
     assert sum(seen["classes"].values()) >= 3
     kept = list(ServiceSample.objects.all())
@@ -215,7 +215,7 @@ def test_owner_is_told_once_that_pictures_have_changed(service, alice):
 
 def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_gives(service, alice):
     tally = tally_of(300) | {"chance": {"halves": 150, "rare": 0.01}}
-    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=drift.sound(tally))
+    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=drift.validate(tally))
     looks = tally_of(300, brightness=0.51)["looks"]  # half a deviation of the least that is told apart
     counted(service, tally_of(300) | {"looks": looks})
 

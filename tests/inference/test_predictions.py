@@ -300,7 +300,7 @@ def test_picture_that_is_not_for_everybody_is_refused(alice, model, shelf):
 
 
 def test_list_names_pictures_of_a_folder(alice, model, shelf):
-    names = sources.parsed(b"\xef\xbb\xbfdeep/003.png\r\n\r\n./001.png\ndeep/003.png\n", "list.txt")
+    names = sources.parse_list(b"\xef\xbb\xbfdeep/003.png\r\n\r\n./001.png\ndeep/003.png\n", "list.txt")
     prediction = predicted.submitted(alice, model, server_path=str(shelf), listed=names)
 
     predicted.ran(prediction)
@@ -323,7 +323,7 @@ def test_list_names_pictures_of_a_folder(alice, model, shelf):
 )
 def test_lists_that_lead_elsewhere_or_nowhere_are_refused(alice, model, shelf, text, name):
     with pytest.raises(sources.ListRefused):
-        predicted.submitted(alice, model, server_path=str(shelf), listed=sources.parsed(text, name))
+        predicted.submitted(alice, model, server_path=str(shelf), listed=sources.parse_list(text, name))
 
 
 @pytest.mark.parametrize(

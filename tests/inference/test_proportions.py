@@ -35,7 +35,7 @@ def test_worse_version_is_found_soon():
 def test_what_a_server_was_too_slow_for_counts_as_failed():
     counter, slot = Counter(), Slot(1, 1)
     for status in (200, 404, 408, 429, 500):
-        counter.answered(slot, status, 0.01)
+        counter.count_response(slot, status, 0.01)
 
     (tally,) = counter._tallies.values()
     assert (tally.requests, tally.failed, tally.refused) == (5, 3, 1)

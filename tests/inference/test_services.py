@@ -152,8 +152,8 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
 
     process, port = conftest.launch(launch.argv, run.code, launch.env)
     try:
-        assert endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 1))
-        assert not endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 2))
+        assert endpoints.is_ready(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 1))
+        assert not endpoints.is_ready(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 2))
     finally:
         process.terminate()
         process.wait(10)

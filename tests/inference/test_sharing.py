@@ -97,7 +97,7 @@ def test_shared_service_changes_its_model_within_its_process(alice, shared, tmp_
     newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
     asked = []
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 1))
-    monkeypatch.setattr(serving, "answers", lambda where, key: asked.append(where.prefix) or True)
+    monkeypatch.setattr(serving, "is_ready", lambda where, key: asked.append(where.prefix) or True)
 
     model_swaps.change_model(service=one, version=newer, by=alice)
     assert held(one.job)[:2] == [f"{one.pk}-{one.model_version_id}", f"{one.pk}-{newer.pk}"]

@@ -40,12 +40,12 @@ def test_measuring_is_repeated_until_all_intervals_are_narrow_or_there_were_enou
 def test_pauses_of_a_busy_machine_that_hit_both_leave_the_speedup_certain():
     single, _batches = convert._faster(rounds([10, 30, 10, 50], [5, 15, 5, 25]))["fp16"]
 
-    assert convert._certain(single, None) == {"faster": 2.0, "faster_low": 2.0, "faster_high": 2.0}
+    assert convert._certain_speedups(single, None) == {"faster": 2.0, "faster_low": 2.0, "faster_high": 2.0}
 
 
 def test_noise_gives_no_speedup_and_no_fastest_variant():
     single, batches = convert._faster(rounds([198, 1, 1, 1], [1, 1, 1, 1]))["fp16"]
-    certain = convert._certain(single, batches)
+    certain = convert._certain_speedups(single, batches)
 
     assert certain == {}
     assert not convert._is_faster({"p50_ms": 1.0} | certain)

@@ -44,7 +44,7 @@ def answering(monkeypatch):
     """Jobs whose servers answer, by number."""
     found: set[int] = set()
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", job.pk) if job.pk in found else None)
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "is_ready", lambda place, key: True)
     return found
 
 

@@ -36,7 +36,7 @@ def test_means_at_the_threshold_of_the_evaluation_are_those_of_its_summary():
 
 @pytest.mark.parametrize(("top", "words"), [(19, "0 5 10 15"), (0.3, "0 0.1 0.2 0.3"), (3e6, "0 1e+06 2e+06 3e+06")])
 def test_axes_have_round_numbers(top, words):
-    assert [word for _value, word in charts.counted(top)] == words.split()
+    assert [word for _value, word in charts.count_ticks(top)] == words.split()
 
 
 def test_class_without_answers_says_nothing_about_precision():

@@ -50,7 +50,7 @@ def places(monkeypatch):
     """Where the servers of jobs are, by the job's number; all of them answer."""
     found: dict[int, tuple[str, int]] = {}
     monkeypatch.setattr(endpoints, "endpoint", lambda job: found.get(job.pk))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "is_ready", lambda place, key: True)
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
     return found
 
@@ -146,7 +146,7 @@ def test_trial_is_halted_once_it_is_sure_to_fail_more(
     for candidate, bad, count in ((True, failed, requests), (False, beside_failed, 800)):
         slot = Slot(service.pk, newer.pk, trial.pk, candidate, alice.pk)
         for number in range(count):
-            counter.answered(slot, 500 if number < bad else 200, 0.01)
+            counter.count_response(slot, 500 if number < bad else 200, 0.01)
     counter.flush()
 
     sweep()
@@ -382,8 +382,8 @@ def test_pages_try_promote_and_show_usage(client, alice, olga, service, newer, p
     bring(trial.job, "running")
     places[trial.job_id] = ("127.0.0.1", 7)
     counter = Counter()
-    counter.answered(Slot(service.pk, newer.pk, trial.pk, True, alice.pk), 200, 0.01)
-    counter.answered(Slot(service.pk, service.model_version_id, trial.pk, False, olga.pk), 500, 0.02)
+    counter.count_response(Slot(service.pk, newer.pk, trial.pk, True, alice.pk), 200, 0.01)
+    counter.count_response(Slot(service.pk, service.model_version_id, trial.pk, False, olga.pk), 500, 0.02)
     counter.flush()
     shown = client.get(page).content.decode()
     assert "Needs about 199 more requests" in shown

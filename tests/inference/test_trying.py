@@ -119,8 +119,8 @@ def test_way_that_is_used_makes_what_an_import_with_it_declared_makes(alice, tmp
     version = trials.use(task=task, rank=1, by=alice)
 
     same = tried.best(task)[0]
-    brought = imports.uploaded(path, path.name, same)
-    other = imports.bring_in(user=alice, brought=brought, declared=same, name="other")
+    brought = imports.from_upload(path, path.name, same)
+    other = imports.import_model(user=alice, brought=brought, declared=same, name="other")
     assert (version.path / "model.json").read_text() == (other.path / "model.json").read_text()
     assert {one["name"]: one["sha256"] for one in version.files} == {one["name"]: one["sha256"] for one in other.files}
     assert (version.source, version.code_label) == (other.source, other.code_label) == ("import", "net.onnx")

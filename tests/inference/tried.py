@@ -18,7 +18,7 @@ from workers.core.runs import RunDir
 def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:
     """Queued; pictures are bytes."""
     given = [trials.Example(f"{place}.png", io.BytesIO(data)) for place, data in enumerate(pictures)]
-    brought = imports.uploaded(path, path.name, declared, tried=True)
+    brought = imports.from_upload(path, path.name, declared, tried=True)
     about = {"name": path.stem} | about
     return trials.submit(user=user, brought=brought, declared=declared, pictures=given, version=version, **about)
 
@@ -36,7 +36,7 @@ def best(task: ModelTask) -> list[Declared]:
     return [ways[one["number"]] for one in task.figures["best"]]
 
 
-def found(task: ModelTask) -> results.Found:
+def found(task: ModelTask) -> results.TrialResult:
     """All that its first attempt left."""
     return results.read(RunDir.of(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
 

@@ -51,7 +51,7 @@ def data(alice, tmp_path):
 def answering(monkeypatch):
     """Every server that runs answers."""
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 7))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "is_ready", lambda place, key: True)
 
 
 def test_register_moves_alias_and_stage_and_the_history_says_which_run_and_figures(alice, bob, model, data):

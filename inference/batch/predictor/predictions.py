@@ -80,7 +80,7 @@ class Predictor:
                 if not waiting:
                     return
                 count = 1 if self.tiled else min(self.batch, len(waiting))
-                yield self._answered([waiting.popleft().result() for _ in range(count)])
+                yield self._predict([waiting.popleft().result() for _ in range(count)])
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -98,7 +98,7 @@ class Predictor:
             opened.error = UNREADABLE
         return opened
 
-    def _answered(self, opened: list[Opened]) -> list[Line]:
+    def _predict(self, opened: list[Opened]) -> list[Line]:
         if self.tiled:
             return [self._of_tiles(picture) for picture in opened]
         good = [picture for picture in opened if picture.pixels is not None]

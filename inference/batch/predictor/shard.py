@@ -70,12 +70,12 @@ class Part:
         is_running = self._answer(missing) if missing else True
         while is_running and not self.chunks.is_whole and not self._is_over():
             self._report_progress()
-            is_running = not self._leaves()
+            is_running = not self._should_stop()
             time.sleep(LOOK_EVERY_S)
         if self.rank == 0:
             self._end()
         while self.rank and is_running and not self._is_over():  # who leaves first would take the others along
-            is_running = not self._leaves()
+            is_running = not self._should_stop()
             time.sleep(LOOK_EVERY_S)
 
     def _answer(self, missing: list[int]) -> bool:
@@ -94,7 +94,7 @@ class Part:
                 self.chunks.store(number, lines[:need])
                 lines, number, is_complete = lines[need:], next(waiting, -1), True
             self._report_progress()
-            finishes = self._leaves()
+            finishes = self._should_stop()
             if finishes and is_complete:  # the chunk at hand is finished first
                 break
         return not finishes
@@ -114,8 +114,8 @@ class Part:
         requested = Requested.from_values(values)
         return Predictor(self.spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
 
-    def _leaves(self) -> bool:
-        """Whether to stop here and keep what there is."""
+    def _should_stop(self) -> bool:
+        """Return whether to stop here and keep the results so far."""
         command = self.run.requested()
         while command == "pause":
             time.sleep(LOOK_EVERY_S)

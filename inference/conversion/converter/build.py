@@ -110,7 +110,7 @@ class Bench:
         """How many inputs there are for calibration: pictures that cannot be read are none."""
         return sum(1 for _feeds in self.samples())
 
-    def quantized(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+    def quantize(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
         """Write the static INT8 variant: of all nodes, of those named `only`, or of all `without` some."""
         # One picture at a time whatever the method: the collectors keep every inner result of what they are given.
         with quiet():
@@ -154,7 +154,7 @@ def _simplified(bench: Bench, into: Path) -> None:
     onnx.save(onnxslim.slim(onnx.load(bench.source)), into)
 
 
-def halved(bench: Bench, into: Path) -> None:
+def convert_to_half(bench: Bench, into: Path) -> None:
     """Write the model in FP16.
 
     Inputs and outputs stay FP32, so whoever calls the model need not know.
@@ -168,8 +168,8 @@ def _as_it_is(bench: Bench, into: Path) -> None:
     shutil.copyfile(bench.source, into)
 
 
-def _calibrated(bench: Bench, into: Path) -> None:
-    bench.quantized(into)
+def _quantize_calibrated(bench: Bench, into: Path) -> None:
+    bench.quantize(into)
 
 
 def _dynamic(bench: Bench, into: Path) -> None:
@@ -178,11 +178,11 @@ def _dynamic(bench: Bench, into: Path) -> None:
 
 _MAKERS: Mapping[str, Callable[[Bench, Path], Any]] = {
     "fp32": _simplified,
-    "fp16": halved,
-    "int8": _calibrated,
+    "fp16": convert_to_half,
+    "int8": _quantize_calibrated,
     "int8_dynamic": _dynamic,
     "openvino": _as_it_is,
-    "int8_openvino": _calibrated,
+    "int8_openvino": _quantize_calibrated,
     "tensorrt": _as_it_is,  # its engine is built of it, see inference.conversion.converter.engines
     "tensorrt_fp16": _as_it_is,
 }

@@ -102,7 +102,7 @@ class Conversion:
         for index, name in enumerate(names):
             if self.completed.row(name) is None:
                 began = time.monotonic()
-                part = self._part(name, self.progress.remaining_s(index))
+                part = self._create_part(name, self.progress.remaining_s(index))
                 row = self._source(part) if name == variant_catalog.SOURCE else self._target(name, part)
                 row |= {"seconds": round(time.monotonic() - began, 1)}
                 self.completed.finish(name, row)
@@ -112,7 +112,7 @@ class Conversion:
             self._check_requests()
         return self._write(names, self._speeds(names))
 
-    def _part(self, name: str, rest_s: float | None) -> Part:
+    def _create_part(self, name: str, rest_s: float | None) -> Part:
         folder = self.completed.folder(name)
         folder.mkdir(parents=True, exist_ok=True)
         fields = {side: getattr(self.run, side) for side in self.run.__dataclass_fields__}
@@ -148,7 +148,7 @@ class Conversion:
             engine_fields = (
                 engines.build_engine(name, self.bench, folder) if variant_catalog.TARGETS[name].needs_card else {}
             )
-            row = self._checked(name, part) | engine_fields
+            row = self._check_variant(name, part) | engine_fields
             if engine_fields:
                 row["size_bytes"] = (folder / engine_fields["engine"]["file"]).stat().st_size
             if row["state"] == variant_catalog.REFUSED and variant_catalog.TARGETS[name].calibrated:
@@ -157,7 +157,7 @@ class Conversion:
             return {"target": name, "state": variant_catalog.FAILED, "error": str(exc)}
         return row | ({"looks": self.bench.count} if variant_catalog.TARGETS[name].calibrated else {})
 
-    def _checked(self, name: str, part: Part) -> dict[str, Any]:
+    def _check_variant(self, name: str, part: Part) -> dict[str, Any]:
         """Evaluate the variant in the folder of `part`.
 
         Raises:
@@ -170,7 +170,7 @@ class Conversion:
         try:
             result = judged(own)
             apart = differences(
-                self.run.model / "model.onnx", folder / "model.onnx", self._compared(), threads=self.run.threads
+                self.run.model / "model.onnx", folder / "model.onnx", self._comparison_feeds(), threads=self.run.threads
             )
         except (Suspended, ground_truth.Unfit, MemoryError):
             raise
@@ -196,7 +196,7 @@ class Conversion:
     def _once_more(self, name: str, part: Part, first: dict[str, Any]) -> dict[str, Any]:
         """Make the variant again without the nodes that suffer most; what is better of the two stays."""
         print(f"It loses {first['loss']:.4f} of {self.metric}. Looking for the nodes that suffer most.", flush=True)
-        worst = sensitivity.ranked(self.bench, threads=self.run.threads, on_node=self.progress.searching)
+        worst = sensitivity.rank_nodes(self.bench, threads=self.run.threads, on_node=self.progress.searching)
         without = [node for node, _moved in worst[: ceil(RETRIED * len(worst))]]
         listed = [{"node": node, "moved": round(moved, 5)} for node, moved in worst[:SHOWN]]
         if not without:
@@ -205,8 +205,8 @@ class Conversion:
         shutil.rmtree(before, ignore_errors=True)
         shutil.copytree(part.outputs, before)
         try:
-            self.bench.quantized(part.outputs / "model.onnx", without=without)
-            second = self._checked(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
+            self.bench.quantize(part.outputs / "model.onnx", without=without)
+            second = self._check_variant(name, part) | {"without": without[: 5 * SHOWN], "sensitive": listed}
             if second["loss"] < first["loss"]:
                 return second
         except (Suspended, MemoryError):
@@ -256,7 +256,7 @@ class Conversion:
         best = {
             name: min((entry[name] for entry in rounds), key=lambda figures: figures["p50_ms"]) for name in measured
         }
-        return {name: figures | _certain(*faster.get(name, (None, None))) for name, figures in best.items()}
+        return {name: figures | _certain_speedups(*faster.get(name, (None, None))) for name, figures in best.items()}
 
     def _check_requests(self) -> None:
         """Raise Suspended if a suspend was requested; wait while the job is paused."""
@@ -299,8 +299,8 @@ class Conversion:
                 flush=True,
             )
 
-    def _compared(self) -> list[Feeds]:
-        """Some inputs of images on which variants are judged."""
+    def _comparison_feeds(self) -> list[Feeds]:
+        """Return some inputs of images on which variants are evaluated."""
         return list(islice(self._feeds(self._samples(self.options.split)), COMPARED))
 
     def _calibration(self) -> Iterator[Feeds]:
@@ -350,7 +350,7 @@ def _faster(
     }
 
 
-def _certain(single: speedups.Speedup | None, batches: speedups.Speedup | None) -> dict[str, float]:
+def _certain_speedups(single: speedups.Speedup | None, batches: speedups.Speedup | None) -> dict[str, float]:
     """Return the speed-ups that are certain, with the ends of their intervals."""
     return {
         key: round(value, 4)

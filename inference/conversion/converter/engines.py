@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.conversion.converter import variant_catalog
-from inference.conversion.converter.build import Bench, NotBuilt, halved, quiet
+from inference.conversion.converter.build import Bench, NotBuilt, convert_to_half, quiet
 from inference.kit.model_io import tensorrt
 
 USUAL_BATCH, MOST_BATCH = 8, 32  # larger ones go through the engine in turns
@@ -41,7 +41,7 @@ def build_engine(name: str, bench: Bench, folder: Path) -> dict[str, Any]:
         if variant_catalog.TARGETS[name].half:
             source = bench.work / "half.onnx"
             with quiet():
-                halved(bench, source)
+                convert_to_half(bench, source)
         data = _built(trt, source.read_bytes(), bench)
     except (MemoryError, NotBuilt):
         raise

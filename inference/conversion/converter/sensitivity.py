@@ -19,7 +19,7 @@ MOST_NODES, LONGEST_S = 400, 180.0
 LOOKS = 4  # pictures that each is tried on
 
 
-def ranked(
+def rank_nodes(
     bench: Bench, *, threads: int, on_node: Callable[[int, int], None] = lambda _done, _total: None
 ) -> list[tuple[str, float]]:
     """Return the names of nodes with how much the outputs change when only that node is quantized, the worst first.
@@ -40,12 +40,12 @@ def ranked(
             break
         made = bench.work / "one.onnx"
         with contextlib.suppress(Exception):  # alone it cannot be quantized, or not run: it is no candidate
-            bench.quantized(made, only=[name])
-            changes.append((name, _moved(made, feeds, expected, threads)))
+            bench.quantize(made, only=[name])
+            changes.append((name, _output_change(made, feeds, expected, threads)))
     return sorted(changes, key=lambda pair: -pair[1])
 
 
-def _moved(made: Path, feeds: list[Feeds], expected: list[Feeds], threads: int) -> float:
+def _output_change(made: Path, feeds: list[Feeds], expected: list[Feeds], threads: int) -> float:
     engine = Engine(made, threads=threads)
     shares = []
     for feed, wanted in zip(feeds, expected, strict=True):

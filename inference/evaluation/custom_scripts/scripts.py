@@ -193,7 +193,7 @@ def problems(row: Script) -> list[Message]:
 def publish(evaluation: Evaluation, attempt: Attempt) -> None:
     """Store the metrics of an attempt, or why it has none; idempotent."""
     row = evaluation.script
-    result = script_metrics.Found()
+    result = script_metrics.ScriptMetrics()
     if attempt.state in COMPLETED:
         result = script_metrics.read_outputs(RunDir.of(evaluation.job_id, attempt.number).outputs)
     elif attempt.state == JobState.FAILED and attempt.exit_code:

@@ -19,7 +19,7 @@ from inference.kit.task_kinds import TASKS
 FILE = "robustness.jsonl"
 
 
-def chosen(samples: list[Sample], count: int) -> list[Sample]:
+def select_samples(samples: list[Sample], count: int) -> list[Sample]:
     """Return at most `count` images, spread evenly over all."""
     if len(samples) <= count:
         return samples
@@ -44,7 +44,7 @@ def judge(
     """
     data = predictor.truth
     read = {line["path"] for line in lines}
-    part = replace(data, samples=chosen([sample for sample in data.samples if sample.path in read], count))
+    part = replace(data, samples=select_samples([sample for sample in data.samples if sample.path in read], count))
     paths = {sample.path for sample in part.samples}
     clean, _images = scoring.evaluate(part, [line for line in lines if line["path"] in paths])
     figure = next((key for key in TASKS[task].pages.headline if clean["summary"].get(key) is not None), None)

@@ -132,7 +132,7 @@ class Frame:
         return [Tick(_n(LEFT - 6), _n(self.y(value) + 4), text, _n(self.y(value))) for value, text in values]
 
 
-def counted(top: float) -> list[tuple[float, str]]:
+def count_ticks(top: float) -> list[tuple[float, str]]:
     """Return about five round numbers from 0 to a maximum, for an axis."""
     top = top if top > 0 else 1.0
     power = 10.0 ** math.floor(math.log10(top / 4))

@@ -30,7 +30,7 @@ def means(content: Mapping[str, Any]) -> list[dict[str, float]]:
     if (
         not isinstance(thresholds, list)
         or not present
-        or not all(_counted(entry, len(thresholds)) for entry in present)
+        or not all(_has_counts(entry, len(thresholds)) for entry in present)
     ):
         return []
     summary = content.get("summary") or {}
@@ -51,7 +51,7 @@ def own_place(thresholds: Sequence[float], threshold: float) -> int:
     return min(range(len(thresholds)), key=lambda at: abs(thresholds[at] - threshold)) if thresholds else 0
 
 
-def _counted(entry: Mapping[str, Any], length: int) -> bool:
+def _has_counts(entry: Mapping[str, Any], length: int) -> bool:
     return all(isinstance(entry.get(name), list) and len(entry[name]) == length for name in ("tp", "fp"))
 
 
@@ -87,7 +87,7 @@ def unanswered(content: Mapping[str, Any]) -> set[Any]:
     near = own_place(thresholds, least)
     class_ids = set()
     for index, entry in enumerate(content.get("classes", [])):
-        if thresholds and _counted(entry, len(thresholds)):
+        if thresholds and _has_counts(entry, len(thresholds)):
             answers = entry["tp"][near] + entry["fp"][near]
         elif all(isinstance(row, list) and index < len(row) for row in matrix) and matrix:
             answers = sum(row[index] for row in matrix)

@@ -75,7 +75,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "images": _images(evaluation, reader, content["summary"].get("threshold")),
         "names": {entry["id"]: entry["name"] for entry in content.get("classes", [])},
         **_parts(evaluation),
-        **_calibrated(evaluation),
+        **_calibration(evaluation),
     }
     return render_to_string("inference/evaluation_report.html", context)
 
@@ -92,13 +92,13 @@ def answer(evaluation: Evaluation, reader: User) -> HttpResponse:
     return sent
 
 
-def _plain(value: Any) -> dict[str, Any]:
+def _as_table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _parameters(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """What it was judged by, named as in the form."""
-    return [(parameter_word(name), value) for name, value in sorted(_plain(content.get("parameters")).items())]
+    return [(parameter_word(name), value) for name, value in sorted(_as_table(content.get("parameters")).items())]
 
 
 def _classes(content: Mapping[str, Any]) -> list[tuple[str, Any, list[str]]]:
@@ -123,7 +123,7 @@ def _figure(value: Any) -> str:
 
 def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return labels and rows of the confusion matrix; None if there is none, or it is too large for print."""
-    confusion = _plain(content.get("confusion"))
+    confusion = _as_table(content.get("confusion"))
     labels, matrix = confusion.get("labels"), confusion.get("matrix")
     if not isinstance(labels, list) or not isinstance(matrix, list) or len(labels) > MOST_CELLS:
         return None
@@ -140,9 +140,9 @@ def _parts(evaluation: Evaluation) -> dict[str, Any]:
     return {"parts": parts.build_table(evaluation, compared)}
 
 
-def _calibrated(evaluation: Evaluation) -> dict[str, Any]:
+def _calibration(evaluation: Evaluation) -> dict[str, Any]:
     try:
-        return judged.calibrated(evaluation)
+        return judged.calibration_context(evaluation)
     except DomainError:
         return {}
 

@@ -72,7 +72,7 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
         "chart": Chart(
             label=_("%(figure)s by strength of the alteration") % {"figure": figure},
             across_label=_("Strength of the alteration"), up_label=figure,
-            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.counted(frame.top)),
+            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.count_ticks(frame.top)),
             across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
             keys=[Key(str(ALTERED_WORDS[kind]), "line", number) for number, kind in enumerate(values, 1)],
         ),
@@ -121,7 +121,7 @@ def cost_chart(costs: Costs) -> Chart:
         label=_("Cost by score threshold"),
         lines=[frame.line(list(zip(costs.thresholds, costs.costs, strict=True)))],
         marks=[frame.mark(costs.threshold, costs.costs[costs.best], best)],
-        across=frame.across(charts.SHARES), up=frame.up(charts.counted(top)),
+        across=frame.across(charts.SHARES), up=frame.up(charts.count_ticks(top)),
         across_label=_("Score threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
         keys=[Key(_("cost"), "line"), Key(_("cheapest: %(where)s") % {"where": best}, "dot")],
         table=Table(
@@ -132,8 +132,8 @@ def cost_chart(costs: Costs) -> Chart:
     )  # fmt: skip
 
 
-def calibrated(evaluation: Evaluation, *, wrong: float = 1.0, missed: float = 1.0) -> dict[str, Any]:
-    """What the section shows: `reliability`, `costs` and their charts, each None where it cannot be had.
+def calibration_context(evaluation: Evaluation, *, wrong: float = 1.0, missed: float = 1.0) -> dict[str, Any]:
+    """Return the context of the section: `reliability`, `costs` and their charts, each None if not available.
 
     Raises:
         Invalid: see `calibration.for_evaluation` and `calibration.costs`.

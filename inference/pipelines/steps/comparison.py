@@ -208,7 +208,7 @@ def compared(candidate: Evaluation, champion: Evaluation, user: User) -> dict[st
     values |= {f"difference.{name}": values[name] - theirs[name] for name in theirs if name in values}
     if champion.pk == candidate.pk:
         return values | _even(theirs)
-    both, base = differences.chosen(user, [champion.pk, candidate.pk], champion.pk)
+    both, base = differences.select_evaluations(user, [champion.pk, candidate.pk], champion.pk)
     found = differences.compare(both, base)
     for row in found.rows:
         own = next(value for value in row.values if value.evaluation == candidate.pk)

@@ -19,9 +19,9 @@ from inference.kit.models import model_json
 from inference.kit.models.graph_json import WAYS
 from inference.registry import registration as registry
 from inference.registry.composition import compatibility
-from inference.registry.composition.descriptions import Recipe, described
+from inference.registry.composition.descriptions import Recipe, describe
 from inference.registry.composition.models import VersionPart
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.pretrained_weights import full_name
 
@@ -81,7 +81,7 @@ def compose(
         recipe = Recipe(kind, (), "", iou, _margin(documents[1]), min_score, tuple(only))
     labels = [full_name(part) for part in parts]
     try:
-        document = described(recipe, documents, labels)
+        document = describe(recipe, documents, labels)
     except model_json.BadModel as exc:  # what only the files say, such as that one looks at objects
         raise compatibility.CannotCompose(str(exc)) from None
     return registry.register(
@@ -139,7 +139,7 @@ def _write_folder(parts: Sequence[ModelVersion], document: Mapping[str, Any], in
     (into / DESCRIPTION).write_text(json.dumps(document))
 
 
-def _content(document: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> Found:
+def _content(document: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> ModelContents:
     """Return what the inspections of the parts recorded of the files."""
     spec = model_json.load(folder)
     assert spec.input is not None  # as `described` made it
@@ -151,7 +151,7 @@ def _content(document: Mapping[str, Any], parts: Sequence[ModelVersion], folder:
     counted = [part.facts.get("parameters") for part in parts]
     if all(isinstance(count, int) for count in counted):
         facts["parameters"] = sum(counted)
-    return Found(
+    return ModelContents(
         task=spec.task,
         architecture=spec.architecture,
         classes=[{"id": label.id, "name": label.name} for label in spec.classes],

@@ -25,7 +25,7 @@ class Recipe:
     only: Sequence[str] = field(default_factory=tuple)
 
 
-def described(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str]) -> dict[str, Any]:
+def describe(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str]) -> dict[str, Any]:
     """Return the model.json of a composed version.
 
     Args:

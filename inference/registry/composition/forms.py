@@ -28,7 +28,7 @@ class VersionChoice(forms.ModelChoiceField):
         return f"{version} · {version.get_task_display()} · {len(version.classes)}"
 
 
-def offered(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
+def list_parts(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
     """Return the versions of these tasks that the user may use as a part."""
     usable: ModelVersionQuerySet = ModelVersion.objects.usable_by(user).in_use().filter(task__in=tasks)
     rows = usable.exclude(source=ModelVersion.Source.COMPOSED).select_related("model")
@@ -87,7 +87,7 @@ class EnsembleForm(ComposeForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        rows = offered(user, tuple(WAYS))
+        rows = list_parts(user, tuple(WAYS))
         for number in range(1, MOST + 1):
             needed = number <= FEWEST
             self.fields[f"part{number}"] = VersionChoice(
@@ -149,7 +149,7 @@ class ChainForm(ComposeForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         for name, tasks in (("first", FIRSTS), ("second", SECONDS)):
-            self.fields[name].queryset = offered(user, tasks)  # type: ignore[attr-defined]  # declared above
+            self.fields[name].queryset = list_parts(user, tasks)  # type: ignore[attr-defined]  # declared above
 
     def submission(self) -> dict[str, Any]:
         """Return the arguments of `composition.compose`."""

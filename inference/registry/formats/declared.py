@@ -24,7 +24,7 @@ from inference.kit.task_kinds import TASKS
 from inference.registry.formats import foreign_metadata as others
 from inference.registry.formats import onnx
 from inference.registry.formats.folder import home_of
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import Tensor
 
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {  # of the tasks that a person can declare
@@ -129,7 +129,7 @@ def labels_of(text: str) -> tuple[str, ...]:
         raise Invalid(_("This begins like JSON and is none. Write one label a line."), field="labels") from None
     if isinstance(value, list):
         return tuple(str(label) for label in value)
-    labels = others.named(value)
+    labels = others.parse_labels(value)
     if not labels:
         message = _('The numbers of the labels must count from 0 without a gap: {"0": "cat", "1": "dog"}.')
         raise Invalid(message, field="labels")
@@ -145,7 +145,7 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise Invalid(message % {"most": LONGEST_LABEL, "label": invalid[:40]}, field="labels")
 
 
-def describe(folder: Path, weights: Path, declared: Declared) -> Known:
+def describe(folder: Path, weights: Path, declared: Declared) -> FileFacts:
     """Write the model.json of an ONNX file that has none; returns what is known of the model.
 
     Args:
@@ -166,7 +166,7 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
             raise Invalid(text, field="task")
         return file_facts
     if weights.suffix.lower() != ".onnx":
-        return _merged(declared, file_facts, {})
+        return _merge(declared, file_facts, {})
     files = Files.read(folder, weights)
     file_facts = files.merge(declared)
     if not file_facts.task:
@@ -181,7 +181,7 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
 class Files:
     """What the files of an ONNX model say, read once for any number of declarations."""
 
-    beside: Known  # of files beside the ONNX file
+    beside: FileFacts  # of files beside the ONNX file
     summary: onnx.Summary
 
     @classmethod
@@ -193,9 +193,9 @@ class Files:
         """
         return cls(_read_metadata(weights, folder), onnx.inspect(weights))
 
-    def merge(self, declared: Declared) -> Known:
+    def merge(self, declared: Declared) -> FileFacts:
         """Return the declaration, completed by what the files say."""
-        return _merged(declared, self.beside, self.summary.metadata)
+        return _merge(declared, self.beside, self.summary.metadata)
 
     def model_json(self, declared: Declared) -> dict[str, Any]:
         """The model.json of the model as it is declared; declaration or files name the task.
@@ -219,15 +219,15 @@ def outputs_of(summary: onnx.Summary) -> list[Output]:
     return [Output(each.name, tuple(each.shape), summary.makers.get(each.name, "")) for each in summary.outputs]
 
 
-def _read_metadata(weights: Path, folder: Path) -> Known:
+def _read_metadata(weights: Path, folder: Path) -> FileFacts:
     """Read transformers' files next to the weights, or in the folder above, where its exporter writes them."""
     beside = others.huggingface(weights.parent)
-    return beside if beside != Known() or weights.parent == folder else others.huggingface(weights.parent.parent)
+    return beside if beside != FileFacts() or weights.parent == folder else others.huggingface(weights.parent.parent)
 
 
-def _merged(declared: Declared, file_facts: Known, metadata: Mapping[str, str]) -> Known:
+def _merge(declared: Declared, file_facts: FileFacts, metadata: Mapping[str, str]) -> FileFacts:
     """Return the declaration, completed by what the files say; files that say another task are ignored."""
-    if file_facts == Known():
+    if file_facts == FileFacts():
         file_facts = others.ultralytics(metadata)
     if declared.task and declared.task != file_facts.task:
         file_facts = replace(file_facts, task="", layout="")
@@ -250,7 +250,7 @@ class _Description:
     """The model.json of an ONNX file; errors are collected in `refusals`."""
 
     summary: onnx.Summary
-    facts: Known
+    facts: FileFacts
     declared: Declared
     refusals: Refusals = field(default_factory=Refusals)
 

@@ -37,7 +37,7 @@ MOST_FILES = 10_000
 
 
 @dataclass
-class Found:
+class ModelContents:
     """Contents of a version, as far as its files tell."""
 
     task: str  # of inference.kit.task_kinds; TENSOR: ONNX without description; WEIGHTS: safetensors only
@@ -50,7 +50,7 @@ class Found:
     files: dict[str, Path] = field(default_factory=dict)  # name in the version → where it lies now
 
 
-def weights_in(folder: Path) -> Path | None:
+def find_weights(folder: Path) -> Path | None:
     """Return the ONNX file below a folder, else the safetensors file; None without either."""
     weights = _weights(folder)
     return next((path for path in weights if path.suffix.lower() == ".onnx"), weights[0] if weights else None)
@@ -67,7 +67,7 @@ def _weights(folder: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() in (".onnx", ".safetensors")]
 
 
-def survey(folder: Path) -> Found:
+def survey(folder: Path) -> ModelContents:
     """Decide which files of `folder` are kept, and read them with parsers that run nothing.
 
     Raises:
@@ -101,14 +101,14 @@ def survey(folder: Path) -> Found:
         extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
         if extra and is_sound(path.name) and path.stat().st_size <= MOST_EXTRA_BYTES:
             files[path.name] = path
-    return _described(files, home)
+    return _read_checked(files, home)
 
 
 def _is_plain(path: Path) -> bool:
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
-def _described(files: dict[str, Path], home: Path) -> Found:
+def _read_checked(files: dict[str, Path], home: Path) -> ModelContents:
     content = _read(files, home)
     if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
         message = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
@@ -122,8 +122,8 @@ def _figures(value: object) -> dict[str, Any]:
     return {name: number for name, number in entries if isinstance(number, int | float) and is_sound({name: number})}
 
 
-def _read(files: dict[str, Path], home: Path) -> Found:
-    content = Found(task=WEIGHTS, files=files)
+def _read(files: dict[str, Path], home: Path) -> ModelContents:
+    content = ModelContents(task=WEIGHTS, files=files)
     if "model.safetensors" in files:
         tensors, values = safetensors.inspect(files["model.safetensors"])
         content.facts |= {"tensors": tensors, "parameters": values}

@@ -22,7 +22,7 @@ MOST_BYTES, MOST_OF_PREPROCESSOR = 4 << 20, 64 << 10  # of JSON: it takes some f
 
 
 @dataclass(frozen=True)
-class Known:
+class FileFacts:
     """What is known of a model; "", 0 and () where nothing is. Mean and std are of RGB values of 0..255."""
 
     task: str = ""
@@ -36,22 +36,22 @@ class Known:
     blue_first: bool = False  # the input wants blue, green, red
 
 
-def huggingface(folder: Path) -> Known:
+def huggingface(folder: Path) -> FileFacts:
     """What a folder of transformers says, with or without its preprocessor."""
     config = _json(folder / "config.json", MOST_BYTES)
     if not config:
-        return Known()
+        return FileFacts()
     names = [name for name in _list(config.get("architectures")) if isinstance(name, str)]
     architecture = names[0] if names else ""
     task = _task(lambda word: word == config.get("problem_type")) or _task(architecture.endswith)
-    labels, size = named(config.get("id2label")), config.get("image_size")
+    labels, size = parse_labels(config.get("id2label")), config.get("image_size")
     images = _json(folder / "preprocessor_config.json", MOST_OF_PREPROCESSOR)
     size = images.get("size", size)
     if isinstance(images.get("crop_size"), dict | int) and images.get("do_center_crop"):
         size = images["crop_size"]
     width, height = _size(size)
     mean, std = _scaling(images)
-    return Known(
+    return FileFacts(
         task=task,
         architecture=architecture[:100],
         labels=labels,
@@ -64,16 +64,16 @@ def huggingface(folder: Path) -> Known:
     )
 
 
-def ultralytics(metadata: Mapping[str, str]) -> Known:
+def ultralytics(metadata: Mapping[str, str]) -> FileFacts:
     """Return what Ultralytics' exporter wrote into the metadata: task, names, imgsz, end2end, and nms of its args."""
     task = _task(lambda word: word == metadata.get("task"))
     if not task or "names" not in metadata:
-        return Known()
+        return FileFacts()
     height, width = (*_list(_literal(metadata.get("imgsz", ""))), 0, 0)[:2]
-    return Known(
+    return FileFacts(
         task=task,
         architecture=metadata.get("description", "")[:100] if is_sound(metadata.get("description", "")) else "",
-        labels=named(_literal(metadata["names"])),
+        labels=parse_labels(_literal(metadata["names"])),
         mean=(0.0, 0.0, 0.0),
         std=(255.0, 255.0, 255.0),
         width=_side_length(width),
@@ -118,7 +118,7 @@ def _literal(text: str) -> object:
         return None
 
 
-def named(value: object) -> tuple[str, ...]:
+def parse_labels(value: object) -> tuple[str, ...]:
     """Return the labels of {0: "cat", …} in the order of their numbers; () unless they count from 0 without a gap."""
     if not isinstance(value, dict):
         return ()

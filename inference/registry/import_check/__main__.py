@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.registry.import_check import samples
-from inference.registry.import_check.trial_runs import tried
+from inference.registry.import_check.trial_runs import run_trials
 
 MOST_MEMORY = 12 << 30  # bytes of address space, beside some times the size of the model
 TIMES_LONGER = 2  # than the time after which nothing new is begun
@@ -36,7 +36,7 @@ def main() -> int:
     try:
         data, images = (os.environ.get(name, "") for name in ("AIP_DATASET_DIR", "AIP_IMAGES_DIR"))
         pictures = samples.load(home / "pictures", data, images, params, outputs / "pictures")
-        result = tried(model, pictures, params, threads=threads)
+        result = run_trials(model, pictures, params, threads=threads)
     except samples.NoPictures:
         return refuse(outputs, "no_pictures")
     except Exception as error:  # noqa: BLE001  whatever ONNX Runtime finds in somebody's file

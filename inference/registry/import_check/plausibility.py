@@ -54,7 +54,9 @@ def rate(spec: ModelSpec | None, answers: Rows, pictures: Sequence[Picture]) -> 
     names = {kind.name for kind in spec.classes} if spec else set()
     classifies = spec is not None and spec.task in TASKS and TASKS[spec.task].answer.draft != SHAPES
     if classifies:
-        labeled = [(row, picture) for row, picture in zip(answers, pictures, strict=True) if _named(picture) & names]
+        labeled = [
+            (row, picture) for row, picture in zip(answers, pictures, strict=True) if _class_names(picture) & names
+        ]
         score = _classes_right(labeled) if labeled else _classes_plausible(answers)
     else:
         objects = [
@@ -81,7 +83,7 @@ def _mean_confidence(answers: Rows) -> float:
 # with truth
 
 
-def _named(picture: Picture) -> set[str]:
+def _class_names(picture: Picture) -> set[str]:
     """Return the names of the classes in an image."""
     return {picture.label} if picture.label else {item.name for item in picture.objects or ()}
 
@@ -89,7 +91,7 @@ def _named(picture: Picture) -> set[str]:
 def _classes_right(labeled: Sequence[tuple[Sequence[Prediction], Picture]]) -> float:
     shares = []
     for row, picture in labeled:
-        truth = _named(picture)
+        truth = _class_names(picture)
         if row and "present" in row[0]:
             predicted = {prediction["name"] for prediction in row if prediction["present"]}
             shares.append(2 * len(predicted & truth) / max(len(predicted) + len(truth), 1))
@@ -109,13 +111,13 @@ def _are_probabilities(row: Sequence[Prediction]) -> bool:
 
 
 def _boxes_right(labeled: Sequence[tuple[Sequence[Prediction], Picture]], names: set[str]) -> float:
-    shared = bool(names & {name for _row, picture in labeled for name in _named(picture)})
+    shared = bool(names & {name for _row, picture in labeled for name in _class_names(picture)})
     overlap, count = 0.0, 0
     for row, picture in labeled:
         regions = any("share" in prediction for prediction in row)
         objects = _around(picture.objects or ()) if regions else list(picture.objects or ())
         predictions = [
-            prediction for prediction in row if not shared or not regions or prediction["name"] in _named(picture)
+            prediction for prediction in row if not shared or not regions or prediction["name"] in _class_names(picture)
         ]
         overlap += sum(_pairs(predictions, objects, shared=shared))
         count += len(predictions) + len(objects)
@@ -180,12 +182,12 @@ def _boxes_plausible(answers: Rows, pictures: Sequence[Picture], classes: int) -
     if any("share" in prediction for row in answers for prediction in row):
         return _regions_plausible(answers)
     sizes = [picture.image.size for picture in pictures]
-    score = sum(_plausible(row, *size) for row, size in zip(answers, sizes, strict=True)) / max(len(answers), 1)
+    score = sum(_mean_worth(row, *size) for row, size in zip(answers, sizes, strict=True)) / max(len(answers), 1)
     names = [prediction["name"] for row in answers for prediction in row]
     return score * 0.8 if len(names) >= 5 and classes > 1 and len(set(names)) == 1 else score
 
 
-def _plausible(row: Sequence[Prediction], width: int, height: int) -> float:
+def _mean_worth(row: Sequence[Prediction], width: int, height: int) -> float:
     """Return the mean worth of the boxes of an image."""
     if not row:
         return 0.0

@@ -57,7 +57,7 @@ class Variant:
         )
 
 
-def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *, threads: int) -> dict[str, Any]:
+def run_trials(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *, threads: int) -> dict[str, Any]:
     """Return what the page shows: images, the best variants with their predictions, and why others are excluded.
 
     Args:
@@ -66,7 +66,9 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
     """
     began = time.monotonic()
     until = began + params["seconds"]
-    variants = [Variant(number, _described(params["kinds"], variant)) for number, variant in enumerate(params["ways"])]
+    variants = [
+        Variant(number, _description(params["kinds"], variant)) for number, variant in enumerate(params["ways"])
+    ]
     for variant in variants:
         try:
             variant.spec = model_json.parse(variant.described)
@@ -88,7 +90,7 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
                 "score": round(variant.score, 4),
                 "sure": round(variant.sure, 4),
                 "answers": [
-                    [_without_large_fields(prediction) for prediction in _short(row)] for row in variant.answers
+                    [_without_large_fields(prediction) for prediction in _limit(row)] for row in variant.answers
                 ],
             }
             for variant in shown
@@ -99,7 +101,7 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
     }
 
 
-def _described(kinds: Sequence[Mapping[str, Any]], variant: Mapping[str, Any]) -> dict[str, Any]:
+def _description(kinds: Sequence[Mapping[str, Any]], variant: Mapping[str, Any]) -> dict[str, Any]:
     kind = kinds[variant["kind"]]
     names = ("mean", "std", "resize", "order")
     return {**kind, "input": {**kind["input"], **{name: variant[name] for name in names if name in variant}}}
@@ -184,7 +186,7 @@ def _best(variants: Sequence[Variant]) -> list[Variant]:
     shown: list[Variant] = []
     any_predictions = any(any(variant.answers) for variant in ranked)
     for variant in ranked:
-        if any(variant.answers) and any(_alike(variant, other) for other in shown):
+        if any(variant.answers) and any(_is_equal(variant, other) for other in shown):
             variant.why = "same"
         elif len(shown) == MOST_SHOWN:
             variant.why = "worse"
@@ -195,11 +197,11 @@ def _best(variants: Sequence[Variant]) -> list[Variant]:
     return shown
 
 
-def _alike(variant: Variant, other: Variant) -> bool:
+def _is_equal(variant: Variant, other: Variant) -> bool:
     return variant.described["task"] == other.described["task"] and variant.answers == other.answers
 
 
-def _short(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _limit(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first predictions of an image, with masks only as far as they are few and small."""
     shown, budget = [], MOST_MASK_BYTES
     for index, answer in enumerate(answers[:MOST_ANSWERS]):

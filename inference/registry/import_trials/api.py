@@ -99,7 +99,7 @@ class TrialActs(Base):
         declared = import_serializers.declared_of(fields)
         with (
             trials.examples([*fields.pop("pictures"), *uploads]) as pictures,
-            import_serializers.brought(request.user, fields, declared, tried=True) as source,
+            import_serializers.open_source(request.user, fields, declared, tried=True) as source,
         ):
             task = trials.submit(user=request.user, brought=source, declared=declared, pictures=pictures, **fields)
         return Response(ModelTaskOut(task).data, status=202)

@@ -13,7 +13,7 @@ from inference.kit.contracts.served_task import SHAPES
 from inference.registry import model_jobs, prediction_cards, prediction_shapes
 from inference.registry.formats.declared import Declared
 from inference.registry.import_trials import labels, results, trials
-from inference.registry.import_trials.results import Found, Row, Tried
+from inference.registry.import_trials.results import RankedVariant, Row, TrialResult
 from inference.registry.models import ModelTask, ModelVersion
 from workers.core.models import Job
 from workers.core.runs import RunDir
@@ -33,30 +33,30 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     return {
         "task": task,
         "message": task.message if task.made_id is None else wording.Message(),
-        "ways": [_way(task, result, *pair) for pair in zip(result.best, _declared(task, result), strict=True)],
+        "ways": [_way(task, result, *pair) for pair in zip(result.best, _declarations(task, result), strict=True)],
         "with_truth": result.with_truth,
         "tried": result.tried,
         "fallen": [{"word": labels.why(code), "count": count} for code, count in sorted(result.counts().items())],
         "can_use": is_editable and user.can(Action.MODELS_MANAGE) and task.made_id is None and bool(result.best),
         "name": "" if job.spec["model"] else job.spec["name"],
         "numbered": not named,
-        "made": _made(task, user),
+        "made": _created_version(task, user),
         "again": _again(job),
     }
 
 
-def found_of(task: ModelTask) -> Found:
+def found_of(task: ModelTask) -> TrialResult:
     """What the attempt left that was published."""
     outputs = RunDir.of(task.job_id, task.figures.get("attempt") or task.job.attempt_number).outputs
     return results.read(outputs, ways=len(task.job.spec["ways"]))
 
 
-def _declared(task: ModelTask, result: Found) -> list[Declared]:
+def _declarations(task: ModelTask, result: TrialResult) -> list[Declared]:
     declarations = trials.ways_of(task)
     return [declarations[variant.number] for variant in result.best]
 
 
-def _way(task: ModelTask, result: Found, tried: Tried, declaration: Declared) -> dict[str, Any]:
+def _way(task: ModelTask, result: TrialResult, tried: RankedVariant, declaration: Declared) -> dict[str, Any]:
     placed = prediction_shapes.draft_of(declaration.task) == SHAPES
     return {
         "rank": result.best.index(tried) + 1,
@@ -86,7 +86,7 @@ def _picture(task: ModelTask, index: int) -> str:
     return reverse("inference:trial-picture", args=[task.pk, index])
 
 
-def _made(task: ModelTask, user: User) -> dict[str, str] | None:
+def _created_version(task: ModelTask, user: User) -> dict[str, str] | None:
     version = ModelVersion.objects.visible_to(user).select_related("model").filter(pk=task.made_id or 0).first()
     if version is None:
         return None

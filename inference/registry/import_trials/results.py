@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Tried:
+class RankedVariant:
     """One of the best ways: its place among all, its figures (0..1), and the answers to each picture."""
 
     number: int
@@ -33,11 +33,11 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Found:
+class TrialResult:
     """What came of a trial. `pictures` have name, width, height, label and truth, the boxes known to be there."""
 
     pictures: list[Row] = field(default_factory=list)
-    best: list[Tried] = field(default_factory=list)
+    best: list[RankedVariant] = field(default_factory=list)
     fallen: dict[int, str] = field(default_factory=dict)
     with_truth: bool = False
     tried: int = 0
@@ -47,7 +47,7 @@ class Found:
         return dict(Counter(self.fallen.values()))
 
 
-def read(outputs: Path, *, ways: int) -> Found:
+def read(outputs: Path, *, ways: int) -> TrialResult:
     """Read the result in the outputs of an attempt; empty if it is invalid.
 
     Args:
@@ -57,15 +57,15 @@ def read(outputs: Path, *, ways: int) -> Found:
         with os.fdopen(files.open_beneath(outputs, NAME), "rb") as file:
             document = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
-        return Found()
+        return TrialResult()
     if not isinstance(document, dict):
-        return Found()
+        return TrialResult()
     pictures = [_picture(row) for row in _rows(document.get("pictures"))[:MOST_PICTURES]]
-    best = [_tried(row, len(pictures)) for row in _rows(document.get("best"))[:MOST_SHOWN]]
+    best = [_read_variant(row, len(pictures)) for row in _rows(document.get("best"))[:MOST_SHOWN]]
     fallen = {_to_int(row.get("n")): word(row.get("code"), 20) for row in _rows(document.get("fallen"))[:ways]}
     first = {variant.number: variant for variant in reversed(best)}
     unique = [variant for variant in best if 0 <= variant.number < ways and first[variant.number] is variant]
-    return Found(
+    return TrialResult(
         pictures,
         unique if pictures else [],
         {number: code for number, code in fallen.items() if code in CODES and 0 <= number < ways},
@@ -92,13 +92,13 @@ def _picture(row: Row) -> Row:
     }  # fmt: skip
 
 
-def _tried(row: Row, pictures: int) -> Tried:
+def _read_variant(row: Row, pictures: int) -> RankedVariant:
     values = row.get("answers")
     answers = (
         [_rows(predictions)[:MOST_ANSWERS] for predictions in values[:pictures]] if isinstance(values, list) else []
     )
     answers += [[] for _missing in range(pictures - len(answers))]
-    return Tried(_to_int(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)
+    return RankedVariant(_to_int(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)
 
 
 def _share(value: Any) -> float:

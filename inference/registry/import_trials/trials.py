@@ -25,11 +25,11 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.formats.declared import NOTHING, Declared, Files
-from inference.registry.formats.folder import weights_in
+from inference.registry.formats.folder import find_weights
 from inference.registry.import_trials import results
-from inference.registry.imports import Brought
+from inference.registry.imports import ModelSource
 from inference.registry.inspections import FILES
 from inference.registry.inspector import replies, variants
 from inference.registry.inspector.trial_candidates import CannotTry
@@ -71,7 +71,7 @@ def home(job: Job) -> Path:
 def submit(
     *,
     user: User,
-    brought: Brought,
+    brought: ModelSource,
     declared: Declared = NOTHING,
     pictures: Sequence[Example] = (),
     version: DatasetVersion | None = None,
@@ -151,7 +151,7 @@ def _store_pictures(pictures: Sequence[Example], into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     for index, picture in enumerate(pictures[:MOST_PICTURES]):
         try:
-            copied(picture.file, into / str(index), max_bytes=MOST_PICTURE_BYTES)
+            copy_rest(picture.file, into / str(index), max_bytes=MOST_PICTURE_BYTES)
         except TooLarge:
             message = _("%(name)s is larger than the %(most)s MiB that a picture may have.")
             facts = {"name": picture.name[:100], "most": MOST_PICTURE_BYTES >> 20}
@@ -201,9 +201,9 @@ class Gone(DomainError):
 def params(task: ModelTask) -> dict[str, Any]:
     """Return the parameters of the program."""
     files = files_of(task)
-    weights = weights_in(home(task.job) / FILES)
+    weights = find_weights(home(task.job) / FILES)
     return {
-        **variants.described(files, ways_of(task)),
+        **variants.describe(files, ways_of(task)),
         "weights": str(weights.relative_to(home(task.job))) if weights else "",
         "names": task.job.spec["names"], "most": MOST_PICTURES, "max_pixels": env.MAX_IMAGE_PIXELS, "seconds": SECONDS,
     }  # fmt: skip
@@ -242,7 +242,7 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
     """
     by.require(Action.MODELS_MANAGE)
     if task.made is not None:
-        raise _used(task.made)
+        raise _already_used(task.made)
     shown = task.figures.get("best", ())
     if not 1 <= rank <= len(shown):
         raise Invalid(_("Choose one of the ways that are shown."), field="rank")
@@ -252,8 +252,8 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
     if name:
         fields["name"] = name
     version = registry.register(
-        user=owner, bring=partial(_brought, home(task.job) / FILES), origin=_origin(spec["origin"]),
-        model=_model(spec["model"], owner), declared=declared, made=partial(_made, task), **fields,
+        user=owner, bring=partial(_copy_files, home(task.job) / FILES), origin=_origin(spec["origin"]),
+        model=_model(spec["model"], owner), declared=declared, made=partial(_record_version, task), **fields,
     )  # fmt: skip
     disk_files.remove_tree(home(task.job))
     task.refresh_from_db()
@@ -269,14 +269,14 @@ def _model(number: int | None, owner: User) -> Model | None:
     return model
 
 
-def _made(task: ModelTask, version: ModelVersion) -> None:
+def _record_version(task: ModelTask, version: ModelVersion) -> None:
     """Keep the version, unless another one was made meanwhile: the transaction that makes this one fails then."""
     if not ModelTask.objects.filter(pk=task.pk, made=None).update(made=version, message=wording.Message()):
         other = ModelTask.objects.select_related("made__model").get(pk=task.pk).made
-        raise _used(other or version)
+        raise _already_used(other or version)
 
 
-def _used(version: ModelVersion) -> AlreadyUsed:
+def _already_used(version: ModelVersion) -> AlreadyUsed:
     message = _("%(version)s was made of this trial already. Open it, or bring the model in once more.")
     return AlreadyUsed(message % {"version": version}, version=version.pk)
 
@@ -286,7 +286,7 @@ def _origin(origin_spec: Mapping[str, Any]) -> Origin:
     return Origin(origin_spec["source"], job, origin_spec["attempt"] if job else 0, origin_spec["label"])
 
 
-def _brought(folder: Path, into: Path) -> None:
+def _copy_files(folder: Path, into: Path) -> None:
     shutil.copytree(folder, into, symlinks=True, copy_function=_copy)
 
 

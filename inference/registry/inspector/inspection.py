@@ -13,8 +13,8 @@ from aiplatform.lib import archives
 from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError
 from inference.registry.formats.declared import Declared, Files, describe
-from inference.registry.formats.folder import WEIGHTS, Found, survey, weights_in
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import WEIGHTS, ModelContents, find_weights, survey
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspector import limits, replies, runtime, trial_candidates
 
@@ -56,19 +56,19 @@ def _perform(request: Mapping[str, Any]) -> dict[str, Any]:
     declared = Declared(**{**values, "labels": tuple(values["labels"])})
     if request["act"] == TRIAL:
         return _trial(folder, declared, opens=request["opens"])
-    content = described(folder, declared) if request["act"] == VERSION else survey(folder)
+    content = describe_folder(folder, declared) if request["act"] == VERSION else survey(folder)
     _open(content.files.get("model.onnx"), content, opens=request["opens"])
     return {"found": replies.encode_found(content, folder)}
 
 
-def described(folder: Path, declared: Declared) -> Found:
+def describe_folder(folder: Path, declared: Declared) -> ModelContents:
     """Return the contents of the folder; writes a model.json from the declaration if there is none.
 
     Raises:
         RefusedModel, Invalid: see `survey` and `describe`.
     """
-    weights = weights_in(folder)
-    file_facts = describe(folder, weights, declared) if weights else Known()
+    weights = find_weights(folder)
+    file_facts = describe(folder, weights, declared) if weights else FileFacts()
     content = survey(folder)
     if content.task == WEIGHTS and file_facts.labels:
         content.classes = [{"id": index, "name": label} for index, label in enumerate(file_facts.labels)]
@@ -88,7 +88,7 @@ def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
     return {"trial": replies.encode_trial(ways, files)}
 
 
-def _open(model: Path | None, content: Found, *, opens: bool) -> None:
+def _open(model: Path | None, content: ModelContents, *, opens: bool) -> None:
     if model is None or not opens:
         return
     limits.allow_runtime(model)

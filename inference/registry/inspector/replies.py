@@ -17,8 +17,8 @@ from aiplatform.lib.parsers import is_sound
 from inference.kit.model_io.spec import TENSOR
 from inference.kit.task_kinds import TASKS
 from inference.registry.formats.declared import Declared, Files
-from inference.registry.formats.folder import WEIGHTS, Found
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import WEIGHTS, ModelContents
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel, Summary, Tensor
 
 MAX_REFUSALS, MAX_TEXT_LENGTH = 200, 2000
@@ -42,7 +42,7 @@ def refused_model(error: RefusedModel) -> dict[str, Any]:
     return {"code": MODEL_REFUSED, "text": str(error), "worded": None, "field": None, "facts": {}}
 
 
-def encode_found(content: Found, folder: Path) -> dict[str, Any]:
+def encode_found(content: ModelContents, folder: Path) -> dict[str, Any]:
     """Encode the contents of a folder, files by their names below it."""
     listed = {name: str(path.relative_to(folder)) for name, path in content.files.items()}
     return {**vars(content), "files": listed}
@@ -86,7 +86,7 @@ def _refusal(row: Any) -> dict[str, Any]:
     }
 
 
-def decode_found(reply: Mapping[str, Any], folder: Path) -> Found:
+def decode_found(reply: Mapping[str, Any], folder: Path) -> ModelContents:
     """Decode the contents of `folder` from a reply.
 
     Raises:
@@ -107,7 +107,7 @@ def decode_found(reply: Mapping[str, Any], folder: Path) -> Found:
     listed = dict(_files(parts["files"], folder))
     if not listed.keys() & {"model.onnx", "model.safetensors"}:
         raise BadReply("no model")
-    return Found(
+    return ModelContents(
         task=str(texts[0]), architecture=str(texts[1])[:100], preset=str(texts[2])[:50], classes=classes,
         metrics=parts["metrics"], params=parts["params"], facts=parts["facts"], files=listed,
     )  # fmt: skip
@@ -138,10 +138,10 @@ def decode_trial(reply: Mapping[str, Any]) -> tuple[list[Declared], Files]:
     if not isinstance(lists, list) or not all(isinstance(labels, list) for labels in lists) or not is_sound(lists):
         raise BadReply("labels")
     names = [tuple(map(str, labels)) for labels in lists]
-    return [_declared(_table(row), names) for row in rows], decode_files(table.get("files"))
+    return [_decode_declared(_table(row), names) for row in rows], decode_files(table.get("files"))
 
 
-def _declared(row: Mapping[str, Any], lists: Sequence[tuple[str, ...]]) -> Declared:
+def _decode_declared(row: Mapping[str, Any], lists: Sequence[tuple[str, ...]]) -> Declared:
     index = row.get("labels")
     if not is_sound(row) or type(index) is not int or not 0 <= index < len(lists):
         raise BadReply("a way")
@@ -166,7 +166,7 @@ def decode_files(row: Any) -> Files:
         ends: dict[str, Any] = {
             name: [_tensor(tensor) for tensor in summary.pop(name)] for name in ("inputs", "outputs")
         }
-        return Files(Known(**beside, **lists), Summary(**summary, **ends))
+        return Files(FileFacts(**beside, **lists), Summary(**summary, **ends))
     except (KeyError, TypeError) as error:
         raise BadReply("files") from error
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import files as disk_files
 from aiplatform.lib.errors import DomainError, Refusals
 from inference.registry.formats.declared import Declared, Files
-from inference.registry.formats.folder import home_of, survey, weights_in
+from inference.registry.formats.folder import find_weights, home_of, survey
 from inference.registry.inspector import variants
 
 
@@ -29,7 +29,7 @@ def weights(folder: Path) -> Path:
         CannotTry: there is none, or it is described already.
         RefusedModel: the files are not sound.
     """
-    path = weights_in(folder)
+    path = find_weights(folder)
     if path is None or path.suffix.lower() != ".onnx":
         survey(folder)  # which may know better what is wrong with them
         raise CannotTry(_("Only an ONNX model can be tried: weights alone do not run."))
@@ -51,7 +51,9 @@ def list_declarations(folder: Path, files: Files, declared: Declared) -> list[De
     return declarations
 
 
-def _no_candidates(files: Files, excluded: Sequence[variants.Out], refusals: Sequence[DomainError]) -> DomainError:
+def _no_candidates(
+    files: Files, excluded: Sequence[variants.ExcludedLayout], refusals: Sequence[DomainError]
+) -> DomainError:
     """Return why there is no declaration: the errors of the layouts that fit, else that none fits."""
     collected = Refusals()
     for refusal in refusals:

@@ -19,7 +19,7 @@ UNFIT, REFUSED, TOO_MANY = "unfit", "refused", "too_many"
 
 
 @dataclass(frozen=True)
-class Out:
+class ExcludedLayout:
     """A layout that is not tried: a code, and the field whose value is missing or does not fit."""
 
     task: str
@@ -28,39 +28,39 @@ class Out:
     field: str = ""
 
 
-def list_candidates(files: Files, declared: Declared) -> tuple[list[Declared], list[Out], list[DomainError]]:
+def list_candidates(files: Files, declared: Declared) -> tuple[list[Declared], list[ExcludedLayout], list[DomainError]]:
     """Return the declarations to try, the more usual first; the layouts excluded already; and their errors.
 
     What is declared, or said by the files, is the same in all. Where nobody named the classes they are numbered.
     """
     file_facts = files.merge(declared)
     declarations: list[Declared] = []
-    excluded: list[Out] = []
+    excluded: list[ExcludedLayout] = []
     refusals: list[DomainError] = []
     for task, layout in _layouts(file_facts.task, file_facts.layout):
         try:
             base = _base(files, declared, task, layout, named=bool(file_facts.labels))
             files.model_json(_complete(files, base))
         except Unfit:
-            excluded.append(Out(task, layout.name, UNFIT))
+            excluded.append(ExcludedLayout(task, layout.name, UNFIT))
         except DomainError as exc:
             refusals += exc.every
-            excluded.append(Out(task, layout.name, REFUSED, exc.blamed or ""))
+            excluded.append(ExcludedLayout(task, layout.name, REFUSED, exc.blamed or ""))
         else:
             declarations += _expand(files, base, layout)
     declarations.sort(key=lambda row: row.pixels in BLUE_FIRST)  # rare: after all declarations of all layouts
-    excluded += [Out(declaration.task, declaration.layout, TOO_MANY) for declaration in declarations[MOST:]]
+    excluded += [ExcludedLayout(declaration.task, declaration.layout, TOO_MANY) for declaration in declarations[MOST:]]
     return declarations[:MOST], list(dict.fromkeys(excluded)), refusals
 
 
-def described(files: Files, declarations: Sequence[Declared]) -> dict[str, Any]:
+def describe(files: Files, declarations: Sequence[Declared]) -> dict[str, Any]:
     """Encode them for the program: `kinds`, descriptions as in model.json, and `ways`, each a kind with changes."""
     kinds: dict[Declared, int] = {}
     documents: list[dict[str, Any]] = []
     rows = []
     for declaration in declarations:
         kind = replace(declaration, pixels="", resize="")
-        document = files.model_json(_numbered(files, declaration))
+        document = files.model_json(_with_labels(files, declaration))
         if kind not in kinds:
             kinds[kind] = len(documents)
             documents.append(document)
@@ -88,7 +88,7 @@ def from_spec(row: dict[str, Any], declared: Declared) -> Declared:
 
 def as_import(files: Files, declaration: Declared) -> Declared:
     """Return the complete declaration, as a user who knew it would have made it."""
-    return _numbered(files, declaration)
+    return _with_labels(files, declaration)
 
 
 def _layouts(task: str, layout: str) -> Iterator[tuple[str, Layout]]:
@@ -124,7 +124,7 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
     return base
 
 
-def _numbered(files: Files, declaration: Declared) -> Declared:
+def _with_labels(files: Files, declaration: Declared) -> Declared:
     if files.merge(declaration).labels:
         return declaration
     count = files.classes(LAYOUTS[declaration.task][declaration.layout]) or 0
@@ -134,7 +134,7 @@ def _numbered(files: Files, declaration: Declared) -> Declared:
 def _complete(files: Files, base: Declared) -> Declared:
     """Return the declaration with a value for all that is tried, to see whether the rest of it fits."""
     pixels = base.pixels or ("" if files.merge(base).mean else "unit")
-    return _numbered(files, replace(base, pixels=pixels))
+    return _with_labels(files, replace(base, pixels=pixels))
 
 
 def _expand(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:

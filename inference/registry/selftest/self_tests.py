@@ -45,7 +45,7 @@ WORDS = ("machine", "onnxruntime", "provider")
 
 
 @dataclass(frozen=True)
-class Carried:
+class PackagedSamples:
     """What a package carries of them: names and bytes below its folder, and how many pictures of a dataset."""
 
     files: Mapping[str, bytes]
@@ -58,7 +58,7 @@ class Carried:
         return hashlib.sha256(self.files[f"{FOLDER}/{FILE}"]).hexdigest() if self.files else ""
 
 
-NOTHING = Carried({}, 0, 0)
+NOTHING = PackagedSamples({}, 0, 0)
 
 
 def file_of(version: ModelVersion) -> Path:
@@ -93,7 +93,7 @@ def store(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersi
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
             document = json.loads(file.read(MOST_READ))
-        samples = _sound(document)
+        samples = _valid_samples(document)
     except UNSOUND:
         return
     if not samples:
@@ -113,7 +113,7 @@ def store(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersi
         SelfTest.objects.update_or_create(version=version, defaults=values)
 
 
-def _sound(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _valid_samples(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return samples with the known fields; invalid ones are left out."""
     samples: list[dict[str, Any]] = []
     for entry in document["samples"][: DRAWN + PICTURES]:
@@ -149,7 +149,7 @@ def for_version(version: ModelVersion) -> SelfTest | None:
     return SelfTest.objects.filter(version=version).first()
 
 
-def for_package(version: ModelVersion, by: User | None) -> Carried:
+def for_package(version: ModelVersion, by: User | None) -> PackagedSamples:
     """Return what a package for a user contains.
 
     Pictures of a dataset go along only where the model's owner lets them, and the person may read that dataset.
@@ -176,7 +176,7 @@ def for_package(version: ModelVersion, by: User | None) -> Carried:
         listed.append(entry | {"asked": sample["asked"], "answer": sample["answer"]})
     content = {"format": 1, "tolerance": TOLERANCE, "made_with": row.made_with, "samples": listed}
     made[f"{FOLDER}/{FILE}"] = json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n"
-    return Carried(made, len(listed), sum("picture" in sample for sample in samples))
+    return PackagedSamples(made, len(listed), sum("picture" in sample for sample in samples))
 
 
 def may_carry_pictures(model: Model, row: SelfTest, by: User | None) -> bool:

@@ -41,7 +41,7 @@ def fits(spec: ModelSpec) -> bool:
 
 def javascript(spec: ModelSpec) -> str:
     """Return the module for onnxruntime-web."""
-    document = json.dumps(_described(spec), ensure_ascii=True, indent=2)
+    document = json.dumps(_describe(spec), ensure_ascii=True, indent=2)
     document = document.replace("</", "<\\/")  # it may be put into a page
     return (HERE / "predict.js").read_text().replace(JS_PLACE, f"const MODEL = {document};")
 
@@ -51,10 +51,10 @@ def cpp(spec: ModelSpec) -> str:
     text = (HERE / "predict.cpp").read_text()
     before, _begin, rest = text.partition(CPP_BEGIN)
     _sample, _end, after = rest.partition(CPP_END)
-    return f"{before}{CPP_BEGIN}{_constants(_described(spec))}{CPP_END}{after}"
+    return f"{before}{CPP_BEGIN}{_constants(_describe(spec))}{CPP_END}{after}"
 
 
-def _described(spec: ModelSpec) -> dict[str, Any]:
+def _describe(spec: ModelSpec) -> dict[str, Any]:
     input_spec, limits = spec.input, spec.decode
     assert input_spec is not None
     return {

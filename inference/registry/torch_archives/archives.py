@@ -46,7 +46,7 @@ class _Exported(nn.Module):
         return self.run[0](images)
 
 
-def converted(archive: Path, folder: Path, *, width: int = 0, height: int = 0) -> str:
+def convert(archive: Path, folder: Path, *, width: int = 0, height: int = 0) -> str:
     """Make model.onnx or model.safetensors of an archive in `folder`; returns what was done, for the log.
 
     Args:
@@ -111,13 +111,13 @@ def _exported(program: nn.Module, example: Tensor, target: Path) -> str:
     errors: list[Refused] = []
     for batch in (example, example[:1]):
         try:
-            return _traced(program, batch, target)
+            return _trace(program, batch, target)
         except Refused as refused:
             errors.append(refused)
     raise errors[-1] if errors[0].code == "does_not_run" else errors[0]
 
 
-def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
+def _trace(program: nn.Module, example: Tensor, target: Path) -> str:
     try:
         with torch.inference_mode():
             expected = _flat(program(example))

@@ -36,7 +36,7 @@ class TorchActs(Base):
     def torch(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """The version as a program of torch.export (.pt2), where a job has made it; the platform never opens it."""
         version = self.get_object()
-        if (descriptor := exports.opened(version)) is None:
+        if (descriptor := exports.open_program(version)) is None:
             raise NotFound(_("There is no torch program of this version yet. Export it first."))
         return send_file(request._request, descriptor, exports.filename(version))
 

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import model_jobs
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.models import ModelTask, ModelVersion
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
@@ -91,8 +91,8 @@ def latest_task(version: ModelVersion) -> ModelTask | None:
     return version.measurements.filter(act=Act.TORCH).select_related("job").order_by("-pk").first()
 
 
-def made(version: ModelVersion) -> ModelTask | None:
-    """The newest export of a version that left a program."""
+def latest_program(version: ModelVersion) -> ModelTask | None:
+    """Return the newest export of a version that has a program."""
     rows = version.measurements.filter(act=Act.TORCH).exclude(figures={}).select_related("job")
     return rows.order_by("-pk").first()
 
@@ -111,7 +111,7 @@ def store(task: ModelTask, outputs: Path) -> None:
     temporary = target.with_suffix(f".{task.pk}.tmp")
     try:
         with os.fdopen(files.open_beneath(outputs, PROGRAM), "rb") as source:
-            size = copied(source, temporary, max_bytes=MOST_BYTES)
+            size = copy_rest(source, temporary, max_bytes=MOST_BYTES)
         digest = files.sha256_of(temporary)
         temporary.replace(target)
         files.flush_folder(target.parent)
@@ -123,9 +123,9 @@ def store(task: ModelTask, outputs: Path) -> None:
     ModelTask.objects.filter(pk=task.pk).update(figures=figures)
 
 
-def opened(version: ModelVersion) -> int | None:
-    """A descriptor of the program; None where there is none."""
-    if made(version) is None:
+def open_program(version: ModelVersion) -> int | None:
+    """Open the program and return its descriptor; None if there is none."""
+    if latest_program(version) is None:
         return None
     try:
         return files.open_beneath(version.model.folder, file_of(version).name)

@@ -34,6 +34,6 @@ def version_torch_export(request: SignedInRequest, pk: int) -> HttpResponse:
 def version_torch(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """The program of a version."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
-    if (descriptor := exports.opened(version)) is None:
+    if (descriptor := exports.open_program(version)) is None:
         raise NotFound(_("There is no torch program of this version yet. Export it first."))
     return send_file(request, descriptor, exports.filename(version))

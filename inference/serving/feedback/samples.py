@@ -192,11 +192,11 @@ def remove(*, holder: Holder, sample: int) -> bool:
     row = holder.samples.filter(pk=sample).first()
     if row is None:
         return False
-    _forget(row)
+    _delete(row)
     return True
 
 
-def _forget(row: ServiceSample) -> None:
+def _delete(row: ServiceSample) -> None:
     row.delete()
     row.file.unlink(missing_ok=True)
 
@@ -263,7 +263,7 @@ def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Ent
     drawn = [
         {"image_id": row.pk, **{name: value for name, value in shape.items() if name != "score"}}
         for row in rows
-        for shape in (prediction_shapes.shapes(lines[row.pk], classes) if draft == SHAPES else ())
+        for shape in (prediction_shapes.to_coco(lines[row.pk], classes) if draft == SHAPES else ())
     ]
     if not drawn:
         return
@@ -304,7 +304,7 @@ def sweep() -> None:
         for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
             remove(holder=holder, sample=row.pk)
     for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
-        _forget(row)
+        _delete(row)
     root = Path(settings.DATA_ROOT)
     for kind in HOLDERS:
         folder, model = root / kind.folder, kind.model

@@ -100,7 +100,7 @@ def store_last_host_counts(job: Job, attempt: Attempt) -> None:
 
 
 def _store_hour(service: Service, job: Job, version: int | None, hour: object, reported: object) -> None:
-    tally = drift.sound(reported)
+    tally = drift.validate(reported)
     begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
     if tally is None or begins % 3600 or abs(begins - now().timestamp()) > NEAR_S or not tally["images"]:
         return

@@ -50,7 +50,7 @@ def compare(service: Service, span: str) -> Comparison:
     """Compare the inputs and predictions of the current version in a span of `SPANS` with the baseline."""
     rows = ServiceStatistics.objects.filter(service=service, version=service.model_version_id)
     since = now() - SPANS[span][0]
-    recent = drift.together(row.tally for row in rows.filter(begins_at__gte=since))
+    recent = drift.add_up(row.tally for row in rows.filter(begins_at__gte=since))
     baseline = ModelBaseline.objects.filter(version=service.model_version_id).first()
     if baseline is not None:
         before, against, name = baseline.tally, TRAINING, baseline.data_name
@@ -63,7 +63,7 @@ def compare(service: Service, span: str) -> Comparison:
         before=before["images"],
         data_name=name,
         distance=drift.distance(before, recent),
-        drifts=drift.compared(before, recent),
+        drifts=drift.compare(before, recent),
         looks=drift.looks(before, recent),
     )
 
@@ -72,7 +72,7 @@ def _first(rows: QuerySet[ServiceStatistics]) -> Tally:
     """The first pictures that it was shown, whole hours of them."""
     made = empty()
     for row in rows.iterator(chunk_size=50):
-        made = drift.together([made, row.tally])
+        made = drift.add_up([made, row.tally])
         if made["images"] >= FIRST:
             break
     return made

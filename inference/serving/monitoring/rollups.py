@@ -40,7 +40,7 @@ def _merge_day(service: int, version: int | None, day: datetime) -> int:
     )
     if len(rows) < 2:
         return 0
-    tally = drift.together(row.tally for row in rows)
+    tally = drift.add_up(row.tally for row in rows)
     frequent = sorted(tally["classes"].items(), key=lambda pair: -pair[1])[:MOST_CLASSES]
     tally["classes"] = dict(frequent)
     ServiceStatistics.objects.filter(pk__in=[row.pk for row in rows]).delete()

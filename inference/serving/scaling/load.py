@@ -12,7 +12,7 @@ from django.core.cache import cache
 
 from inference.serving import endpoints as serving
 from inference.serving import requests
-from inference.serving.scaling.rule import Counts, Look, between
+from inference.serving.scaling.rule import Counts, LoadSample, between
 from workers.access.proxy import endpoints
 from workers.core.models import Job
 
@@ -22,7 +22,7 @@ LINE = re.compile(
 )
 
 
-def measure(jobs: Iterable[Job]) -> Look | None:
+def measure(jobs: Iterable[Job]) -> LoadSample | None:
     """Return the load of servers since the last call; None at the first call, or if none reports."""
     pairs = []
     for job in jobs:

@@ -46,7 +46,7 @@ def see(row: ServiceReplica) -> None:
     if job.state != JobState.RUNNING or row.answers:
         return
     where = place(job, row.service_id, row.version_id)
-    if where is not None and endpoints.answers(where, endpoints.key_for(job.pk, job.attempt_number)):
+    if where is not None and endpoints.is_ready(where, endpoints.key_for(job.pk, job.attempt_number)):
         ServiceReplica.objects.filter(pk=row.pk).update(ready_attempt=job.attempt_number)
 
 

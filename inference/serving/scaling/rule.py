@@ -33,7 +33,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Look:
+class LoadSample:
     """What happened at all servers between two looks.
 
     Attributes:
@@ -47,7 +47,7 @@ class Look:
     refused: int
 
 
-def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
+def between(pairs: Iterable[tuple[Counts, Counts]]) -> LoadSample | None:
     """Put together what servers counted before and now; None where no time has passed at any."""
     waits, busy, refused = [0] * (len(SECONDS) + 1), [], 0
     for before, now in pairs:
@@ -59,7 +59,7 @@ def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
         refused += now.refused - before.refused
     if not busy:
         return None
-    return Look(_percentile(waits, 0.95), sum(busy) / len(busy), refused)
+    return LoadSample(_percentile(waits, 0.95), sum(busy) / len(busy), refused)
 
 
 def _percentile(waits: Sequence[int], share: float) -> float | None:
@@ -72,8 +72,8 @@ def _percentile(waits: Sequence[int], share: float) -> float | None:
     return None
 
 
-def wanted(
-    look: Look, *, servers: int, coming: int, min_servers: int, max_servers: int, target_s: float, calm_s: float
+def needed_servers(
+    look: LoadSample, *, servers: int, coming: int, min_servers: int, max_servers: int, target_s: float, calm_s: float
 ) -> int:
     """Return the number of servers that are needed.
 
@@ -94,7 +94,7 @@ def wanted(
     return current
 
 
-def is_calm(look: Look, *, servers: int, target_s: float) -> bool:
+def is_calm(look: LoadSample, *, servers: int, target_s: float) -> bool:
     """Whether one server less would do."""
     waits = look.queue_s is not None and look.queue_s > target_s / 2
     return servers > 1 and not look.refused and not waits and look.busy * servers / (servers - 1) <= ROOM

@@ -107,9 +107,9 @@ def _fit(service: Service) -> None:
     if not rows and max_servers == 1:
         return
     answering = [row.job for row in rows if row.answers] + ([service.job] if service.answers and service.job else [])
-    load_sample = load.measure(answering) or rule.Look(None, 1.0, 0)  # nothing is known: neither more nor fewer
+    load_sample = load.measure(answering) or rule.LoadSample(None, 1.0, 0)  # nothing is known: neither more nor fewer
     target_s, current = limits["queue_ms"] / 1000, len(rows) + 1
-    wanted = rule.wanted(
+    wanted = rule.needed_servers(
         load_sample, servers=len(answering), coming=current - len(answering), min_servers=min_servers,
         max_servers=max_servers, target_s=target_s,
         calm_s=_calm_s(service, rule.is_calm(load_sample, servers=len(answering), target_s=target_s)),

@@ -85,7 +85,7 @@ class Server:
             except Exception:
                 log.exception("path=%s failed", path)
                 response = _problem(path, 500, "internal", "The server failed on this request; its log says why.")
-            metrics.answered(path, response.status_code, time.perf_counter() - started)
+            metrics.count_response(path, response.status_code, time.perf_counter() - started)
             return response
 
         return guarded
@@ -147,7 +147,7 @@ class Server:
     async def infer(self, request: Request) -> Response:
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
-            sent = await _parsed(body, request.headers.get(oip.HEADER))
+            sent = await _parse(body, request.headers.get(oip.HEADER))
             payload, json_length = await self.service.infer(sent, self._call(request), arrived)
         if json_length is None:
             return Response(payload, media_type="application/json")
@@ -164,7 +164,7 @@ class Server:
         return Call(time.monotonic() + allowed_s, request.is_disconnected)
 
 
-async def _parsed(body: bytes, json_length: str | None) -> oip.InferRequest:
+async def _parse(body: bytes, json_length: str | None) -> oip.InferRequest:
     """Parse a request; a large one outside of the event loop, which serves others meanwhile."""
     if len(body) <= AT_ONCE:
         return oip.parse(body, json_length)

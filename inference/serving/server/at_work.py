@@ -60,7 +60,7 @@ class Slot:
         self._map, self._start = shared, start
 
     @contextmanager
-    def marked(self, act: bytes) -> Iterator[None]:
+    def mark(self, act: bytes) -> Iterator[None]:
         """Say that it does something for as long as this lasts."""
         start = self._start
         self._map[start : start + 1] = act
@@ -84,7 +84,7 @@ class Marked:
 
     def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """As the engine's."""
-        with self.slot.marked(RUNS):
+        with self.slot.mark(RUNS):
             return self.engine.run(feeds, wanted)
 
     def warm_up(self) -> None:

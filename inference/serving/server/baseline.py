@@ -26,7 +26,7 @@ ENOUGH = 100  # held back images
 LONGEST_S = 600.0
 
 
-def chosen(dataset: Path) -> list[str]:
+def select_images(dataset: Path) -> list[str]:
     """Return paths of images below images/ that represent the data of a version.
 
     Those held back from its training, where there are enough: a network is surer of what it has learned by heart.
@@ -40,7 +40,7 @@ def chosen(dataset: Path) -> list[str]:
     return [usable[int(index * step)]["path"] for index in range(min(MOST, len(usable)))]
 
 
-async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
+async def count(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
     """Run the model on the images and count."""
     spec, tally, began = model_json.load(model), statistics.empty(), time.monotonic()
     engine = composed.load(model, spec, threads=threads)
@@ -49,7 +49,7 @@ async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tal
     best_only = TASKS[spec.task].answer.best_only
     looks: list[Sequence[float]] = []
     try:
-        for path in chosen(dataset):
+        for path in select_images(dataset):
             data = (dataset / "images" / path).read_bytes()
             try:
                 response = await service.predict(data, Requested(), Call(time.monotonic() + 60), lambda: None)
@@ -71,7 +71,7 @@ def main() -> int:
     outputs = Path(os.environ["AIP_OUTPUT_DIR"])
     threads = max(1, int(float(os.environ.get("OMP_NUM_THREADS") or 1)))
     model, dataset = Path(os.environ["AIP_MODEL_DIR"]), Path(os.environ["AIP_DATASET_DIR"])
-    tally = asyncio.run(tallied(model, dataset, threads=threads))
+    tally = asyncio.run(count(model, dataset, threads=threads))
     if not tally["images"]:
         (outputs / "refused.json").write_text(json.dumps({"code": "no_images", "facts": {}}))
         return 1

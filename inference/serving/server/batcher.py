@@ -103,7 +103,7 @@ class Batcher:
             await asyncio.gather(self._task, return_exceptions=True)
         while self.waiting:
             entry = self.waiting.popleft()
-            self._left(entry)
+            self._remove(entry)
             _refuse(entry, NotReady("The service is stopping.", retry_after=1))
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -131,9 +131,9 @@ class Batcher:
         finally:
             if entry.waits:
                 self.waiting.remove(entry)
-                self._left(entry)
+                self._remove(entry)
 
-    def _left(self, entry: Entry) -> None:
+    def _remove(self, entry: Entry) -> None:
         entry.waits = False
         self.samples -= entry.count
 
@@ -191,7 +191,7 @@ class Batcher:
             if batch and (entry.kind != batch[0].kind or count + entry.count > self.max_batch):
                 break
             self.waiting.popleft()
-            self._left(entry)
+            self._remove(entry)
             if entry.answer.done():
                 continue
             if entry.deadline <= now:

@@ -51,7 +51,7 @@ TAKEN = ("AIP_SERVE_", "AIP_MODEL_NAME", "AIP_MODEL_ALSO", "AIP_MODEL_VERSION") 
 
 
 @dataclass(frozen=True)
-class Here:
+class HostedModel:
     """A model that answers: which state of its folder it was loaded from, its service and its routes."""
 
     made: int
@@ -72,7 +72,7 @@ class Host:
         self.folder, self.env = folder, env
         self.key = env.get("AIP_SERVICE_KEY", "")
         self.outputs = Path(env["AIP_OUTPUT_DIR"]) if env.get("AIP_OUTPUT_DIR") else None
-        self.here: dict[str, Here] = {}
+        self.here: dict[str, HostedModel] = {}
         self.failed: dict[str, tuple[int, str]] = {}  # which state of the folder, and why
         self._hours: dict[str, Hours] = {}
         self._slots = at_work.Slots(self.outputs / at_work.FILE if self.outputs else None)
@@ -134,7 +134,7 @@ class Host:
     async def sync_models(self) -> None:
         """Load new models, unload removed ones."""
         loop = asyncio.get_running_loop()
-        listed = await loop.run_in_executor(self._loader, self._listed)
+        listed = await loop.run_in_executor(self._loader, self._list_folders)
         await self._end_removed(listed)
         forgotten = [name for name in self.failed if name not in listed]
         for name in forgotten:
@@ -149,8 +149,8 @@ class Host:
         if forgotten:
             await loop.run_in_executor(self._loader, self._tell_failed)
 
-    def _listed(self) -> dict[str, int]:
-        """Folder → when it was made, in nanoseconds."""
+    def _list_folders(self) -> dict[str, int]:
+        """Return folder → its modification time in nanoseconds."""
         folders = {}
         for entry in os.scandir(self.folder):
             if NAME.match(entry.name):
@@ -168,7 +168,7 @@ class Host:
             return
         try:
             settings, spec, engine = await asyncio.get_running_loop().run_in_executor(
-                self._loader, self._loaded, name, slot
+                self._loader, self._read_and_load, name, slot
             )
         except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
             slot.free()
@@ -179,7 +179,7 @@ class Host:
         service.hours = self._counts(name, service.hours)
         service.start()
         before = self.here.pop(name, None)
-        self.here[name] = Here(made, service, Server(service).app(), slot)
+        self.here[name] = HostedModel(made, service, Server(service).app(), slot)
         self.failed.pop(name, None)
         if before is not None:
             self._drain(before)
@@ -195,7 +195,7 @@ class Host:
             self._hours = {key: hours for key, hours in self._hours.items() if key in self.here}
         return self._hours.setdefault(name, new)
 
-    def _loaded(self, name: str, slot: at_work.Slot) -> tuple[settings_of.Settings, Any, Any]:
+    def _read_and_load(self, name: str, slot: at_work.Slot) -> tuple[settings_of.Settings, Any, Any]:
         """Read a folder and load its model; in a thread.
 
         Raises:
@@ -215,7 +215,7 @@ class Host:
             left_in.mkdir(exist_ok=True)
             env["AIP_OUTPUT_DIR"] = str(left_in)
         settings = settings_of.from_env(env)
-        with slot.marked(at_work.LOADS):
+        with slot.mark(at_work.LOADS):
             spec = model_json.load(settings.model_dir)
             engine = composed.load(settings.model_dir, spec, threads=settings.threads)
             engine.warm_up()
@@ -241,7 +241,7 @@ class Host:
                 await _end(self.here.pop(name))
                 log.info("service=%s left, %d in this process", name, len(self.here))
 
-    def _drain(self, model: Here) -> None:
+    def _drain(self, model: HostedModel) -> None:
         """End a replaced model after its pending requests had their time."""
 
         async def later() -> None:
@@ -263,6 +263,6 @@ class Host:
         return ""
 
 
-async def _end(model: Here) -> None:
+async def _end(model: HostedModel) -> None:
     await model.service.stop()
     model.slot.free()

@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Inference:
     """What the model answered to pictures, and how to read it."""
 
     spec: ModelSpec
@@ -126,7 +126,9 @@ class Service:
         else:
             samples, placements = await self._decode([data], requested)
             decoded = time.perf_counter()
-            result = _Seen(self.spec, placements, await self._run_model(samples, (), call, arrived), decoded - started)
+            result = _Inference(
+                self.spec, placements, await self._run_model(samples, (), call, arrived), decoded - started
+            )
         answer, placements = result.answer, result.placements
         answered = time.perf_counter()
         predictions = await self._read(result.spec, answer.outputs, placements, requested)
@@ -274,7 +276,9 @@ class Service:
         samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])
         return {spec.name: samples}, [placement for _, placement in done]
 
-    async def _run_tiles(self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]) -> _Seen:
+    async def _run_tiles(
+        self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]
+    ) -> _Inference:
         """Run the tiles of one image, a batch at a time: memory stays bounded, and other requests get their turn."""
         input_spec, joining = self.spec.input, TASKS[self.spec.task].answer.joining
         if input_spec is None or joining is None:
@@ -303,7 +307,7 @@ class Service:
             answers.append(replace(answer, outputs={}))
         spec, joined_outputs, placement = await loop.run_in_executor(self._pool, joined.whole)
         waited, ran = sum(run.queue_s for run in answers), sum(run.run_s for run in answers)
-        return _Seen(
+        return _Inference(
             spec, [placement], Answer(joined_outputs, waited, ran, max(run.batch for run in answers)), decode_s
         )
 

@@ -59,7 +59,7 @@ class ServiceTrialOut(OutMixin, serializers.ModelSerializer):
         return ServiceFiguresOut(statistics.of_trial(trial)[1]).data
 
 
-def named(value: Any) -> str:
+def label(value: Any) -> str:
     """What a part of the usage is called; keys with what their secret begins with, as names may be given again."""
     return f"{value} ({value.prefix})" if isinstance(value, ServiceKey) else str(value or "")
 
@@ -145,7 +145,7 @@ class TrafficActions:
         if not Service.objects.editable_by(request.user).filter(pk=service.pk).exists():
             rows = [row for row in rows if row.user_id == request.user.pk]
         parts = {
-            part: {named(value): totals for value, totals in statistics.by(of, column)}
+            part: {label(value): totals for value, totals in statistics.by(of, column)}
             for part, column, of in (
                 ("callers", "user", [row for row in rows if not row.key_id]),
                 ("keys", "key", [row for row in rows if row.key_id]),

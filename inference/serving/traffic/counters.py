@@ -63,7 +63,7 @@ class Counter:
         self._tallies: dict[tuple[Slot, int], Tally] = {}
         self._flushing: asyncio.Task[None] | None = None
 
-    def answered(self, slot: Slot, status: int, seconds: float, bytes_in: int = 0, bytes_out: int = 0) -> None:
+    def count_response(self, slot: Slot, status: int, seconds: float, bytes_in: int = 0, bytes_out: int = 0) -> None:
         """Count a request that ended.
 
         Args:
@@ -82,7 +82,7 @@ class Counter:
                 name = str(histogram.bucket(seconds))
                 tally.latencies[name] = tally.latencies.get(name, 0) + 1
 
-    def compared(self, slot: Slot, agreement: float) -> None:
+    def count_comparison(self, slot: Slot, agreement: float) -> None:
         """Count a copy whose answer agreed, 0..1, with the one that was given."""
         with self._lock:
             tally = self._tally(slot)

@@ -39,19 +39,19 @@ class Split:
         if not asks(path):
             return self._least_loaded()
         trial, tried = self.trial, self.tried
-        if trial is None or tried is None or _away(tried, time.monotonic()):
-            return self._least_loaded().counted(self._counted(candidate=False))
+        if trial is None or tried is None or _is_excluded(tried, time.monotonic()):
+            return self._least_loaded().counted(self._count_when_done(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
             shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret
-            return self._least_loaded().counted(self._counted(candidate=False), shadow)
+            return self._least_loaded().counted(self._count_when_done(candidate=False), shadow)
         if self._reaches(trial, scope):
-            return tried.counted(self._counted(candidate=True))
-        return self._least_loaded().counted(self._counted(candidate=False))
+            return tried.counted(self._count_when_done(candidate=True))
+        return self._least_loaded().counted(self._count_when_done(candidate=False))
 
     def _least_loaded(self) -> Upstream:
         """Return the server with the fewest pending requests of this process, among equals any."""
         moment = time.monotonic()
-        return min(self.own, key=lambda upstream: (_away(upstream, moment), _under_way(upstream), random.random()))  # noqa: S311  no secret
+        return min(self.own, key=lambda row: (_is_excluded(row, moment), _under_way(row), random.random()))  # noqa: S311  no secret
 
     def _reaches(self, trial: ServiceTrial, scope: Scope) -> bool:
         if trial.mode == ServiceTrial.Mode.CANARY:
@@ -67,7 +67,7 @@ class Split:
             self.service.pk, version or 0, trial.pk if trial else 0, candidate, self.caller.user, self.caller.key
         )
 
-    def _counted(self, *, candidate: bool) -> Done:
+    def _count_when_done(self, *, candidate: bool) -> Done:
         return partial(_count, self._slot(candidate=candidate))
 
     def _copy(self, tried: Upstream) -> Copy:
@@ -76,14 +76,14 @@ class Split:
         async def answered(request_body: bytes, response_body: bytes, other: bytes) -> None:
             agreed = await asyncio.to_thread(agreement, response_body, other)
             if agreed is not None:
-                COUNTER.compared(slot, agreed)
+                COUNTER.count_comparison(slot, agreed)
                 await differences.sample_disagreement(self.service, agreed, request_body, response_body)
 
         return Copy(tried.counted(partial(_count, slot)), answered)
 
 
 def _count(slot: Slot, status: int, seconds: float, bytes_in: int, bytes_out: int) -> None:
-    COUNTER.answered(slot, status, seconds, bytes_in, bytes_out)
+    COUNTER.count_response(slot, status, seconds, bytes_in, bytes_out)
     COUNTER.flush_soon()
 
 
@@ -139,7 +139,7 @@ def _load(where: Place) -> Load:
     return _loads.setdefault(where, Load())
 
 
-def _away(upstream: Upstream, moment: float) -> bool:
+def _is_excluded(upstream: Upstream, moment: float) -> bool:
     return upstream.load is not None and upstream.load.away_until > moment
 
 

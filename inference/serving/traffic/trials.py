@@ -221,7 +221,7 @@ def advance(trial: ServiceTrial) -> None:
         _halt(trial, "server_ended")
     elif job.state == JobState.RUNNING and not trial.answers:
         where = addresses.place(job, trial.service_id, trial.version_id)
-        if where is not None and endpoints.answers(where, endpoints.key_for(job.pk, job.attempt_number)):
+        if where is not None and endpoints.is_ready(where, endpoints.key_for(job.pk, job.attempt_number)):
             ServiceTrial.objects.filter(pk=trial.pk, job=job).update(ready_attempt=job.attempt_number)
             trial.ready_attempt = job.attempt_number
     elif trial.answers:

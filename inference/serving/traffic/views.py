@@ -87,7 +87,7 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "inference/service_usage.html", context)
 
 
-def shown(service: Service) -> dict[str, Any]:
+def trial_context(service: Service) -> dict[str, Any]:
     """What the head of a service's page says of a trial."""
     trial = trials.current(service)
     halted = service.trials.first() if trial is None else None
