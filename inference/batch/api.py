@@ -190,7 +190,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=PredictionVersionIn, responses={202: PredictedDataOut})
     @action(detail=True, methods=["post"], url_path="version")
     def make_version(self, request: ApiRequest, pk: str) -> Response:
-        """Begin to make a dataset version whose annotations are the answers, as a first draft."""
+        """Start creating a dataset version whose annotations are the predictions, as a first draft."""
         serializer = PredictionVersionIn(data=request.data, context=self.get_serializer_context())
         prediction = self.get_object()
         made = drafts.make(prediction, by=request.user, **sent(serializer))

@@ -55,9 +55,9 @@ def make(prediction: Prediction, *, by: User, name: str = "", min_score: float =
         min_score: answers below it are left out.
 
     Raises:
-        NotAllowed: this person's roles let nobody make it.
+        NotAllowed: the user's roles do not allow it.
         CannotDraft: the job has not ended, left no answers, or they are no annotations.
-        Invalid: the score is out of range; there is no dataset, or it is not this person's to change.
+        Invalid: the score is out of range; there is no dataset, or the user may not change it.
         NotNow: an import of the dataset is open.
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
@@ -96,7 +96,7 @@ def _own_version(prediction: Prediction, by: User) -> DatasetVersion:
 
 
 def may_extend(prediction: Prediction, by: User) -> bool:
-    """Whether this person may make the next version of the dataset that was answered."""
+    """Whether the user may make the next version of the dataset that was answered."""
     data = prediction.data
     own = data is not None and Dataset.objects.editable_by(by).filter(pk=data.dataset_id).exists()
     return own and by.can(Action.DATASETS_EDIT)
@@ -119,7 +119,7 @@ def _as_dataset(prediction: Prediction, by: User, name: str, min_score: float) -
     }  # fmt: skip
     with transaction.atomic():
         upload = uploads.begin(owner=by, length=length, metadata=metadata)
-        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # the files are on the server already
         dataset = datasets.create(owner=by, name=name, intro="")
         row = imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
         return record_draft(prediction, row, by, min_score)
@@ -143,7 +143,7 @@ def root_of(prediction: Prediction, user: User) -> Path:
     """The folder of its pictures, for who may see them.
 
     Raises:
-        NotFound: the dataset is gone, or not theirs to see.
+        NotFound: the dataset was deleted, or the user may not see it.
         PathRefused, PathMissing: the same of a folder on the server.
     """
     if prediction.folder:
@@ -155,7 +155,7 @@ def root_of(prediction: Prediction, user: User) -> Path:
 
 
 def name_for(prediction: Prediction, user: User) -> str:
-    """A free name of a dataset, to begin with."""
+    """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
     return titles.derived(prediction.job.name, taken=taken, room=datasets.NAME_MAX)
 

@@ -46,7 +46,7 @@ def send(request: HttpRequest, prediction: Prediction, form: str) -> HttpRespons
 
     Raises:
         NotFound: there is none yet.
-        NoPlaces: COCO is asked of answers that lie nowhere.
+        NoPlaces: COCO is requested for predictions without locations.
     """
     if form == "coco" and not has_places(prediction):
         message = _("COCO holds places on pictures, and the answers of this task have none. Take CSV or JSON lines.")

@@ -29,7 +29,7 @@ from workers.jobs.resource_request import Resources
 
 KIND = "prediction"
 BATCH = 8
-#: Numbers a person may set: lowest, highest. None leaves it to the model.
+#: Numbers that a user may set: lowest, highest. None leaves it to the model.
 BOUNDS = {"score_threshold": (0.0, 1.0), "max_detections": (1, 10_000), "batch": (1, 256)}
 WHOLE = ("max_detections", "batch")
 
@@ -64,14 +64,14 @@ def submit(
         max_detections: most answers for a picture; None: the model's own.
         batch: pictures in one run of the model.
         name: empty makes one of model and pictures.
-        resources: what it asks of the machines; several share the chunks. Without a cluster the person's current one.
+        resources: requested resources; several nodes share the chunks. Without a cluster the user's current one.
 
     Raises:
         CannotPredict: the model's answers cannot be understood.
         Invalid: a value is out of range, or there are no pictures.
         ListRefused: of the list.
         PathRefused, PathMissing: of the folder.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     refusals, root = Refusals(), None
     with refusals:
@@ -94,7 +94,7 @@ def submit(
         evaluations.check_name(name)
     with refusals:
         resources = evaluations.complete(user, resources)
-        if refusals:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
     refusals.end()
     spec = {"model_version": model_version.pk, "version": version.pk if version else None, "params": params}
@@ -214,7 +214,7 @@ def check_split(version: DatasetVersion, split: str) -> None:
     """Check that the version has the split.
 
     Raises:
-        Invalid: tells those that it has.
+        Invalid: names those that it has.
     """
     if split not in ("", UNSEEN) and not version.splits.get(split):
         available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))

@@ -25,6 +25,6 @@ class PredictedDataQuerySet(OwnedQuerySet):
     owner_path = "prediction__job__owner"
 
     def seen_by(self, user: User) -> Self:
-        """Those whose datasets this person may see, with what a list shows of them."""
+        """Rows whose datasets the user may see, with the columns of lists."""
         datasets = self.model._meta.get_field("dataset").related_model._default_manager.visible_to(user)
         return self.filter(dataset__in=datasets).select_related("dataset", "intake__version__dataset", "by")

@@ -21,7 +21,7 @@ from datasets.services import server_paths
 MOST = 200_000  # pictures of a folder or a list
 MOST_LIST_BYTES = 32 << 20
 SHOWN = 3  # names in a refusal
-AT_ONCE = 500  # paths asked of the database at a time
+AT_ONCE = 500  # paths per database query
 HEADERS = ("path", "file", "file_name", "filename", "name", "image", "sample")
 
 
@@ -119,7 +119,7 @@ def listed_in_version(version: DatasetVersion, names: Sequence[str]) -> list[str
     """The names, all of which are pictures of the version.
 
     Raises:
-        ListRefused: tells some that are none.
+        ListRefused: names some that are none.
     """
     there: set[str] = set()
     for begin in range(0, len(names), AT_ONCE):
@@ -130,10 +130,10 @@ def listed_in_version(version: DatasetVersion, names: Sequence[str]) -> list[str
 
 
 def listed_in_folder(root: Path, names: Sequence[str], *, by: User) -> list[str]:
-    """The names, all of which are files below the folder that this person may have.
+    """The names, all of which are files below the folder that the user may read.
 
     Raises:
-        ListRefused: tells some that are none, or that a link leads to.
+        ListRefused: names some that are none, or that a link leads to.
         PathRefused: one is not for everybody on the server.
     """
     base = Path(root)

@@ -32,7 +32,7 @@ from workers.scheduling import preview
 
 @needs(Action.EVALUATIONS_VIEW)
 def prediction_list(request: SignedInRequest) -> HttpResponse:
-    """Predictions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Predictions the user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     state, terms = request.GET.get("state", ""), request.GET.get("q", "")
     rows = Prediction.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":
@@ -106,7 +106,7 @@ def _context(request: SignedInRequest, prediction: Prediction, form: DraftForm |
 
 @needs(Action.EVALUATIONS_VIEW)
 def prediction_images(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Further pictures of the gallery, those from `?begin=` on."""
+    """More images of the gallery, from `?begin=` on."""
     prediction = _visible(request, pk)
     begin = min(ids.number(request.GET.get("begin", "")) or 0, 10**8)
     context = {"prediction": prediction, **presentation.page(prediction, begin)}

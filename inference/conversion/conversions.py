@@ -51,7 +51,7 @@ UNFIT = (ModelVersion.Source.CONVERTED, ModelVersion.Source.COMPOSED)  # what th
 
 
 class CannotConvert(DomainError):
-    """This version cannot be converted, or not by this person."""
+    """This version cannot be converted, or not by this user."""
 
     code = "cannot_convert"
     field = "model_version"
@@ -85,21 +85,21 @@ def submit(
     """Queue a conversion.
 
     Args:
-        version: annotated images: some tell the ranges of numbers, others what a variant loses.
+        version: annotated images: some calibrate ranges, others measure the loss of a variant.
         split: on which variants are judged, as `evaluations.submit` takes it.
         targets: names of variants, see `variant_catalog.TARGETS`.
-        calibrate_on: the split that tells ranges; "" takes all that no variant is judged on, `AUTO` the training split.
-        looks: how many inputs of the model, about pictures, tell them.
+        calibrate_on: the split for calibration; "" takes all without those of evaluation, `AUTO` the training split.
+        looks: the number of model inputs, about images, for calibration.
         max_loss: by how much the task's main figure may be lower than that of the source, 0..1.
         keep: which of the accepted variants become versions: the fastest, all, or none.
         name: empty makes one of the model.
-        resources: what it asks of the machines; without a cluster the person's current one.
+        resources: requested resources; without a cluster the user's current one.
 
     Raises:
-        CannotConvert: nobody described its answers, it is a conversion itself, or its model is not the person's.
+        CannotConvert: it has no description, it is a conversion itself, or the user may not change its model.
         CannotEvaluate: the data is not annotated, or for another task.
         Invalid: a value is out of range.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     if split == AUTO:
         split = training_data.best_split(model_version, version, user=user)
@@ -126,7 +126,7 @@ def submit(
     with refusals:
         resources = evaluations.complete(user, resources)
         engines.check(targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind", "gpu"))
-        if refusals:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
     refusals.end()
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": params}
@@ -268,7 +268,7 @@ def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersio
         by: who wants it; None: whose job it is.
 
     Raises:
-        NotKept: the variant was refused, its source is gone or not the person's, or its files are gone.
+        NotKept: the variant was refused, its source or files were deleted, or the user may not change the source.
         DomainError: the registry refuses the files.
     """
     conversion, owner = variant.conversion, by or variant.conversion.job.owner

@@ -74,7 +74,7 @@ def copy_engine(row: Mapping[str, Any], outputs: Path, into: Path, *, max_bytes:
     """Copy the engine of a variant, if it has one, to the other files of its version.
 
     Raises:
-        OSError, OutsideRoot: it is gone.
+        OSError, OutsideRoot: it was deleted.
     """
     if engine := row.get("engine"):
         inside = files.open_beneath(outputs, f"targets/{row['target']}/{engine['file']}")

@@ -37,7 +37,7 @@ def loss_intervals(
             continue
         try:
             ends = _interval(source, _entries(outputs, name), task, document["metric"], seed)
-        except differences.BROKEN as exc:  # what lies among the outputs of a job breaks nothing
+        except differences.BROKEN as exc:  # outputs of a job may hold anything
             log.warning("conversion=%s %s has no interval: %r", seed, name, exc)
             continue
         if ends is not None:

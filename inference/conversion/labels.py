@@ -1,4 +1,4 @@
-"""What variants, their states and the choices of a conversion are called, for people."""
+"""Labels of variants, their states and the choices of a conversion."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from workers.scheduling import preview
 
 @needs(Action.MODELS_VIEW)
 def conversion_list(request: SignedInRequest) -> HttpResponse:
-    """Conversions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Conversions the user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     state, terms = request.GET.get("state", ""), request.GET.get("q", "")
     rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":

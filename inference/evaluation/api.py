@@ -126,7 +126,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=result_api.ThresholdIn, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
     def threshold(self, request: ApiRequest, pk: str) -> Response:
-        """Keep a threshold as the best score, which services with this version begin with."""
+        """Store a threshold as the best score, the default of services with this version."""
         evaluation = self.get_object()
         if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
             self.permission_denied(request)

@@ -1,4 +1,4 @@
-"""Average precisions on images that are drawn anew: COCO's, with each image as often as it was drawn.
+"""Average precisions on resampled images: COCO's, with each image as often as it was drawn.
 
 An image that was drawn twice has its objects and its answers twice. As equal answers stand beside each other in the
 order of scores, counting them with a weight gives the precision at every recall that copies would give.

@@ -158,7 +158,7 @@ def choose(evaluation: Evaluation, threshold: float | None) -> None:
     """Store a threshold as the best score of an evaluation; None restores the one with the best F1.
 
     Raises:
-        Invalid: out of range, or nobody chooses a lowest score for answers of this task.
+        Invalid: out of range, or this task has no score threshold.
     """
     task = TASKS.get(evaluation.task)
     refusals = Refusals()

@@ -1,4 +1,4 @@
-"""`evaluations/comparison/`: evaluations of the same images beside each other."""
+"""`evaluations/comparison/`: comparison of evaluations of the same images."""
 
 from __future__ import annotations
 

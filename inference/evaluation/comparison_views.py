@@ -1,4 +1,4 @@
-"""Pages of evaluations beside each other."""
+"""Pages that compare evaluations."""
 
 from __future__ import annotations
 

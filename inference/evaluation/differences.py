@@ -1,8 +1,8 @@
-"""Evaluations beside each other: which differences are real, and which may well be chance.
+"""Comparison of evaluations: which differences are real, and which may be chance.
 
 Two models that judged the same images are compared image by image, which tells far smaller differences apart than
 two figures with an error of their own do. *Paired bootstrap* (B. Efron, R. Tibshirani, An Introduction to the
-Bootstrap, 1993, chapters 13 and 16): the images are drawn anew, with replacement, as many as there are, and all models
+Bootstrap, 1993, chapters 13 and 16): the images are resampled with replacement, as many as there are, and all models
 are scored on each such draw; the middle 95 % of the differences are the interval. *McNemar's exact test* (M. Fagerland,
 S. Lydersen, P. Laake, BMC Medical Research Methodology 13:91, 2013) where an image is right or wrong: if both models
 were equally good, those that only one of them has right would fall to either as a coin does.
@@ -94,7 +94,7 @@ class Comparison:
 
     Attributes:
         images: how many images all of them judged.
-        rows: figures that were drawn anew, with intervals.
+        rows: metrics with intervals from resampling.
         only_told: keys of figures of which images do not keep enough to say an interval: average precisions by size
             of objects, means over their classes, and what an older evaluator did not keep.
         by_name: an own script judged one of them, so figures stand beside each other by name alone.
@@ -117,7 +117,7 @@ def select_evaluations(
 
     Raises:
         Invalid: too few or too many, or they cannot be compared; all reasons at once.
-        NotFound: one of them is not there for this person.
+        NotFound: one of them is not visible to the user.
     """
     wanted = list(dict.fromkeys(numbers))
     if not LEAST <= len(wanted) <= MOST:

@@ -86,7 +86,7 @@ def _check_cell(cell: str) -> None:
 
 
 def name_for(evaluation: Evaluation, user: User) -> str:
-    """A free name of a dataset, to begin with."""
+    """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
     return titles.derived(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
 
@@ -99,10 +99,10 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
         mistake: a kind; or `cell` of the confusion matrix, see `results.images`.
 
     Raises:
-        NotAllowed: this person's roles let nobody make it.
+        NotAllowed: the user's roles do not allow it.
         Invalid: no such kind, or nothing was chosen.
         NothingToMend: no image is behind it, or more than 5,000.
-        NotFound: the dataset is gone, or is not this person's to use.
+        NotFound: the dataset was deleted, or the user may not use it.
         NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
     """
     by.require(Action.DATASETS_CREATE)
@@ -132,7 +132,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     }  # fmt: skip
     with transaction.atomic():
         upload = uploads.begin(owner=by, length=length, metadata=metadata)
-        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # the files are on the server already
         dataset = datasets.create(owner=by, name=name, intro="")
         imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
     return dataset

@@ -88,13 +88,13 @@ def submit(
         params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
         code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
             `scripted.ScriptRequest`; where one of them is given, `code` and `start_file` are.
-        resources: what it asks of the machines; without a cluster the person's current one.
+        resources: requested resources; without a cluster the user's current one.
 
     Raises:
         CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
         VersionNotReady, BadStartFile, BadParameter: of an own script, see `scripted.check`.
         Invalid: a value is out of range.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     script = scripts.ScriptRequest(
         code=code, start_file=start_file, arguments=arguments, output_path=output_path, image=image, params=params or {}
@@ -151,7 +151,7 @@ def _check_submission(
     with refusals:
         resources = complete(user, resources)
         resources["needs"] = compatibility.needs_of(script.image).as_row()
-        if refusals:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
     refusals.end()
     return params, resources
@@ -206,7 +206,7 @@ def complete(user: User, resources: Resources) -> Resources:
     """The resources with what was left out.
 
     Raises:
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     resources["cluster"] = cluster_for(user, resources.get("cluster"))
     resources["cpus"] = resources.get("cpus") or DEFAULT_CPUS

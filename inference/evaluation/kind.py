@@ -75,7 +75,7 @@ class EvaluationKind(JobKind):
         )
         evaluation = rows.first()
         if evaluation is not None:
-            if not evaluation.is_scripted:  # such a script leaves no samples, whatever lies there
+            if not evaluation.is_scripted:  # such a script writes no samples
                 self_tests.keep_evaluated(evaluation)
             promotion.judge(evaluation)
 

@@ -165,10 +165,10 @@ def _promote(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
     """Move alias and stage on behalf of the author of the rule.
 
     Raises:
-        DomainError: the version is archived, or another person must approve it.
+        DomainError: the version is archived, or another user must approve it.
     """
     by = rule.created_by
-    assert by is not None  # `_against` has asked
+    assert by is not None  # `_against` checked it
     facts = {"rule": str(rule), "evaluation": evaluation.job.name, "value": _facts(rule, evaluation)["value"]}
     if rule.gives_stage and version.stage != rule.gives_stage:
         reason = f"{rule} · {rule.version_label}"
@@ -183,7 +183,7 @@ def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
         if person is None or not person.is_active or not _may_edit(person, rule.model_id):
             return message(f"promotion.{code}")
     if evaluation.is_scripted and rule.gives_stage and evaluation.job.owner_id != rule.created_by_id:
-        return message("promotion.own_script")  # whoever wrote it would approve in the name of who made the rule
+        return message("promotion.own_script")  # its author would approve on behalf of the author of the rule
     content = results.load(evaluation)
     if content is None or content.get("complete") is False:
         return message("promotion.incomplete")

@@ -1,4 +1,4 @@
-"""Draw images anew, with replacement, and score on each draw: the paired bootstrap.
+"""Resample images with replacement and score on each draw: the paired bootstrap.
 
 B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 16. How often each image is drawn is
 multinomial; all models are scored on the same draws, which is what pairs them.

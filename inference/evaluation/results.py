@@ -37,7 +37,7 @@ def load(evaluation: Evaluation) -> dict[str, Any] | None:
     root = folder(evaluation)
     if root is None:
         return None
-    if evaluation.is_scripted:  # whatever else lies there is the script's own
+    if evaluation.is_scripted:  # other files there belong to the script
         rows = evaluation.script.figures
         return {"scripted": True, "summary": figures.flat(rows), "figures": rows}
     try:

@@ -1,4 +1,4 @@
-"""Keep parameters of evaluations under a name, change them, and begin evaluations with them."""
+"""Save parameters of evaluations under a name, change them, and start evaluations with them."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: Us
     """Return the arguments of `evaluations.submit`: the fields of the request, else the values of the set.
 
     Raises:
-        Invalid: the set is for models of another task, or its data is gone or not this person's to use.
+        Invalid: the set is for models of another task, or its data was deleted, or the user may not use it.
     """
     model: ModelVersion = fields["model_version"]
     refusals = Refusals()
@@ -178,7 +178,7 @@ def usable_version(row: EvaluationSet, user: User) -> DatasetVersion | None:
 
 
 def check_name(user: User, name: str = "", *, existing: EvaluationSet | None = None) -> None:
-    """Refuse a name with odd characters, or that another set of the person has, or of the set's owner."""
+    """Refuse a name with odd characters, or that another set of the user has, or of the set's owner."""
     if name and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME):
         raise Invalid(TITLE.message, field="name")
     others = EvaluationSet.objects.filter(owner=existing.owner if existing else user, name=name)

@@ -1,6 +1,6 @@
-"""Read `metrics.json`, the figures that somebody's script left: `{name: number}`, or `{name: {name: number}}`.
+"""Read `metrics.json`, the metrics of a custom script: `{name: number}`, or `{name: {name: number}}`.
 
-A program of somebody wrote it, so sizes, names and numbers are bounded, and all that is wrong with it is said at once.
+A custom program wrote it, so sizes, names and numbers are bounded, and all errors are reported at once.
 """
 
 from __future__ import annotations

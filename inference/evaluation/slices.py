@@ -82,7 +82,7 @@ def find_evaluation(user: User, number: int) -> Evaluation:
     """Return an evaluation with results.
 
     Raises:
-        NotFound: it is not there for this person.
+        NotFound: it is not visible to the user.
         Invalid: it has no results, or its task is gone.
     """
     row: Evaluation | None = Evaluation.objects.visible_to(user).for_list().filter(pk=number).first()
@@ -102,7 +102,7 @@ def compute(
     """Compute the slices, the worst of the first evaluation first; the filtered one before all.
 
     Args:
-        rows: one evaluation of `chosen`, or some of `differences.chosen`.
+        rows: one evaluation of `find_evaluation`, or some of `differences.select_evaluations`.
         by: who asks; images of the dataset are looked for only where they may see it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The score from which answers of a version are taken, as its newest evaluation found it or somebody chose there."""
+"""The score threshold of a version, from its newest evaluation or chosen by a user there."""
 
 from __future__ import annotations
 

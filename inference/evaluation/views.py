@@ -42,7 +42,7 @@ PER_PAGE = 12
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_list(request: SignedInRequest) -> HttpResponse:
-    """Evaluations this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Evaluations the user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     state, terms = request.GET.get("state", ""), request.GET.get("q", "")
     rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":

@@ -1,4 +1,4 @@
-"""Aliases of versions: one name in a model stands for one version, and moves in one step."""
+"""Aliases of versions: a name in a model that points at one version, and moves atomically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def assign(*, version: ModelVersion, name: str, by: User, **facts: object) -> Mo
 
     Raises:
         Invalid: no name for an alias, or too many of them.
-        Archived: nothing new begins with the version.
+        Archived: the version must not be used for anything new.
     """
     check_name(name)
     model = Model.objects.select_for_update().get(pk=version.model_id)

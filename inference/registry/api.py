@@ -55,7 +55,7 @@ from inference.registry.version_api import ModelActs, VersionActs
 class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The registry. `?search=` finds by name and description.
 
-    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of people in a group.
+    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of members of a group.
     """
 
     needs = ModelActs.acts | {

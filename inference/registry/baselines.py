@@ -38,7 +38,7 @@ def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -
     """Queue a job that shows the training images to the model and counts what they and its answers are like.
 
     Raises:
-        NoBaseline: nobody described the model, or the images that it learned from are not there for this person.
+        NoBaseline: the model has no description, or the user may not use its training data.
         DomainError: the queue refuses.
     """
     if not version.can_be_evaluated or not version.can_serve:

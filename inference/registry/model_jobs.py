@@ -36,7 +36,7 @@ from workers.jobs.resource_request import Resources, cluster_for
 
 KIND = "model_task"
 CPUS = 2.0
-ARCHIVE = "torch"  # name of the archive beside the attempts of its job
+ARCHIVE = "torch"  # name of the archive next to the attempts of its job
 SPEED, REFUSED = "speed.json", "refused.json"  # in the outputs
 SHOWN = 8
 LONGEST = 300  # characters of what a program says
@@ -128,7 +128,7 @@ def convert(
 
     Raises:
         Invalid: what is declared fits no model.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
         DomainError: the queue refuses.
     """
     with import_workplace(bring, "in", user=user, name=name, model=model, declared=declared) as work:
@@ -151,7 +151,7 @@ def convert(
 def measurements(version: ModelVersion, user: User) -> Sequence[ModelTask]:
     """The newest measurements of a version that `user` may see: those with figures, and those on their way.
 
-    Whoever sees the version sees how fast it is; `ModelTask.job` is shown to those who see the job.
+    Users who see the version see its speed; `ModelTask.job` is shown to those who see the job.
     """
     rows = version.measurements.filter(act=Act.MEASURE).select_related("job__owner").order_by("-pk")
     rows = narrow(rows, job__owner=USER_NAMES)

@@ -81,10 +81,10 @@ def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
     """Return the entries of the package.
 
     Args:
-        by: who gets it: pictures of a dataset go along only where this person may read it.
+        by: the recipient: images of a dataset are included only if the user may read it.
 
     Raises:
-        Invalid: the version has no ONNX file, or nobody described what its answers mean.
+        Invalid: the version has no ONNX file, or no description of its outputs.
     """
     if not version.can_be_evaluated:
         message = _("Only models with an ONNX file and a description (model.json) become packages that run.")

@@ -35,14 +35,14 @@ def _has_weights(files: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def goes_on(version: ModelVersion) -> bool:
-    """Whether a preset can begin a training with it."""
+    """Return whether a preset can start a training from it."""
     preset = PRESETS.get(version.preset)
     fit = has_weights(version) and not version.is_archived
     return fit and preset is not None and FILE in {param.name for param in preset.parameters}
 
 
 def find_named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
-    """What this person may see of a name and a number or an alias; their own alone where no owner is named."""
+    """What the user may see of a name and a number or an alias; their own alone where no owner is named."""
     rows = _visible_to(user).filter(model__name=name)
     rows = rows.filter(number=which) if isinstance(which, int) else rows.filter(aliases__name=which)
     if owner:
@@ -64,7 +64,7 @@ def find_named(user: User, owner: str, name: str, which: int | str) -> Sequence[
 
 
 def newest(user: User) -> Sequence[str]:
-    """Full names of the newest versions with weights that this person may see."""
+    """Full names of the newest versions with weights that the user may see."""
     rows = _visible_to(user).in_use().order_by("-pk")
     newest_rows = rows.values_list("model__owner__username", "model__name", "number", "files")[:OFFERED]
     return [f"{owner}/{name} v{number}" for owner, name, number, files in newest_rows if _has_weights(files)]

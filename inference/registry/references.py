@@ -1,4 +1,4 @@
-"""Versions as people write them: NAME@ALIAS, NAME:2, NAME v2, or NAME for the newest; OWNER/ may stand before each."""
+"""Versions as users write them: NAME@ALIAS, NAME:2, NAME v2, or NAME for the newest; each may be prefixed by OWNER/."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def find(user: User, text: str, *, to_use: bool = False, field: str = "model_ver
         to_use: it must be one they may work with, not only look at.
 
     Raises:
-        Invalid: it cannot be read, or means models of several people.
-        NotFound: there is no such version for this person.
+        Invalid: it cannot be read, or matches models of several users.
+        NotFound: there is no such version visible to the user.
     """
     parts = WRITTEN.fullmatch(text.strip())
     if parts is None:

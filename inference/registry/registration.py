@@ -113,7 +113,7 @@ def register(
     Args:
         bring: makes the folder it is given, and puts the files there; or `inspections.unpack` with an archive.
         model: add a version to this one; None makes a new model called `name`.
-        declared: what the person says of files that came without model.json.
+        declared: what the user declares of files without model.json.
         read: says what is in the folder, where the platform itself made the files; None: they are inspected.
         bounds: how long the inspection may take, and what it may reply.
         made: called with the version in the transaction that makes it.
@@ -122,7 +122,7 @@ def register(
         ModelRefused: pickles, no model, broken files; says why in plain words.
         Invalid: what is declared does not fit the files, or each other.
         ArchiveRefused: the archive itself is broken or dangerous.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
     """
     refusals, work, placed = Refusals(), workplace(), None
     with refusals:
@@ -218,7 +218,7 @@ def _stage(content: ModelContents, root: Path, work: Path) -> tuple[Path, list[d
         The folder, and its files by name with size and SHA-256.
 
     Args:
-        root: a folder above them that nobody but the platform writes; from there on no link is followed.
+        root: a folder above them that only the platform writes; from there on no link is followed.
 
     Raises:
         RefusedModel: one of them became a link or a special file since it was looked at.
@@ -338,7 +338,7 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
 
 
 def check_name(*, user: User, name: str | None = None) -> None:
-    """Refuse a name for a new model: odd characters, too long, or of another model of the person; None is no name."""
+    """Refuse a name for a new model: odd characters, too long, or of another model of the user; None is no name."""
     if name is None:
         return
     if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator

@@ -1,7 +1,7 @@
 """Stages of versions: candidate, approved, archived, and who may approve.
 
 Whoever may edit a model moves its versions. In groups that ask for it, a version of a member's model is approved by
-another person than the one who made the version.
+another user than the one who made the version.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class WrongStage(DomainError):
 
 
 class NeedsAnotherPerson(DomainError):
-    """A group asks for another person's approval."""
+    """A group asks for approval by another user."""
 
     code: ClassVar[str] = "needs_another_person"
     field: ClassVar[str] = "stage"
 
 
 class Archived(DomainError):
-    """Nothing new begins with an archived version."""
+    """An archived version must not be used for anything new."""
 
     code: ClassVar[str] = "version_archived"
     field: ClassVar[str] = "model_version"
@@ -120,13 +120,13 @@ def move(*, version: ModelVersion, to: str, by: User, reason: str, **facts: obje
 
 
 def groups_asking() -> set[int]:
-    """Numbers of the groups that ask for another person's approval."""
+    """Numbers of the groups that ask for approval by another user."""
     return set(GroupApproval.objects.values_list("group_id", flat=True))
 
 
 @transaction.atomic
 def ask_in_group(*, group: UserGroup, second_person: bool, by: User) -> None:
-    """Let a group ask for another person's approval, or no longer."""
+    """Let a group ask for approval by another user, or no longer."""
     if second_person:
         _row, changed = GroupApproval.objects.get_or_create(group=group, defaults={"set_by": by})
     else:

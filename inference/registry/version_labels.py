@@ -1,4 +1,4 @@
-"""Versions beside each other, in words."""
+"""Labels of compared versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a model beside each other: what they are, cost and reached, and what they were trained with."""
+"""Comparison of versions of a model: facts, cost, metrics and training parameters."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from workers.resources.nodes import device_rules
 
 @needs(Action.MODELS_VIEW)
 def model_list(request: SignedInRequest) -> HttpResponse:
-    """Models this person may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
+    """Models the user may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
 
     htmx gets the table alone.
     """
@@ -130,7 +130,7 @@ def version_speed(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
-    """Page of the training behind a version, where this person may see it."""
+    """Page of the training behind a version, where the user may see it."""
     job = version.job if version else None
     if job is None or job.kind not in kinds.names():
         return ""

@@ -38,7 +38,7 @@ DEFAULT_CPUS = 1.0
 MAX_NAME = 50
 
 
-#: What a service asks of the machines each time it starts, and what it means where nothing was said.
+#: Resources that a service requests each time it starts, with their defaults.
 KEPT: Mapping[str, Any] = {
     "gpus_per_node": 0,
     "device_kind": "gpu",
@@ -83,18 +83,18 @@ def create(
 
     Args:
         name: "" takes the model's.
-        resources: what it asks of the machines; without a cluster the person's current one. A service has no
+        resources: requested resources; without a cluster the user's current one. A service has no
             longest run time.
         max_batch: images of different callers answered in one run of the model.
         max_delay_ms: how long a batch waits for requests already on their way.
         limits: what it allows its callers, by the names of `LIMITS`.
-        share_process: with other services of the person that ask the same of the machines.
+        share_process: with other services of the user that request the same resources.
 
     Raises:
         CannotServe: the version has no ONNX file.
         CannotShare: it needs a process of its own, see `host_assignment.check`.
         Archived: the version is.
-        NameTaken: the person has a service of this name.
+        NameTaken: the user has a service of this name.
         Invalid, NotAMember: a value is wrong.
     """
     if not name:
@@ -113,7 +113,7 @@ def create(
             host_assignment.check(version=model_version, gpus_per_node=resources.get("gpus_per_node", 0), limits=limits)
     with refusals:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
-        if refusals:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
     refusals.end()
     options = {name: resources.get(name, otherwise) for name, otherwise in KEPT.items()} | {

@@ -39,7 +39,7 @@ class ServiceKind(JobKind):
     start_word = gettext_lazy("Start a service")
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
-    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
+    idle_guard = False  # an idle service is no waste: it holds its GPU in order to answer
     answers_requests = True
     evictable = False
     can = Capabilities(pause=False, finish=False)  # started again by a new job, see `endpoints.start`

@@ -31,7 +31,7 @@ LIMITS: Mapping[str, Limit] = {
     "keep_below": Limit(0, 0, 100, "AIP_SERVE_KEEP_BELOW"),  # pictures with an answer of a lower score, in percent
     "keep_differing": Limit(0, 0, 100),  # pictures of which the answers of two models agree less, in percent
     "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
-    "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
+    "min_replicas": Limit(1, 0, 32),  # servers; 0: none without requests
     "max_replicas": Limit(1, 1, 32),
     "queue_ms": Limit(100, 10, 10_000),  # one more server where 1 of 20 requests waits longer
     "idle_minutes": Limit(15, 1, 10_080),  # without a request, until it has no server

@@ -1,6 +1,6 @@
 """Give a service another model without a moment in which it does not answer.
 
-A server with the new model is started beside the old one. Once it answers, the service's address leads to it; the old
+A server with the new model is started next to the old one. Once it answers, the service's address leads to it; the old
 one finishes what it is at and is stopped. Where the new one fails, the old one goes on answering.
 """
 
@@ -87,7 +87,7 @@ def _lead_over(service: Service) -> None:
         return
     if service.job is not None and service.job.is_final and replicas.replace_first(service):
         service.refresh_from_db()
-    if service.job is None or service.job.is_final:  # the old one is gone: nothing to wait for
+    if service.job is None or service.job.is_final:  # the old one has ended: nothing to wait for
         _take_over(service, ready=False)
         return
     if job.is_final or job.state != JobState.RUNNING:

@@ -56,7 +56,7 @@ def _find(scope: Scope, slug: str) -> Upstream:
     """Return who calls, which service, and where it runs.
 
     Raises:
-        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped or without model, 503 not up yet.
+        Refused: 401 unknown caller, 403 role, 404 not visible, 410 stopped or without model, 503 not up yet.
     """
     close_old_connections()
     service, caller = _find_caller(scope, slug)

@@ -95,7 +95,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
 
 
 class ServiceDetailOut(ServiceOut):
-    """One service, with the score that requests to it best begin with."""
+    """One service, with the best score threshold for requests."""
 
     best_score = serializers.SerializerMethodField(
         help_text="Lowest score of an answer that its page begins with: the best (F1) of the newest evaluation of "

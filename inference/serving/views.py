@@ -28,7 +28,7 @@ from workers.scheduling import preview
 
 @needs(Action.SERVICES_VIEW)
 def service_list(request: SignedInRequest) -> HttpResponse:
-    """Services this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Services the user may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     rows = Service.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
     if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)

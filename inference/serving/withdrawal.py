@@ -1,6 +1,6 @@
-"""Services whose model is deleted or made private, when another person owns the model.
+"""Services whose model is deleted or made private, when another user owns the model.
 
-A service holds the model of its own owner; the model of somebody else it only uses. Nobody can keep another's model
+A service holds the model of its own owner; the model of another user it only uses. No user can keep another's model
 alive, so such a service is stopped, stays as a row that says why, and starts again where the model comes back.
 """
 
@@ -45,7 +45,7 @@ def usable_version(service: Service, number: int | None = None) -> ModelVersion:
 
 
 def others_count(model: Model) -> int:
-    """Count services of other people that use a model; only the number, as some may be private."""
+    """Count services of other users that use a model; only the number, as some may be private."""
     count: int = Service.objects.of_others(model).count()
     return count
 

@@ -76,8 +76,8 @@ class Bench:
 
     Args:
         source: the ONNX file as it came.
-        work: a folder for files that nobody keeps.
-        samples: makes the inputs for calibration, one picture each, as often as they are asked for.
+        work: a folder for temporary files.
+        samples: makes the inputs for calibration, one picture each, on each call.
         on_sample: is given how many of them were calibrated on, of how many.
     """
 
@@ -157,7 +157,7 @@ def _simplified(bench: Bench, into: Path) -> None:
 def convert_to_half(bench: Bench, into: Path) -> None:
     """Write the model in FP16.
 
-    Inputs and outputs stay FP32, so whoever calls the model need not know.
+    Inputs and outputs stay FP32, so callers of the model are not affected.
     """
     model = OnnxModel(convert_float_to_float16(onnx.load(bench.source), keep_io_types=True))
     model.topological_sort()  # it appends its casts at the end, which ONNX forbids

@@ -1,4 +1,4 @@
-"""What of a conversion is done: variants with their rows, kept beside the outputs and in checkpoints."""
+"""Completed variants of a conversion with their rows, stored in the outputs and in checkpoints."""
 
 from __future__ import annotations
 

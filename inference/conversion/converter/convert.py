@@ -46,7 +46,7 @@ class Options:
     Args:
         targets: names of variants.
         split: the images on which variants are judged, as an evaluation takes it.
-        calibrate_on: the split whose images tell the ranges of numbers; "" takes all that no variant is judged on.
+        calibrate_on: the split for calibration; "" takes all that no variant is evaluated on.
         looks: how many inputs of the model, about pictures, that are.
         max_loss: by how much the figure may be lower than that of the source.
     """

@@ -20,7 +20,7 @@ from inference.kit.model_io import tensorrt
 
 USUAL_BATCH, MOST_BATCH = 8, 32  # larger ones go through the engine in turns
 WORKSPACE = 2 << 30  # bytes of the card that layers may use while they compute
-LOOKED_AT = 16  # inputs whose sizes tell what an engine of free sizes is built for
+LOOKED_AT = 16  # inputs whose sizes determine the sizes that an engine is built for
 MOST_LAYERS, LONGEST = 300, 120
 PRECISION = re.compile(r"BF16|FP8|FP4|FP16|FP32|INT4|INT8|INT32|INT64|BOOL|HALF|FLOAT|UINT8", re.IGNORECASE)
 SAME = {"HALF": "FP16", "FLOAT": "FP32"}
@@ -51,7 +51,7 @@ def build_engine(name: str, bench: Bench, folder: Path) -> dict[str, Any]:
     temporary.write_bytes(data)
     temporary.rename(file)
     try:
-        session = tensorrt.Session(folder / "model.onnx")  # held while its engine is asked
+        session = tensorrt.Session(folder / "model.onnx")  # kept alive while its engine is inspected
         listed = layers(trt, session.engine)
     except tensorrt.NotUsable as exc:
         raise NotBuilt(str(exc)) from exc
@@ -86,7 +86,7 @@ def layers(trt: Any, engine: Any) -> list[dict[str, str]]:
 
 
 def _layer(entry: Any) -> dict[str, str]:
-    if not isinstance(entry, dict):  # without detail it tells names alone
+    if not isinstance(entry, dict):  # without details it reports names only
         return {"name": str(entry)[:LONGEST], "kind": "", "precision": ""}
     kind = str(entry.get("LayerType") or entry.get("ParameterType") or "")
     return {"name": str(entry.get("Name", ""))[:LONGEST], "kind": kind[:40], "precision": _precision(entry)}
@@ -111,7 +111,7 @@ def _built(trt: Any, model: bytes, bench: Bench) -> bytes:
         raise NotBuilt(f"TensorRT does not read this model: {reasons}"[:300])
     config = builder.create_builder_config()
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, WORKSPACE)
-    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # or the inspector tells names alone
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # otherwise the inspector reports names only
     if (sizes := _sizes(network, bench)) is not None:
         profile = builder.create_optimization_profile()
         for name, (least, usual, largest) in sizes.items():

@@ -1,4 +1,4 @@
-"""The fields of a form by which somebody's own script judges."""
+"""Form fields of an evaluation by a custom script."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> L
     """Copy the code, link the data, write the parameters; safe to call again.
 
     Raises:
-        CannotJudge: model, data or membership are gone since the submission.
+        CannotJudge: model, data or membership were removed since the submission.
     """
     model, version, row = evaluation.model_version, evaluation.version, evaluation.script
     if model is None or version is None:

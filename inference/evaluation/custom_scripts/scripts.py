@@ -1,4 +1,4 @@
-"""Evaluations by somebody's own script: what of a request is refused, how the row keeps it, what became of it."""
+"""Evaluations by custom scripts: check requests, store them in rows, publish their metrics."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def check_data(user: User, version: DatasetVersion, split: str) -> None:
     """Check that the script can read the data, which need not be annotated.
 
     Raises:
-        VersionNotReady: it is not whole, or not for this person.
+        VersionNotReady: it is incomplete, or not usable by the user.
         Invalid: a split that it does not have, or that only our evaluation can tell.
     """
     refusals = Refusals()
@@ -114,7 +114,7 @@ def best_split(version: DatasetVersion) -> str:
 
 def create(evaluation: Evaluation, request: ScriptRequest) -> Script:
     """Create the row of a checked request, and attach its environment image to the job."""
-    assert request.code is not None  # `check` has asked
+    assert request.code is not None  # `check` checked it
     uses.attach(evaluation.job, request.image)
     return Script.objects.create(
         evaluation=evaluation,
@@ -140,7 +140,7 @@ def spec(request: ScriptRequest, params: Mapping[str, Any]) -> dict[str, Any]:
 def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     """Return FIELDS of the script of an evaluation, to run it again; empty without a script.
 
-    Secrets in its words are left out, to be given anew.
+    Secrets in its arguments are left out; the user enters them again.
     """
     if not evaluation.is_scripted:
         return {}

@@ -28,7 +28,7 @@ from workers.images.models import Image
 
 
 class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
-    """A set; evaluations are begun with it by their `parameter_set`."""
+    """A set; evaluations use it by their `parameter_set`."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
     dataset = serializers.CharField(source="version_label", read_only=True)
@@ -125,7 +125,7 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
 
     @extend_schema(request=EvaluationSetChangeIn, responses=EvaluationSetOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change a set; evaluations that were begun with it stay as they are."""
+        """Change a set; evaluations that used it are unchanged."""
         row = self.get_object()
         serializer = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
         changed = requests.with_snapshot(

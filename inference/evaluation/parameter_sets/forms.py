@@ -17,7 +17,7 @@ from workers.resources.nodes import device_rules
 
 
 class EvaluationSetForm(EvaluationForm):
-    """What an evaluation is begun with, without the model and the cluster."""
+    """The settings of an evaluation without the model and the cluster."""
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Visible to"), choices=EvaluationSet.Visibility.choices)

@@ -28,7 +28,7 @@ from training.programs import script as command_lines
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def set_list(request: SignedInRequest) -> HttpResponse:
-    """Sets this person may see; `?q=`, `?ordering=`. htmx gets the table alone."""
+    """Sets the user may see; `?q=`, `?ordering=`. htmx gets the table alone."""
     rows = EvaluationSet.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
     page = EVALUATION_SETS.page(request, rows)
     template = "inference/_evaluation_set_table.html" if request.htmx else "inference/evaluation_set_list.html"

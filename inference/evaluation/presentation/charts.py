@@ -1,4 +1,4 @@
-"""Small charts as SVG, drawn by the server so that they stand in a printed report as well."""
+"""Small charts as SVG, drawn by the server so that printed reports have them too."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Chart:
 
     @property
     def frame(self) -> dict[str, int]:
-        """Where the axes and their words stand."""
+        """The positions of the axes and their labels."""
         return {
             "left": LEFT, "right": WIDE - RIGHT, "top": ABOVE, "bottom": HIGH - BELOW,
             "middle": (LEFT + WIDE - RIGHT) // 2, "half": (ABOVE + HIGH - BELOW) // 2,

@@ -1,4 +1,4 @@
-"""Names of evaluations that stand beside each other, and of their parameters."""
+"""Names of compared evaluations, and of their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluation as one file of HTML: styles, charts and images within, no script, nothing asked for over a network.
+"""An evaluation as one file of HTML: styles, charts and images inline, no script, no network request.
 
 It is frozen: it says when it was made and for whom. A browser prints it well, also into a PDF.
 """

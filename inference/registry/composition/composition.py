@@ -50,7 +50,7 @@ def compose(
 
     Args:
         kind: ENSEMBLE, or CHAIN: a detector, and a classifier or tagger that looks at each object it found.
-        parts: in their order; the person may use all of them.
+        parts: in their order; the user may use all of them.
         weights: of an ensemble's parts; none: all count alike.
         way: how answers are joined, one of WAYS; "" takes the usual one of the task.
         iou: overlap from which boxes of an ensemble are of one object.
@@ -142,7 +142,7 @@ def _write_folder(parts: Sequence[ModelVersion], document: Mapping[str, Any], in
 def _content(document: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> ModelContents:
     """Return what the inspections of the parts recorded of the files."""
     spec = model_json.load(folder)
-    assert spec.input is not None  # as `described` made it
+    assert spec.input is not None  # as `describe` wrote it
     facts: dict[str, Any] = {
         "score_threshold": spec.decode.score_threshold,
         "input": {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize},

@@ -92,7 +92,7 @@ def submit(
         CannotTry: it is no ONNX file, describes itself, or has outputs that nobody here can read.
         Invalid: what is declared does not fit the files; there is no picture, or there are too many.
         ModelRefused: broken or unsafe files.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
         DomainError: the queue refuses.
     """
     refusals, work = Refusals(), registry.workplace()
@@ -234,7 +234,7 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
         name: of the new model, in place of the one that was given.
 
     Raises:
-        NotAllowed: this person's roles let nobody bring in models.
+        NotAllowed: the user's roles do not allow importing models.
         AlreadyUsed: a version was made of it.
         Invalid: no such way is among the best.
         Gone: the files, or the model that gets the version, were removed.

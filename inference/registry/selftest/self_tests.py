@@ -152,7 +152,7 @@ def for_version(version: ModelVersion) -> SelfTest | None:
 def for_package(version: ModelVersion, by: User | None) -> PackagedSamples:
     """Return what a package for a user contains.
 
-    Pictures of a dataset go along only where the model's owner lets them, and the person may read that dataset.
+    Pictures of a dataset go along only where the model's owner lets them, and the user may read that dataset.
     """
     row = for_version(version)
     if row is None:
@@ -180,7 +180,7 @@ def for_package(version: ModelVersion, by: User | None) -> PackagedSamples:
 
 
 def may_carry_pictures(model: Model, row: SelfTest, by: User | None) -> bool:
-    """Whether pictures of the dataset go into a package for a person."""
+    """Whether pictures of the dataset go into a package for a user."""
     if by is None or not model.packages_pictures or row.data_id is None:
         return False
     return DatasetVersion.objects.usable_by(by).filter(pk=row.data_id).exists()

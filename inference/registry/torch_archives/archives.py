@@ -137,7 +137,7 @@ def _trace(program: nn.Module, example: Tensor, target: Path) -> str:
         if free:  # one that keeps the number of pictures it was traced with answers another one otherwise, or not
             alone = _difference(target, example[:1].numpy(), [each[:1] for each in expected], names)
             worst = float(np.maximum(worst, alone))  # keeps what is not a number, as max does not
-    except Exception as error:  # whatever the exporter meets in somebody's program
+    except Exception as error:  # the exporter raises anything for a custom program
         raise Refused("not_exported", error=_first(error)) from error
     if not worst <= TOLERANCE:
         raise Refused("not_exported", error=f"it differs from torch by {worst:.1e} of the largest answer")

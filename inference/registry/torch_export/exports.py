@@ -21,8 +21,8 @@ from inference.registry.models import ModelTask, ModelVersion
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
 
-PRESETS = ("classify", "segment", "tag")  # whose networks are built anew, see training/presets/torch_export.py
-OWN = "own"  # architecture of a network that somebody wrote
+PRESETS = ("classify", "segment", "tag")  # whose networks can be rebuilt, see training/presets/torch_export.py
+OWN = "own"  # architecture of a custom network
 WEIGHTS, PROGRAM, FACTS = "model.safetensors", "model.pt2", "torch.json"
 MOST_BYTES = 8 << 30
 Act = ModelTask.Act
@@ -72,7 +72,7 @@ def submit(*, user: User, version: ModelVersion) -> ModelTask:
     """Queue the export of a version.
 
     Raises:
-        CannotExport: its network cannot be built anew, or an export of it is on its way.
+        CannotExport: its network cannot be rebuilt, or an export of it is on its way.
         DomainError: the queue refuses.
     """
     check(version)

@@ -239,7 +239,7 @@ def _import_samples(holder: Holder, rows: Sequence[ServiceSample], upload: Uploa
 
 
 def name_for(holder: Holder, user: User) -> str:
-    """A free name of a dataset, to begin with."""
+    """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
     return titles.derived(holder.name, taken=taken, room=25)
 

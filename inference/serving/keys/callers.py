@@ -1,4 +1,4 @@
-"""Who asks a service: a person, or who holds one of its keys; and what that lets through."""
+"""Callers of a service: a user, or the holder of a key; and their admission."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Tells callers apart."""
+        """Identifies a caller."""
         return f"key:{self.key}" if self.key else str(self.user)
 
 
@@ -69,7 +69,7 @@ def _rate_limit_message(limit: int, wait: int) -> str:
     return message % {"most": limit, "wait": wait}
 
 
-_too_often = lazy(_rate_limit_message, str)  # in the language of whom it is told to
+_too_often = lazy(_rate_limit_message, str)  # in the language of the reader
 
 
 def asks(path: str) -> bool:

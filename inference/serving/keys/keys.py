@@ -37,7 +37,7 @@ def issue(
     """Create a key; the second value is the secret, to be shown once.
 
     Args:
-        name: tells keys that open the service apart; those that were revoked have left theirs free.
+        name: distinguishes active keys; those that were revoked have left theirs free.
         per_minute: most requests in any minute; None: what the service allows each caller.
         expires_in: None: it never expires.
 

@@ -1,4 +1,4 @@
-"""Tell the owner of a service when what it is shown is no longer what its model learned from."""
+"""Notify the owner of a service when its inputs no longer resemble the training data."""
 
 from __future__ import annotations
 

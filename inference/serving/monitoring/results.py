@@ -16,7 +16,7 @@ from inference.serving.models import Service
 from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.traffic.statistics import SPANS
 
-FIRST = 500  # pictures that stand for what is usual, where there is no baseline
+FIRST = 500  # images that serve as baseline if there is none
 TRAINING, EARLIER, NOTHING = "training", "earlier", ""
 
 

@@ -1,4 +1,4 @@
-"""What the servers of a service tell of themselves: asked over their ports, compared with the time before."""
+"""The load of the servers of a service: read from their ports, compared with the previous reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many servers a service needs, from what those it has tell. Pure.
+"""The number of servers that a service needs, from the load of its servers. Pure.
 
 Grows at once where callers wait, shrinks by one after a time without need: what Kubernetes' HorizontalPodAutoscaler
 calls a stabilisation window (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/).
@@ -37,7 +37,7 @@ class LoadSample:
     """What happened at all servers between two looks.
 
     Attributes:
-        queue_s: time that 95 % of the requests waited at most, None where nobody asked.
+        queue_s: time that 95 % of the requests waited at most, None without requests.
         busy: share of the time in which the model ran, 0..1, in the mean of the servers.
         refused: requests that found the queue full.
     """

@@ -89,7 +89,7 @@ def tidy(service: Service) -> None:
             replicas.see(row)
     replicas.replace_first(service)
     if service.job is not None and service.job.is_final and service.job.state not in (JobState.FAILED, JobState.LOST):
-        with transaction.atomic():  # somebody stopped the first one by its job: that stops the service
+        with transaction.atomic():  # the job of the first one was stopped: that stops the service
             for job in replica_closing.close_of(service.pk):
                 endpoints.end(job, None)
 

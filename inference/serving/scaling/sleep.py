@@ -1,4 +1,4 @@
-"""Services without a server while nobody asks: they fall asleep, and the next request wakes them."""
+"""Services without a server while there are no requests: they fall asleep, and the next request wakes them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Slots:
     """The slots of one process.
 
     Args:
-        path: the file, made anew; None: nothing is kept.
+        path: the file, created new; None: nothing is stored.
     """
 
     def __init__(self, path: Path | None) -> None:

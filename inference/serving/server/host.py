@@ -46,7 +46,7 @@ LOOK_S = 0.5
 DRAINING_S = 10.0
 MOST_ABOUT = 64 << 10  # bytes of a service.json
 MOST_SENTENCE = 500
-MOST_COUNTED = 1000  # services whose counts are remembered after they have gone
+MOST_COUNTED = 1000  # services whose counts are remembered after they left
 TAKEN = ("AIP_SERVE_", "AIP_MODEL_NAME", "AIP_MODEL_ALSO", "AIP_MODEL_VERSION")  # what service.json may say
 
 
@@ -76,7 +76,7 @@ class Host:
         self.failed: dict[str, tuple[int, str]] = {}  # which state of the folder, and why
         self._hours: dict[str, Hours] = {}
         self._slots = at_work.Slots(self.outputs / at_work.FILE if self.outputs else None)
-        self._gone: dict[str, float] = {}  # since when the folders of models that still answer are gone
+        self._gone: dict[str, float] = {}  # since when the folders of models that still answer are missing
         self._draining: set[asyncio.Task[None]] = set()
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
         # of all services: more threads of one interpreter only hinder each other

@@ -81,7 +81,7 @@ class Service:
         self._pool = pool or ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
 
     def start(self) -> None:
-        """Begin to serve; to be called inside the event loop."""
+        """Start serving; must be called inside the event loop."""
         self.batcher.start()
         self.ready = True
 
@@ -95,7 +95,7 @@ class Service:
 
     @contextmanager
     def on_its_way(self) -> Iterator[Callable[[], None]]:
-        """Tell the batcher that a request is coming; call the returned function when it has come."""
+        """Announce a request to the batcher; call the returned function when it has arrived."""
         self.batcher.on_their_way += 1
         here = False
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 FLUSH_S = 2.0
 PERIOD = timedelta(hours=1)
 KEPT = timedelta(days=90)
-OVERLOADED = (408, 429)  # of a server: it was too slow for what it was asked
+OVERLOADED = (408, 429)  # of a server: it was too slow for the requests
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Counter:
         """Count a request that ended.
 
         Args:
-            status: what its caller was told.
+            status: the status that the caller got.
         """
         with self._lock:
             tally = self._tally(slot)
@@ -110,7 +110,7 @@ class Counter:
         if not taken:
             return
         close_old_connections()
-        with suppress(DatabaseError):  # told again with the next counts
+        with suppress(DatabaseError):  # sent again with the next counts
             Service.objects.filter(pk__in={slot.service for slot, _begins in taken}).update(asked_at=now())
         for (slot, begins), tally in taken.items():
             try:

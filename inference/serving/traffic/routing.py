@@ -21,7 +21,7 @@ from workers.access.proxy.forwarding import Copy, Done, Load, Scope, Upstream
 from workers.core.models import Job
 from workers.core.states import JobState
 
-CALLER = b"x-client-id"  # who tells its own callers apart, so that each stays with one model of an A/B test
+CALLER = b"x-client-id"  # who distinguishes its own callers, so that each stays with one model of an A/B test
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def promote(*, service: Service, by: User) -> Service:
         DomainError: the further servers cannot be had, see `submission.submit`.
     """
     with transaction.atomic():
-        locked = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as whoever stops it does
+        locked = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as stopping does
         trial = _lock_open_trial(service)
         job = trial.job
         if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:

@@ -1,4 +1,4 @@
-"""Pages of how a service is used, and of another version tried beside its own."""
+"""Pages of the usage of a service, and of trials of another version."""
 
 from __future__ import annotations
 
