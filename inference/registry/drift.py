@@ -190,7 +190,7 @@ def sound(given: Any) -> Tally | None:
                 return None
             made["layout"][name] = values
         if "looks" in given:  # servers that began before it was counted have none
-            made["looks"] = descriptor.sound(given["looks"])
+            made["looks"] = descriptor.parse_group(given["looks"])
         if given.get("chance") is not None:
             made["chance"] = _chance(given["chance"])
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):

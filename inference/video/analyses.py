@@ -30,7 +30,7 @@ from workers.jobs.resource_request import Resources
 KIND = "video"
 INTERVAL_S, STILL_S = 10.0, 60.0
 MOST_RATE = 240.0
-WATCHING = tuple(name for name, task in TASKS.items() if task.answer.found)  # tasks whose models find objects
+WATCHING = tuple(name for name, task in TASKS.items() if task.answer.detect)  # tasks whose models find objects
 
 
 class CannotWatch(DomainError):

@@ -41,11 +41,11 @@ class Card:
     def free(self, address: int) -> None:
         MEMORY.pop(address, None)
 
-    def put(self, address: int, values: np.ndarray) -> None:
+    def upload(self, address: int, values: np.ndarray) -> None:
         assert values.nbytes <= len(MEMORY[address])
         MEMORY[address][: values.nbytes] = values.tobytes()
 
-    def take(self, address: int, values: np.ndarray) -> None:
+    def download(self, address: int, values: np.ndarray) -> None:
         values[...] = np.frombuffer(MEMORY[address], values.dtype, values.size).reshape(values.shape)
 
 

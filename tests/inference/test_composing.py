@@ -62,7 +62,7 @@ def test_version_is_composed_by_the_api_and_answers(api, pair):
     ]  # fmt: skip
     graph = model_json.load(version.path).graph
     assert graph is not None
-    assert (graph.way, graph.iou, [part.weight for part in graph.parts]) == ("wbf", 0.55, [2.0, 1.0])
+    assert (graph.method, graph.iou, [part.weight for part in graph.parts]) == ("wbf", 0.55, [2.0, 1.0])
     answers = [Alone(one.path).predict(PICTURE)["predictions"] for one in (pair[0], version)]
     assert [(one["name"], one["box"]) for one in answers[0]] == [(one["name"], one["box"]) for one in answers[1]]
 

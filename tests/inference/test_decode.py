@@ -118,7 +118,7 @@ def test_suppress_equals_the_plain_double_loop():
         if all(iou(boxes[place], boxes[other]) <= 0.4 for other in kept):
             kept.append(place)
 
-    assert decode.suppress(boxes, 0.4, most=200).tolist() == kept
+    assert decode.suppress(boxes, 0.4, limit=200).tolist() == kept
 
 
 def test_probabilities_survive_large_logits():

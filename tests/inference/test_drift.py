@@ -117,7 +117,7 @@ def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther(
         made = []
         for _number in range(count):
             small = striped(random, **options).astype(np.float32)
-            made.append(descriptor.of(small, small @ np.array([0.299, 0.587, 0.114], np.float32), found))
+            made.append(descriptor.compute(small, small @ np.array([0.299, 0.587, 0.114], np.float32), found))
         return made
 
     crowd = np.array(rows(1200))

@@ -13,7 +13,7 @@ CAT, DOG = 1, 2
 
 
 def _judged(answers, truths):
-    return mistakes.of_image(answers, truths, scoring._forgiven)
+    return mistakes.judge_image(answers, truths, scoring._forgiven)
 
 
 def test_each_mistake_is_of_one_kind():

@@ -122,7 +122,7 @@ class Answering:
         while some := list(islice(left, self.batch)):
             outputs = self.engine.run({self.input.name: np.stack([pixels for pixels, _ in some])})
             joined.add(outputs, [placement for _, placement in some])
-        spec, whole, placement = joined.whole()
+        spec, whole, placement = joined.result()
         (read,) = TASKS[spec.task].answer.read(spec, whole, [placement], self.requested)
         return _line(one, placement, read)
 

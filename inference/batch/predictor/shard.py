@@ -45,7 +45,7 @@ class Part:
         self.run = run
         self.rank, self.ranks = int(env.get("AIP_NODE_RANK", "0")), max(1, int(env.get("AIP_NODES", "1")))
         self.earlier = [Path(folder) for folder in json.loads(env.get("AIP_EARLIER", "[]"))]
-        self.paths = samples.of(run, env.get("AIP_SAMPLES", ""))
+        self.paths = samples.list_paths(run, env.get("AIP_SAMPLES", ""))
         self.pictures = samples.Pictures(Path(env["AIP_IMAGES_DIR"]))
         self.spec = model_json.load(run.model)
         if self.spec.task == TENSOR or self.spec.input is None:
@@ -154,7 +154,7 @@ class Part:
         """Say that there is something to go on from; the chunks themselves stay where they are."""
         self.checkpointed = time.monotonic()
         done = sum(head.pictures for head in self.chunks.heads())
-        self.run.checkpoint(done, {"state.json": json.dumps({"done": done, "total": len(self.paths)})}, most=2)
+        self.run.checkpoint(done, {"state.json": json.dumps({"done": done, "total": len(self.paths)})}, limit=2)
 
     def _summarize(self, *, ended: bool) -> dict[str, Any]:
         heads, classes = self.chunks.heads(), Counter[str]()

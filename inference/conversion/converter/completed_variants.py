@@ -69,4 +69,4 @@ class Kept:
             f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
         }
         parts |= {f"{path.parent.name}.{path.name}": path for path in self.root.glob(f"*/*{SUFFIX}")}
-        self.run.checkpoint(len(done), {}, parts, most=KEPT)
+        self.run.checkpoint(len(done), {}, parts, limit=KEPT)

@@ -42,10 +42,10 @@ class Part(Run):
         copied: Mapping[str, Path | str],
         linked: Mapping[str, Path] | None = None,
         *,
-        known: dict[str, str] | None = None,
-        most: int = 0,
+        known_digests: dict[str, str] | None = None,
+        limit: int = 0,
     ) -> Path:
-        """A conversion keeps the variants that are done; the one on its way is judged again."""
+        """Store nothing: a conversion keeps its completed variants, and the current one is evaluated again."""
         return self.checkpoints
 
 

@@ -70,8 +70,8 @@ def evaluate(run: Run) -> dict[str, Any]:
             shutil.copyfile(kept, run.outputs / kept.name)
         print(f"Going on from {run.resume_from.name}.", flush=True)
     print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
-    if data.seen:
-        print(f"The model learned from {data.seen} of them.", flush=True)
+    if data.trained_on:
+        print(f"The model learned from {data.trained_on} of them.", flush=True)
     scoring = cast(Scoring, import_module(task.scoring))
     predictor = Predictor(run, spec, engine, data, scoring, mapping)
     altered = int(run.params.get("altered_images") or 0)
@@ -85,7 +85,7 @@ def evaluate(run: Run) -> dict[str, Any]:
     if not altered:
         predictor.report_computing(len(lines))
     judged, images = scoring.evaluate(data, lines)
-    known_of = facts.of(data, {line["path"]: line.get("light") for line in lines})
+    known_of = facts.by_path(data, {line["path"]: line.get("light") for line in lines})
     images = [{**image, "about": known_of[image["path"]]} for image in images]
     if altered:
         judged["robustness"] = robust.judge(
@@ -103,7 +103,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         "images": len(lines),
         "images_total": len(data.samples),
         "complete": len(lines) + len(predictor.unreadable) == len(data.samples),
-        "seen": data.seen if known else None,  # images that the model learned from; None: not known
+        "seen": data.trained_on if known else None,  # images that the model learned from; None: not known
         "notes": notes,
         "parameters": {
             **asdict(predictor.limits),

@@ -34,7 +34,7 @@ def fits(spec: ModelSpec) -> bool:
     if seen is None or spec.graph is not None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
         return False
     layouts = TASKS[spec.task].answer.layouts
-    if any(layout.roles == tuple(spec.outputs) and not layout.told for layout in layouts):
+    if any(layout.roles == tuple(spec.outputs) and not layout.in_snippets for layout in layouts):
         return False
     return seen.overlap is None and seen.scope == "picture"
 

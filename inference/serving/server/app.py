@@ -127,7 +127,7 @@ class Server:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def statistics(self, request: Request) -> Response:
-        return _json(self.service.hours.told())
+        return _json(self.service.hours.to_json())
 
     async def kept(self, request: Request) -> Response:
         """Hand over the oldest picture that a rule kept: what was said of it in a line of JSON, then its bytes."""

@@ -100,7 +100,8 @@ def _predict(service: Service) -> Document:
     )
     made = _op("predict", "What the model finds in a picture.", said, "PredictError")
     made["parameters"] = [
-        {"name": name, "in": "query", "description": ASKED[name][0], "schema": ASKED[name][1]} for name in answer.asked
+        {"name": name, "in": "query", "description": ASKED[name][0], "schema": ASKED[name][1]}
+        for name in answer.options
     ]
     form = {"type": "object", "properties": {"image": PICTURE["schema"]}, "required": ["image"]}
     kinds = ("image/jpeg", "image/png", "image/webp", "application/octet-stream")

@@ -195,7 +195,7 @@ class Service:
             feeds, placements = await self._decode(self._pictures(sent), requested)
         else:
             most = self.settings.request_batch_limit
-            feeds = tensors.feeds(self.spec, self.engine, self._inputs, sent.tensors, most=most)
+            feeds = tensors.feeds(self.spec, self.engine, self._inputs, sent.tensors, limit=most)
         answer = await self._ask(feeds, () if PREDICTIONS in wanted else raw, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in raw}
         if PREDICTIONS in wanted:
@@ -249,7 +249,7 @@ class Service:
         )
 
     def _pictures(self, sent: oip.InferRequest) -> Sequence[bytes]:
-        return tensors.pictures(self.spec, sent, most=self.settings.request_batch_limit)
+        return tensors.pictures(self.spec, sent, limit=self.settings.request_batch_limit)
 
     async def _decode(self, images: Sequence[bytes], requested: Requested) -> tuple[Arrays, list[decode.Placement]]:
         spec = self.spec.input
@@ -299,7 +299,7 @@ class Service:
             answer = await self._ask(feeds, (), call, arrived)
             await loop.run_in_executor(self._pool, joined.add, answer.outputs, [placement for _, placement in some])
             answers.append(replace(answer, outputs={}))
-        spec, whole, placement = await loop.run_in_executor(self._pool, joined.whole)
+        spec, whole, placement = await loop.run_in_executor(self._pool, joined.result)
         waited, ran = sum(one.queue_s for one in answers), sum(one.run_s for one in answers)
         return _Seen(spec, [placement], Answer(whole, waited, ran, max(one.batch for one in answers)), decode_s)
 

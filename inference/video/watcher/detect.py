@@ -46,9 +46,9 @@ class Detector:
     def __init__(self, folder: Path, *, threads: int, lowest: float) -> None:
         self.spec: ModelSpec = model_json.load(folder)
         task = TASKS.get(self.spec.task)
-        if task is None or task.answer.found is None or self.spec.input is None:
+        if task is None or task.answer.detect is None or self.spec.input is None:
             raise Unfit(f"Only models that find objects can watch; this one is for {self.spec.task}.")
-        self.answer, self.found = task.answer, task.answer.found
+        self.answer, self.found = task.answer, task.answer.detect
         self.input: InputSpec = self.spec.input
         self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MOST)
         self.ids = np.array([known.id for known in self.spec.classes], np.int64)
@@ -101,7 +101,7 @@ class Detector:
         joined = start(self.spec, image.size)
         for pixels, placement in decode.looks(image, self.input):
             joined.add(self.engine.run({self.input.name: pixels[None]}), [placement])
-        spec, outputs, placement = joined.whole()
+        spec, outputs, placement = joined.result()
         return self.found(spec, outputs, 0, placement, self.limits)
 
 

@@ -58,4 +58,4 @@ class Kept:
         """Keep the state, and all segments that are whole, where a further attempt finds them."""
         parts = {f"segment.{file.name}": file for file in (*self.films(), *self.lines())}
         copied: dict[str, Path | str] = {STATE: json.dumps(state), EVENTS: self.events}
-        self.run.checkpoint(step, copied, parts, known=self._digests, most=KEPT)
+        self.run.checkpoint(step, copied, parts, known_digests=self._digests, limit=KEPT)
