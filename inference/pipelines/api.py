@@ -165,10 +165,10 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action in ("partial_update", "destroy", "draft", "keep_draft", "drop_draft", "save_version"):
             rows = rows.editable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.named_like(given.get("search", "")[:100])
-            if "name" in given:
-                rows = rows.filter(name=given["name"])
+            query = queries.given(self.request)
+            rows = rows.named_like(query.get("search", "")[:100])
+            if "name" in query:
+                rows = rows.filter(name=query["name"])
         return rows.for_list()
 
     def get_serializer_class(self) -> Any:
@@ -182,16 +182,16 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=PipelineIn, responses={201: PipelineDetailOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        """Make a pipeline; with `spec` also its first version."""
-        given = sent(PipelineIn(data=request.data), writing.check_about)
-        return self.answer(writing.create(user=request.user, **given), 201)
+        """Create a pipeline; with `spec` also its first version."""
+        params = sent(PipelineIn(data=request.data), writing.check_about)
+        return self.answer(writing.create(user=request.user, **params), 201)
 
     @extend_schema(request=PipelineChangeIn, responses=PipelineDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Change its name, description or who sees it."""
         pipeline = self.get_object()
-        given = sent(PipelineChangeIn(data=request.data), writing.check_about)
-        return self.answer(writing.change(pipeline, **given))
+        params = sent(PipelineChangeIn(data=request.data), writing.check_about)
+        return self.answer(writing.change(pipeline, **params))
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete it with its versions and the records of its runs; jobs, models and data stay."""
@@ -209,8 +209,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def check(self, request: ApiRequest) -> Response:
         """What keeps a specification from running, as this person, and what may go wrong when it does."""
         spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
-        found = [*checks.problems(spec, request.user), *pipeline_warnings.doubts(spec)]
-        return Response(ProblemsOut({"problems": found}).data)
+        problems = [*checks.problems(spec, request.user), *pipeline_warnings.list_warnings(spec)]
+        return Response(ProblemsOut({"problems": problems}).data)
 
     @extend_schema(responses=DraftOut)
     @action(detail=True)
@@ -225,9 +225,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def keep_draft(self, request: ApiRequest, pk: str) -> Response:
         """Keep what this person draws, where `If-Match` names the revision that it began from; else 412."""
         pipeline = self.get_object()
-        given = sent(DraftIn(data=request.data))
+        params = sent(DraftIn(data=request.data))
         revision = _revision(request.headers.get("If-Match", ""))
-        return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
+        return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **params))
 
     @extend_schema(request=None, responses={204: None})
     @draft.mapping.delete
@@ -248,8 +248,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def save_version(self, request: ApiRequest, pk: str) -> Response:
         """Save a version; the same meaning as the newest one gives that one back."""
         pipeline = self.get_object()
-        given = sent(PipelineVersionIn(data=request.data))
-        version = writing.save_version(pipeline, user=request.user, **given)
+        params = sent(PipelineVersionIn(data=request.data))
+        version = writing.save_version(pipeline, user=request.user, **params)
         return Response(PipelineVersionOut(version).data, status=201)
 
     @extend_schema(
@@ -260,9 +260,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def text(self, request: ApiRequest, pk: str) -> Response:
         """A version as YAML or Python; the newest when left out."""
         pipeline = self.get_object()
-        given = queries.given(request)
-        form = queries.one_of(given, "as", "yaml", "python") or "yaml"
-        version = self._version(pipeline, queries.whole(given, "version"))
+        query = queries.given(request)
+        form = queries.one_of(query, "as", "yaml", "python") or "yaml"
+        version = self._version(pipeline, queries.whole(query, "version"))
         return Response({"version": version.number, "text": text_of(pipeline, version, form)})
 
     @extend_schema(
@@ -271,8 +271,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, pagination_class=None)
     def diff(self, request: ApiRequest, pk: str) -> Response:
         """What differs between the versions `a` and `b`."""
-        pipeline, given = self.get_object(), queries.given(request)
-        a, b = (self._version(pipeline, queries.whole(given, name)) for name in ("a", "b"))
+        pipeline, query = self.get_object(), queries.given(request)
+        a, b = (self._version(pipeline, queries.whole(query, name)) for name in ("a", "b"))
         return Response(PipelineChangeOut(changes_of(a, b), many=True).data)
 
     @staticmethod
@@ -288,9 +288,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def runs(self, request: ApiRequest, pk: str) -> Response:
         """Begin a run, as oneself."""
         pipeline = self.get_object()
-        given = sent(PipelineRunIn(data=request.data))
-        version = self._version(pipeline, given.pop("version"))
-        run = runs.begin(user=request.user, version=version, **given)
+        params = sent(PipelineRunIn(data=request.data))
+        version = self._version(pipeline, params.pop("version"))
+        run = runs.start(user=request.user, version=version, **params)
         return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=201)
 
 

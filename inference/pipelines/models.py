@@ -20,7 +20,7 @@ LONGEST_STEP = 163  # four names of 40 characters, "/" between them
 
 
 class Pipeline(models.Model):
-    """Steps on data and models that are run again and again. What they are is said by its versions."""
+    """Steps on data and models that are run repeatedly. Its versions hold the specification."""
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Private")
@@ -295,5 +295,5 @@ class Firing(models.Model):
 
 
 def reference(kind: str, row: Any) -> dict[str, Any]:
-    """How outputs name a row: its type, its number, and what it is called also after it is gone."""
+    """Return how outputs name a row: type, number, and a label that remains after the row is deleted."""
     return {"type": kind, "id": row.pk, "label": str(row)[:200]}

@@ -62,7 +62,7 @@ def _old_runs() -> list[int]:
 
 @transaction.atomic
 def _delete(number: int) -> int:
-    """Delete one, unless somebody repeats its steps meanwhile."""
+    """Delete one run, unless its steps are being repeated."""
     run = PipelineRun.objects.select_for_update().filter(pk=number).exclude(state=PipelineRun.State.RUNNING).first()
     if run is None:
         return 0

@@ -59,12 +59,12 @@ def split(rule: str) -> list[Part]:
     """
     parts, at = [], 0
     while at < len(rule):
-        found = _PARTS.match(rule, at)
-        if found is None:
+        match = _PARTS.match(rule, at)
+        if match is None:
             raise Invalid(_unreadable(rule, at))
-        if found.lastgroup != "space":
-            parts.append(_part(str(found.lastgroup), found.group(), at))
-        at = found.end()
+        if match.lastgroup != "space":
+            parts.append(_part(str(match.lastgroup), match.group(), at))
+        at = match.end()
     return [*parts, Part(Sort.END, "", len(rule))]
 
 
@@ -97,5 +97,5 @@ def _unreadable(rule: str, at: int) -> str:
         return _("%(here)s: write and, or and not as words.") % {"here": here}
     if sign in "`\"'":
         return _("%(here)s: the second quote is missing.") % {"here": here}
-    said = _("%(here)s: no rule has this. Put a name with other characters in backticks, such as `AP50@small`.")
-    return said % {"here": here}
+    message = _("%(here)s: no rule has this. Put a name with other characters in backticks, such as `AP50@small`.")
+    return message % {"here": here}

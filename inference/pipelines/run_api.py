@@ -82,7 +82,7 @@ class RetryIn(StepIn):
 
 
 class StepAnswerIn(StrictMixin, serializers.Serializer[Any]):
-    answer = serializers.ChoiceField(choices=[(one, one) for one in approvals.ANSWERS])
+    answer = serializers.ChoiceField(choices=[(value, value) for value in approvals.ANSWERS])
     comment = serializers.CharField(max_length=500, default="", allow_blank=True)
 
 
@@ -126,11 +126,11 @@ class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = PipelineRun.objects.visible_to(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.in_state(queries.one_of(given, "state", *PipelineRun.State.values))
-            if "pipeline" in given:
+            query = queries.given(self.request)
+            rows = rows.in_state(queries.one_of(query, "state", *PipelineRun.State.values))
+            if "pipeline" in query:
                 pipelines = Pipeline.objects.visible_to(user)
-                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(given, "pipeline")))
+                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(query, "pipeline")))
         elif self.action != "retrieve":
             rows = rows.editable_by(user)
         return rows.for_list().with_open(user)

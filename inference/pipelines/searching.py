@@ -11,7 +11,7 @@ from aiplatform.lib.search import Hit, having
 from inference.pipelines.models import Pipeline
 
 
-def pipelines(user: User, words: str, limit: int) -> Iterator[Hit]:
+def pipelines(user: User, query: str, limit: int) -> Iterator[Hit]:
     """Find pipelines by name."""
-    for row in having(Pipeline.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
+    for row in having(Pipeline.objects.visible_to(user), query, "name").order_by("-pk")[:limit]:
         yield Hit(row.name, reverse("pipelines:detail", args=[row.pk]))

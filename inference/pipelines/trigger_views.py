@@ -30,7 +30,7 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
     form = TriggerForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            trigger, secret = trigger_settings.create(pipeline, user=request.user, **form.asked())
+            trigger, secret = trigger_settings.create(pipeline, user=request.user, **form.to_params())
             if secret:
                 return _shown_once(request, trigger, secret)
             return redirect("pipelines:detail", pk)
@@ -85,5 +85,5 @@ def trigger_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _editable(request: SignedInRequest, pk: int) -> PipelineTrigger:
     rows = PipelineTrigger.objects.visible_to(request.user).editable_by(request.user)
-    found: PipelineTrigger = get_object_or_404(rows, pk=pk)
-    return found
+    trigger: PipelineTrigger = get_object_or_404(rows, pk=pk)
+    return trigger

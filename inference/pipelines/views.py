@@ -38,7 +38,7 @@ from inference.pipelines.orders import PIPELINES, RUNS
 @require_safe
 @needs(Action.JOBS_VIEW)
 def index(request: SignedInRequest) -> HttpResponse:
-    """Pipelines this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """List the pipelines this user may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     rows = Pipeline.objects.visible_to(request.user).named_like(request.GET.get("q", "")[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)
@@ -46,12 +46,15 @@ def index(request: SignedInRequest) -> HttpResponse:
     states = dict(PipelineRun.State.choices)
     for row in page.rows:
         row.last_label = states.get(row.last_state, "")
-    asked = (
+    approvals = (
         StepApproval.objects.visible_to(request.user)
         .answerable_by(request.user)
         .select_related("step_run__run__pipeline")
     )
-    context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
+    context = {
+        "page": page,
+        "asked": [approval for approval in approvals if not approval.answers.filter(person=request.user).exists()],
+    }
     return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
 
 
@@ -61,9 +64,9 @@ def new(request: SignedInRequest) -> HttpResponse:
     form = NewPipelineForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            about = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
+            params = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
             spec = templates.spec_of(form.cleaned_data["template"])
-            pipeline = writing.create(user=request.user, spec=spec, **about)
+            pipeline = writing.create(user=request.user, spec=spec, **params)
             return redirect("pipelines:edit", pipeline.pk)
     return render(request, "pipelines/new.html", {"form": form}, status=422 if form.errors else 200)
 
@@ -139,7 +142,7 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
             how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
-            run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
+            run = runs.start(user=request.user, version=version, parameters=form.parameters(), **how)
             return redirect("pipelines:run", run.pk)
     context = {
         "pipeline": pipeline,
@@ -153,12 +156,10 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
     rows = pipeline.versions.order_by("-number")
-    found = (
-        rows.filter(number=int(word)).first() if word.isascii() and word.isdigit() and len(word) < 9 else rows.first()
-    )
-    if found is None:
+    row = rows.filter(number=int(word)).first() if word.isascii() and word.isdigit() and len(word) < 9 else rows.first()
+    if row is None:
         raise Http404
-    return found
+    return row
 
 
 @require_safe
@@ -188,14 +189,14 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "eta_s": run_presentation.eta_s(run, spec, steps) if run_presentation.is_live(run) else None,
         "elapsed_s": run_presentation.took_s(run),
         "asked": [
-            one | {"about": run_presentation.about(spec, key, steps, request.user)}
-            for key, one in steps.items()
-            if one["approval"] and one["approval"]["mine"]
+            step | {"about": run_presentation.about(spec, key, steps, request.user)}
+            for key, step in steps.items()
+            if step["approval"] and step["approval"]["mine"]
         ],
     }  # fmt: skip
     if (chosen := request.GET.get("step", "")) in steps and chosen in spec.steps:
         kind = kinds.label_of(spec.steps[chosen].kind)
-        context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
+        context["opened"] = step_detail.build_context(run, chosen, steps[chosen], request.user) | {"kind": kind}
     context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
     if request.htmx:
         opens = request.htmx.target == "run-step"
@@ -253,14 +254,14 @@ def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _editable(request: SignedInRequest, pk: int) -> Pipeline:
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
-    found: Pipeline = get_object_or_404(rows, pk=pk)
-    return found
+    pipeline: Pipeline = get_object_or_404(rows, pk=pk)
+    return pipeline
 
 
 @require_safe
 @needs(Action.JOBS_SUBMIT)
 def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The canvas, with this person's draft."""
+    """Show the canvas with the user's draft."""
     pipeline = _editable(request, pk)
     draft = writing.draft_of(pipeline, request.user)
     urls = {
@@ -268,10 +269,10 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
         "versions": reverse("api-pipeline-versions", args=[pk]), "run": reverse("pipelines:run-new", args=[pk]),
         "page": reverse("pipelines:detail", args=[pk]),
     }  # fmt: skip
-    given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
+    editor_data = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
     context = {
         "pipeline": pipeline,
-        "given": given | {"owner": request.user.pk},
+        "given": editor_data | {"owner": request.user.pk},
         "catalogue": kinds.catalogue(request.user),
     }
     return render(request, "pipelines/edit.html", context)

@@ -162,7 +162,7 @@ def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, lef
     assert job_tabs.path(row.job_id, job_tabs.CONSOLE) in page
     if state == "succeeded":
         with pytest.raises(StepFailed, match=said):
-            KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
+            KINDS.get("evaluate").poll(StepRun(job=row.job, step="judge"))
 
 
 def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model, raw, code):

@@ -36,7 +36,7 @@ def begun(user: User, steps: dict[str, Any], **how: Any) -> PipelineRun:
 
 def again(made: Pipeline, user: User, **how: Any) -> PipelineRun:
     """A run of the newest version, brought on once."""
-    run = runs.begin(user=user, version=writing.newest_or_refused(made), **how)
+    run = runs.start(user=user, version=writing.newest_or_refused(made), **how)
     loop.advance_run(run.pk)
     run.refresh_from_db()
     return run

@@ -31,7 +31,7 @@ def shipped(
             "it": {"from": {"model": "train.model"}, **given},
         }
         made = pipeline(user, steps, name=f"p{Pipeline.objects.count()}")
-    run = runs.begin(user=user, version=writing.newest_or_refused(made))
+    run = runs.start(user=user, version=writing.newest_or_refused(made))
     figures = {"type": "figures", "values": {"AP50": 0.91}, "label": "train", "step": "train"}
     outputs = {"model": reference("model", model), "figures": figures}
     StepRun.objects.filter(run=run, step="train").update(state="ok", outputs=outputs)

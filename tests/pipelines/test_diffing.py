@@ -42,7 +42,7 @@ def test_a_renamed_chain_is_no_removal_and_rewires_nothing():
 
     told = diffing.diff(EXAMPLE, new)
 
-    assert [diffing.words(one) for one in told] == ["judge is now called exam.", "train is now called learn."]
+    assert [diffing.to_sentence(one) for one in told] == ["judge is now called exam.", "train is now called learn."]
     assert diffing.renames(EXAMPLE, new) == {"learn": "train", "exam": "judge"}
 
 
@@ -56,6 +56,6 @@ def test_secrets_are_never_shown():
     change(new)
     told = diffing.diff(EXAMPLE, new, secret=lambda kind, name: (kind, name) == ("notify", "pin"))
 
-    assert "t0ps3cret" not in json.dumps([one.as_json() for one in told]) + "".join(map(diffing.words, told))
+    assert "t0ps3cret" not in json.dumps([one.as_json() for one in told]) + "".join(map(diffing.to_sentence, told))
     assert [one.name for one in told] == ["headers", "pin", "text", "token"]
     assert told[0].after == [{"Authorization": diffing.HIDDEN, "X": "1"}]

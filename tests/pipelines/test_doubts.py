@@ -20,7 +20,7 @@ def told(rule: str, **inputs: str) -> list[str]:
         "script": {"kind": "evaluate", "with": {"home_path": "judge", "start_file": "evaluate.py"}},
         "gate": {"kind": "gate", "with": {"rule": rule}, "from": {"figures": list(inputs.values())}},
     }
-    found = list(pipeline_warnings.doubts(graph.parse({"format": 1, "steps": steps})))
+    found = list(pipeline_warnings.list_warnings(graph.parse({"format": 1, "steps": steps})))
     assert all((one.step, one.field, one.level) == ("gate", "rule", "warning") for one in found)
     return [one.message for one in found]
 

@@ -47,7 +47,7 @@ def test_schedule_fires_once_for_each_time_and_makes_up_for_the_latest(alice, at
     at(times[1] + timedelta(minutes=1))
     loop.advance_run(run.pk)
     complete(run, "one")
-    run = runs.begin(user=alice, version=run.version)
+    run = runs.start(user=alice, version=run.version)
     assert trigger_firings.fire_due() == 0  # one that was begun by hand goes on
     assert str(Firing.objects.first().message) == "An earlier run of this pipeline went on."
     loop.advance_run(run.pk)

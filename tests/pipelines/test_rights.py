@@ -73,7 +73,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
         sub = {"sub": {"kind": "pipeline", "with": {"pipeline": name, **how}}}
         made = pipeline(user, sub, name=f"p{Pipeline.objects.count()}")
         try:
-            runs.begin(user=user, version=writing.newest_or_refused(made))
+            runs.start(user=user, version=writing.newest_or_refused(made))
         except Invalid as exc:
             return exc.sentences
         return ""

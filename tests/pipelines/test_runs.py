@@ -202,7 +202,7 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
             row = StepRun.objects.filter(run=run, step="one", state="started", item__gte=0).order_by("item")[item]
             end(row.job)
         with monkeypatch.context() as patch:
-            patch.setattr(run_updates.Due, "_begin", killed)
+            patch.setattr(run_updates.Due, "_start_step", killed)
             with pytest.raises(Killed):
                 loop.advance_run(run.pk)
         loop.advance_run(run.pk)
@@ -226,7 +226,7 @@ def test_a_step_is_begun_once_where_the_database_refuses_its_row_first(alice, mo
     assert (states(run), Job.objects.count()) == ({"one": "started"}, 1)
 
     refusals = iter([OperationalError("deadlock detected")] * 3)
-    other = runs.begin(user=alice, version=run.version)
+    other = runs.start(user=alice, version=run.version)
     assert loop.advance_due() == 1  # one run that the database refuses holds up no other
     assert Job.objects.count() == 1
     assert loop.advance_due() == 1
@@ -267,7 +267,7 @@ def test_begin_refuses_everything_that_is_wrong_at_once(alice):
     })  # fmt: skip
 
     with pytest.raises(Invalid) as refused:
-        runs.begin(user=alice, version=writing.newest_or_refused(made))
+        runs.start(user=alice, version=writing.newest_or_refused(made))
     blamed = [one.blamed for one in refused.value.every]
     assert sorted(set(blamed)) == ["data", "gate", "note", "odd"]
     assert len(blamed) >= 5

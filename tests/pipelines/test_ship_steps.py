@@ -155,7 +155,7 @@ def asked(requests: int, failed: int) -> None:
 def later(run, minutes: int) -> StepRun:
     """Let it be watched for so long."""
     row = step(run, "it")
-    long_running.keep(row, since=(now() - timedelta(minutes=minutes)).isoformat())
+    long_running.store(row, since=(now() - timedelta(minutes=minutes)).isoformat())
     return look(run)
 
 
@@ -325,7 +325,7 @@ def test_steps_refuse_early_what_could_only_fail_after_hours(alice, model, data)
         },
     }
     with pytest.raises(Invalid) as refused:
-        runs.begin(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
+        runs.start(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
 
     assert sorted(one.blamed for one in refused.value.every) == sorted(bad)
 

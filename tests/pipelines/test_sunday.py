@@ -34,7 +34,7 @@ class Script:
             def check(self, params, user):
                 pass
 
-            def begin(self, call):
+            def start(self, call):
                 today = script.sundays[PipelineRun.objects.count() - 1]
                 if name == "people":
                     enough = today["new"] >= call.params["at_least"]

@@ -44,7 +44,7 @@ def test_what_was_missed_is_made_up_for_as_was_chosen():
     last, now = datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2026, 10, 28, 0, 33, tzinfo=UTC)
 
     def due(missed, expr="30 2 * * *", last=last, now=now, most=100):
-        return [f"{one:%d %H:%M}" for one in schedules.due(expr, BERLIN, last, now, missed, most=most)]
+        return [f"{one:%d %H:%M}" for one in schedules.due(expr, BERLIN, last, now, missed, limit=most)]
 
     assert due("latest") == ["27 01:30"]
     assert due("all") == ["25 00:30", "26 01:30", "27 01:30"]
