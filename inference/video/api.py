@@ -80,11 +80,11 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
 
     def to_representation(self, analysis: VideoAnalysis) -> dict[str, Any]:
         """The secret that signs webhooks is for those who may change the analysis."""
-        found: dict[str, Any] = super().to_representation(analysis)
+        content: dict[str, Any] = super().to_representation(analysis)
         user = getattr(self.context.get("request"), "user", None)
         if user is None or not (user.sees_everything or analysis.job.owner_id == user.pk):
-            found["webhook_secret"] = ""
-        return found
+            content["webhook_secret"] = ""
+        return content
 
 
 class VideoIn(ResourcesIn):
@@ -144,27 +144,27 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = VideoAnalysis.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        query = queries.given(self.request)
+        state = queries.one_of(query, "state", *GROUPS, *JobState.values)
         rows = VideoAnalysis.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+        return rows.in_state(state).named_like(query.get("search", ""))
 
     @extend_schema(request=VideoIn, responses={201: VideoOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue an analysis of a video that is sent along, of a finished upload, or of an uploaded video."""
         serializer = VideoIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, analyses.check)
-        sources = {name: given.pop(name) for name in SOURCES if name in given}
+        params = sent(serializer, analyses.check)
+        sources = {name: params.pop(name) for name in SOURCES if name in params}
         if len(sources) != 1:
-            said = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
-            raise Invalid(said, field="file")
+            message = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
+            raise Invalid(message, field="file")
         analyses.check_decoder()
-        analyses.check(model_version=given["model_version"])
+        analyses.check(model_version=params["model_version"])
         if "url" in sources:
-            analysis = analyses.submit(user=request.user, url=sources["url"], **given)
+            analysis = analyses.submit(user=request.user, url=sources["url"], **params)
         else:
-            analysis = analyses.submit(user=request.user, video=_video(request, sources), **given)
+            analysis = analyses.submit(user=request.user, video=_video(request, sources), **params)
         return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=None, responses=VideoOut)
@@ -188,11 +188,11 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"])
     def events(self, request: ApiRequest, pk: str) -> Response:
         """What happened, in its order; also while it runs."""
-        given = queries.given(request)
-        kind = queries.one_of(given, "type", *VideoEvent.Type.values)
+        query = queries.given(request)
+        kind = queries.one_of(query, "type", *VideoEvent.Type.values)
         rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
         self.orders = VIDEO_EVENTS  # type: ignore[misc]  # of this action alone
-        page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
+        page = self.paginate_queryset(rows.narrowed(type=kind, place_name=query.get("place", "")))
         return self.get_paginated_response(VideoEventOut(page, many=True).data)
 
     @extend_schema(responses={(200, "video/webm"): bytes})
@@ -237,7 +237,7 @@ def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
     if "video" in sources:
         return sources["video"]
     with _bytes(sources) as (source, filename):
-        return files.keep(user=request.user, source=source, filename=filename)
+        return files.store(user=request.user, source=source, filename=filename)
 
 
 def _bytes(sources: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:

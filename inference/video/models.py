@@ -14,7 +14,7 @@ from inference.video.querysets import VideoAnalysisQuerySet, VideoEventQuerySet,
 
 
 class VideoFile(models.Model):
-    """A video that somebody uploaded; it lies at data root/videos/UID."""
+    """An uploaded video; it is stored in data root/videos/UID."""
 
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="videos")
@@ -65,7 +65,7 @@ class VideoAnalysis(models.Model):
 
 
 class VideoEvent(models.Model):
-    """Something that happened in a watched video: somebody crossed a line, entered, left or stays; a camera hangs."""
+    """An event in a video: a line is crossed, a zone entered or left, an object stays long, or a camera hangs."""
 
     class Type(models.TextChoices):
         CROSSED = "crossed", _("Crossed")

@@ -55,10 +55,10 @@ def _find(scope: Scope, called: str) -> Upstream:
     job = analysis.job
     if job.is_final or job.state == JobState.STOPPING:
         raise Refused(410, "stream_over", _("This stream is watched no longer."))
-    place = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
-    if place is None:
+    address = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
+    if address is None:
         raise _starting()
-    return Upstream(*place, headers=((serving.KEY_HEADER, serving.key_for(job.pk, job.attempt_number)),))
+    return Upstream(*address, headers=((serving.KEY_HEADER, serving.key_for(job.pk, job.attempt_number)),))
 
 
 def _starting() -> Refused:

@@ -27,7 +27,7 @@ class VideoAnalysisQuerySet(JobRowQuerySet):
 class VideoEventQuerySet(OwnedQuerySet):
     owner_path = "analysis__job__owner"
 
-    def narrowed(self, *, type: str = "", place: str = "") -> Self:
-        """Those of a type, and those of one line or zone."""
+    def narrowed(self, *, type: str = "", place_name: str = "") -> Self:
+        """Filter by type, and by line or zone."""
         rows = self.filter(type=type) if type else self
-        return rows.filter(place=place) if place else rows
+        return rows.filter(place=place_name) if place_name else rows

@@ -32,9 +32,9 @@ CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an an
 
 @needs(Action.EVALUATIONS_VIEW)
 def video_list(request: SignedInRequest) -> HttpResponse:
-    """Analyses this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = VideoAnalysis.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    """List the analyses this user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = VideoAnalysis.objects.visible_to(request.user).for_list().in_state(state).named_like(query)
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = VIDEOS.page(request, rows)
@@ -47,7 +47,7 @@ def video_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.EVALUATIONS_SUBMIT)
 def video_new(request: SignedInRequest) -> HttpResponse:
     """The form of an analysis; `?model_version=`, `?video=` fill in what is known, `?again=` all of an analysis."""
-    form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_known(request))
+    form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_initial_values(request))
     if form.is_valid():
         with refusals_shown_on(form):
             analyses.check_decoder()
@@ -65,33 +65,33 @@ def video_new(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/video_new.html", context, status=422 if form.errors else 200)
 
 
-def _known(request: SignedInRequest) -> dict[str, Any]:
-    known: dict[str, Any] = {name: request.GET[name] for name in ("model_version", "video") if name in request.GET}
+def _initial_values(request: SignedInRequest) -> dict[str, Any]:
+    initial: dict[str, Any] = {name: request.GET[name] for name in ("model_version", "video") if name in request.GET}
     again = request.GET.get("again", "")
     if again.isascii() and again.isdigit() and len(again) < 10:
-        before = get_object_or_404(VideoAnalysis.objects.visible_to(request.user), pk=int(again))
-        params = before.params
+        earlier = get_object_or_404(VideoAnalysis.objects.visible_to(request.user), pk=int(again))
+        params = earlier.params
         places = {name: params.get(name, []) for name in ("lines", "zones")}
-        known = {
-            "model_version": before.version_id,
-            "video": before.video_id,
+        initial = {
+            "model_version": earlier.version_id,
+            "video": earlier.video_id,
             "places": json.dumps(places, ensure_ascii=False) if any(places.values()) else "",
             "classes": ", ".join(params.get("class_names", {}).get(str(kind), "") for kind in params["classes"]),
             **{name: params[name] for name in CARRIED if name in params},
-        } | known
-    return known
+        } | initial
+    return initial
 
 
 def _video(request: SignedInRequest, form: VideoForm) -> VideoFile | None:
-    """The chosen video, or the one that was sent with the form; None where a stream is watched."""
-    given = form.cleaned_data
-    if given["video"]:
-        return given["video"]
-    if not given["file"]:
+    """Return the chosen video, or the one that was sent with the form; None for a stream."""
+    values = form.cleaned_data
+    if values["video"]:
+        return values["video"]
+    if not values["file"]:
         return None
-    analyses.check(model_version=given["model_version"])
-    with on_disk(given["file"]) as (source, filename):
-        return files.keep(user=request.user, source=source, filename=filename)
+    analyses.check(model_version=values["model_version"])
+    with on_disk(values["file"]) as (source, filename):
+        return files.store(user=request.user, source=source, filename=filename)
 
 
 @require_POST
@@ -124,7 +124,7 @@ def _shown(request: SignedInRequest, analysis: VideoAnalysis) -> dict[str, Any]:
         "analysis": analysis,
         "may_control": may,
         "can_again": bool(analysis.video_id or analysis.is_stream),
-        **presentation.of(analysis),
+        **presentation.build_context(analysis),
     }
 
 

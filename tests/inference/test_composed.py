@@ -390,6 +390,6 @@ def test_detector_of_videos_looks_with_all_parts(tmp_path):
 
     seen = watching.find(frame, Layout(128, 128, (128, 128, 3), (128, 128, 3), 1))
 
-    assert watching.look()["whole"]
+    assert watching.frame_format()["whole"]
     assert seen.boxes.tolist() == [[16, 32, 32, 48]]
     assert seen.kinds.tolist() == [3]

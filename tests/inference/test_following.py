@@ -35,7 +35,7 @@ def test_tracker_goes_on_from_json_as_if_it_had_never_stopped():
         ]
 
     before = numbers(first, moments[:60])
-    second.bring_back(json.loads(json.dumps(first.as_json())))
+    second.restore(json.loads(json.dumps(first.as_json())))
 
     assert before + numbers(second, moments[60:]) == numbers(whole, moments)
 
@@ -107,7 +107,7 @@ def test_picture_of_the_decoder_gives_the_answers_of_the_server(tmp_path, resize
 
     found = detector.find(frame.to_ndarray(format="rgb24"), layout)
     outputs = detector.engine.run({detector.input.name: sample[None]})
-    served = detector.found(detector.spec, outputs, 0, placement, detector.limits)
+    served = detector.detect(detector.spec, outputs, 0, placement, detector.limits)
 
     assert len(found.boxes) == len(served.boxes) == 1
     assert found.boxes == pytest.approx(served.boxes, abs=0.6)

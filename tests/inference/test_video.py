@@ -155,7 +155,7 @@ def test_only_the_wanted_classes_and_pictures_are_looked_at(alice, model, tmp_pa
 def test_what_is_no_video_is_refused_with_a_sentence(alice, model, tmp_path, content):
     file = tmp_path / "odd.mp4"
     file.write_bytes(content)
-    analysis = watched.submitted(alice, model, files.keep(user=alice, source=file, filename="odd.mp4"))
+    analysis = watched.submitted(alice, model, files.store(user=alice, source=file, filename="odd.mp4"))
 
     said = watched.ran(analysis)
 
@@ -168,10 +168,10 @@ def test_upload_is_refused_by_name_and_size(alice, tmp_path):
     file = tmp_path / "walk.exe"
     file.write_bytes(b"x")
     with pytest.raises(files.VideoRefused):
-        files.keep(user=alice, source=file, filename="walk.exe")
+        files.store(user=alice, source=file, filename="walk.exe")
     file.write_bytes(b"")
     with pytest.raises(files.VideoRefused):
-        files.keep(user=alice, source=file, filename="walk.mp4")
+        files.store(user=alice, source=file, filename="walk.mp4")
     assert not VideoFile.objects.exists()
 
 

@@ -69,16 +69,16 @@ class Stillness:
         return self._changed()
 
     def _compare(self, shown: Pixels, now: tuple[float, float]) -> None:
-        known, clock = self._known, now[0]
-        while known and clock - (oldest := next(iter(known.items())))[1] > self.after_s:
-            del known[oldest[0]]
+        recent, clock = self._known, now[0]
+        while recent and clock - (oldest := next(iter(recent.items())))[1] > self.after_s:
+            del recent[oldest[0]]
         mark = zlib.crc32(np.ascontiguousarray(shown[::EVERY_ROW]).data)
-        if known.pop(mark, None) is None:
+        if recent.pop(mark, None) is None:
             self._new, self._count = now, 0
-        known[mark] = clock
+        recent[mark] = clock
         self._count += 1
-        if len(known) > MOST:
-            del known[next(iter(known))]
+        if len(recent) > MOST:
+            del recent[next(iter(recent))]
 
     def _changed(self) -> str:
         why, since = "", 0.0

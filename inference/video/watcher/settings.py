@@ -37,7 +37,7 @@ class Asked:
     still_s: float
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Asked:
+    def from_params(cls, params: Mapping[str, Any]) -> Asked:
         score = params.get("min_score")
         return cls(
             lines=tuple(map(line_of, params.get("lines") or ())),
