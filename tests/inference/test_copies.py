@@ -27,8 +27,8 @@ class Slow:
 def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
     compared = []
 
-    async def compare(asked, given, other):
-        compared.append((asked, given, other))
+    async def compare(request, response, other):
+        compared.append((request, response, other))
 
     async def main():
         server = Slow()

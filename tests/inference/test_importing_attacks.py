@@ -55,10 +55,10 @@ def test_strange_names_are_said_so_that_people_can_read_them(alice, home):
     for name in (b"one\xe8.pt", b"two\xe8.pt"):
         (home / os.fsdecode(name)).write_bytes(b"x")
 
-    said = refused(imports.from_home, alice, "").message
+    message = refused(imports.from_home, alice, "").message
 
-    said.encode()
-    assert "one" in said
+    message.encode()
+    assert "one" in message
 
 
 def test_tree_of_empty_folders_is_given_up_in_time(alice, home, monkeypatch):
@@ -82,10 +82,10 @@ def test_file_that_grows_while_it_is_copied_ends_at_the_limit(alice, home, monke
     brought = imports.from_home(alice, "net.onnx")
     monkeypatch.setattr(imports, "MOST_BYTES", 500)
 
-    with pytest.raises(DomainError) as said:
+    with pytest.raises(DomainError) as raised:
         brought.bring(home / "into")
 
-    assert said.value.code == "model_refused"
+    assert raised.value.code == "model_refused"
     assert not (home / "into" / "net.onnx").exists()
 
 

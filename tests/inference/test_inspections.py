@@ -54,10 +54,10 @@ def test_f18_model_that_no_runtime_opens_is_refused_with_the_runtimes_reason(api
     answer = api.post("/api/v1/models/", fields, format="json")
 
     assert (answer.status_code, answer.json()["code"]) == (400, "model_refused")
-    said = answer.json()["detail"]
-    assert said.startswith("ONNX Runtime cannot open the model: ")
-    assert "opset" in said.lower() or "ReduceMean" in said
-    assert "/" not in said.replace("and/or", "")  # no path of the platform
+    detail = answer.json()["detail"]
+    assert detail.startswith("ONNX Runtime cannot open the model: ")
+    assert "opset" in detail.lower() or "ReduceMean" in detail
+    assert "/" not in detail.replace("and/or", "")  # no path of the platform
     assert not Model.objects.exists()
 
 
@@ -101,8 +101,8 @@ def test_process_unpacks_an_archive_and_says_all_that_is_wrong_in_the_callers_la
     foreign.net(other / FILES / "net.onnx", {"answer": LOGITS})
     with translation.override("zh-hans"), pytest.raises(Invalid) as caught:
         inspections.of_import(other, Declared(task="classification", labels=("one",)))
-    assert {one.blamed for one in caught.value.every} == {"labels", "pixels"}
-    assert not any("model" in one.message for one in caught.value.every)  # Chinese
+    assert {error.blamed for error in caught.value.every} == {"labels", "pixels"}
+    assert not any("model" in error.message for error in caught.value.every)  # Chinese
 
 
 @pytest.mark.usefixtures("inspector_processes")
@@ -172,14 +172,14 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
     ticket = inspections._ticket([], [box], tiers.NOBODY)
     if ticket.uid:
         sandbox.give(ticket)
-    asked = [
+    paths = [
         str(secret),
         str(box / "model"),
         "/etc/shadow",
         str(Path(inspections.settings.BASE_DIR) / "pyproject.toml"),
     ]
     with socket.create_server(("127.0.0.1", 0)) as server:
-        ticket.argv = [sys.executable, "-c", PROBE.replace("PORT", str(server.getsockname()[1])), *asked]
+        ticket.argv = [sys.executable, "-c", PROBE.replace("PORT", str(server.getsockname()[1])), *paths]
         files = sandbox.handed(ticket)
         done = subprocess.run(
             sandbox.wrapped(ticket, files),
@@ -191,10 +191,10 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
         for opened in files.values():
             os.close(opened)
 
-    seen = json.loads(done.stdout)
-    assert [seen[name] for name in asked] == ["FileNotFoundError", "model", "FileNotFoundError", "FileNotFoundError"]
-    assert (seen["network"], seen["namespace"]) == (False, False)
-    assert seen["uid"] == ticket.uid or not ticket.uid
+    results = json.loads(done.stdout)
+    assert [results[name] for name in paths] == ["FileNotFoundError", "model", "FileNotFoundError", "FileNotFoundError"]
+    assert (results["network"], results["namespace"]) == (False, False)
+    assert results["uid"] == ticket.uid or not ticket.uid
 
 
 LIMITED = """
@@ -205,10 +205,10 @@ limits.restrict(seconds={seconds})
 
 
 def limited(code: str, seconds: int = 60) -> "subprocess.CompletedProcess[bytes]":
-    said = LIMITED.format(code=code, seconds=seconds)
+    program = LIMITED.format(code=code, seconds=seconds)
     at = str(inspections.settings.BASE_DIR)
     return subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, check=False, cwd=at, env={"PYTHONPATH": at}
+        [sys.executable, "-c", program], capture_output=True, check=False, cwd=at, env={"PYTHONPATH": at}
     )
 
 
@@ -230,12 +230,14 @@ def test_process_that_takes_too_long_is_ended_and_named(work):
     assert (work / FILES / "model.onnx").is_file()  # for the next try
 
 
-@pytest.mark.parametrize(("code", "said"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")])
-def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, said):
+@pytest.mark.parametrize(
+    ("code", "reason"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")]
+)
+def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, reason):
     with (tmp_path / "out").open("wb+") as out, (tmp_path / "err").open("wb+") as err:
         refusal = refusals(inspections._read, code, out, err, inspections.REQUEST)
 
-    assert said in refusal.message
+    assert reason in refusal.message
 
 
 @pytest.mark.parametrize("reply", [b"", b"{", b"[]", b'"x"', b"[" * 100_000])
@@ -264,12 +266,12 @@ def test_ways_of_a_trial_have_their_labels_once_in_the_reply(tmp_path):
     assert replies.trial_of(reply)[0] == ways
 
 
-@pytest.mark.parametrize("place", [-1, 1, True, "0", None, [0]])
-def test_forged_place_of_labels_in_a_trial_is_refused(place):
-    way = replies.declared(Declared(task="classification", labels=("a",))) | {"labels": place}
+@pytest.mark.parametrize("index", [-1, 1, True, "0", None, [0]])
+def test_forged_place_of_labels_in_a_trial_is_refused(index):
+    declaration = replies.declared(Declared(task="classification", labels=("a",))) | {"labels": index}
 
     with pytest.raises(replies.BadReply):
-        replies.trial_of({"trial": {"ways": [way], "labels": [["a"]], "files": {}}})
+        replies.trial_of({"trial": {"ways": [declaration], "labels": [["a"]], "files": {}}})
 
 
 FORGED = [
@@ -293,8 +295,8 @@ def test_forged_reply_of_the_process_is_refused(work, monkeypatch, change):
 
 
 def test_forged_link_in_place_of_a_file_is_not_followed(work, monkeypatch):
-    def linked(asked, *_limits):
-        os.symlink("/etc", asked["folder"])
+    def linked(request, *_limits):
+        os.symlink("/etc", request["folder"])
         return {"refusals": [{"code": "model_refused", "text": "no"}]}
 
     monkeypatch.setattr(inspections, "_run", linked)

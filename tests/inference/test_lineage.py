@@ -11,7 +11,7 @@ from inference.registry.models import ModelVersion
 from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from training.runs import publishers
 from training.runs.models import TrainingJob
 from workers.core.runs import RunDir
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def trained(owner, data, *, name, **params):
     """A version that a finished training left."""
-    job = bring(factory.training_job(owner, name=name), "succeeded")
+    job = set_state(factory.training_job(owner, name=name), "succeeded")
     training = TrainingJob.objects.create(
         job=job, preset="detect", version=data, version_label=str(data), params=params
     )
@@ -41,8 +41,8 @@ def family(alice, tmp_path):
 
 
 def edges(graph):
-    words = {key: node.label for key, node in graph.nodes.items()}
-    return {(words[a], words[b], how) for a, b, how in graph.edges}
+    labels = {key: node.label for key, node in graph.nodes.items()}
+    return {(labels[a], labels[b], how) for a, b, how in graph.edges}
 
 
 def test_lineage_is_read_from_what_a_training_began_with(family):
@@ -57,9 +57,9 @@ def test_lineage_goes_both_ways(family, alice, tmp_path):
     evaluation = judged.judged(alice, tuned, data)
     endpoints.create(user=alice, name="demo", model_version=tuned)
 
-    seen = edges(lineage.of(tuned, alice))
+    visible = edges(lineage.of(tuned, alice))
 
-    assert seen >= {
+    assert visible >= {
         (str(data), "tuned", "data"), ("first v1", "tuned", "fine_tuned"), ("tuned", "tuned v1", "made"),
         ("first", "first v1", "made"), ("tuned v1", evaluation.job.name, "judged"), ("tuned v1", "demo", "served"),
         ("tuned v1", "taught v1", "distilled"),
@@ -106,7 +106,7 @@ def test_lineage_ends_where_versions_learn_in_a_circle(family, alice):
 def test_deletion_waits_for_what_uses_the_files_and_names_all_of_it(family, alice):
     data, first, _tuned, _taught = family
     endpoints.create(user=alice, name="demo", model_version=first)
-    job = bring(factory.training_job(alice, name="going"), "running")
+    job = set_state(factory.training_job(alice, name="going"), "running")
     TrainingJob.objects.create(job=job, preset="detect", version=data, params={"teacher": "alice/first v1"})
 
     with pytest.raises(StillInUse, match=r"service demo of Alice, training going of Alice"):

@@ -16,7 +16,7 @@ from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.runs import RunDir
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
@@ -39,7 +39,7 @@ def large(monkeypatch):
 
 def started(task: ModelTask, attempt: int = 1):
     """The run of the job and what starts its program."""
-    bring(task.job, "running")
+    set_state(task.job, "running")
     run = RunDir.of(task.job_id, attempt)
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,11 +67,11 @@ def test_large_model_is_answered_with_a_task_and_becomes_a_version_by_its_job(ap
     assert answer["Location"] == f"/api/v1/model-tasks/{answer.json()['id']}/"
     assert not Model.objects.exists()
     task = ModelTask.objects.get()
-    said = ran(task)
+    output = ran(task)
     shown = api.get(answer["Location"]).json()
     version = ModelVersion.objects.get(pk=shown["made"])
-    assert (version.task, version.source, version.code_label) == ("classification", "files", "net.onnx"), said
-    assert [one["name"] for one in version.classes] == list(PETS)
+    assert (version.task, version.source, version.code_label) == ("classification", "files", "net.onnx"), output
+    assert [entry["name"] for entry in version.classes] == list(PETS)
     assert (version.path / "model.onnx").read_bytes() == (home / "net.onnx").read_bytes()
     assert not import_jobs.home(task.job).exists()
     assert task_panel.context(task.job, alice)["version"] == str(version)
@@ -107,7 +107,7 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
 
     task.refresh_from_db()
     assert task.made is not None, str(task.message)
-    assert {one["name"] for one in task.made.files} == {"model.onnx", "model.json"}
+    assert {entry["name"] for entry in task.made.files} == {"model.onnx", "model.json"}
 
 
 def test_large_archive_is_unpacked_by_the_job_also_by_its_second_attempt(alice, tmp_path, large):
@@ -120,10 +120,10 @@ def test_large_archive_is_unpacked_by_the_job_also_by_its_second_attempt(alice, 
     folder.mkdir()
     (folder / "half.onnx").write_bytes(b"of an attempt that was killed")
 
-    said = ran(task)
+    output = ran(task)
 
-    assert task.made is not None, said
-    assert {one["name"] for one in task.made.files} == {"model.onnx", "model.json"}
+    assert task.made is not None, output
+    assert {entry["name"] for entry in task.made.files} == {"model.onnx", "model.json"}
 
 
 def test_everything_that_is_wrong_is_kept_with_the_task_and_shown_by_page_and_api(api, as_alice, alice, home, large):
@@ -186,9 +186,9 @@ def test_model_whose_description_is_too_long_for_a_request_is_read_by_a_job(alic
     brought = imports.from_home(alice, "net.onnx")
 
     task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
-    said = ran(task)
+    output = ran(task)
 
-    assert task.made is not None, said
+    assert task.made is not None, output
 
 
 def test_folders_of_requests_that_were_killed_are_removed_after_a_day(settings, tmp_path):
@@ -235,7 +235,7 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
     folder = import_jobs.home(task.job) / inspections.FILES
     tiny.detector(tmp_path / "secret")
     (folder / "sub").symlink_to(tmp_path / "secret")
-    found = {
+    content = {
         "task": "tensor",
         "architecture": "",
         "preset": "",
@@ -244,7 +244,7 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
         "params": {},
         "facts": {},
     }
-    reply = {"found": found | {"files": {"model.onnx": "sub/model.onnx"}}}
+    reply = {"found": content | {"files": {"model.onnx": "sub/model.onnx"}}}
     (run.outputs / "inspection.json").write_text(json.dumps(reply))
 
     ModelTaskKind().ended(task.job, task.job.attempts.get())

@@ -27,7 +27,7 @@ from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
 from tests.inference.conftest import start_server
-from tests.inference.running import bring, running_at
+from tests.inference.running import running_at, set_state
 from tests.inference.tallies import tally_of
 from workers.core.runs import RunDir
 
@@ -68,26 +68,26 @@ def counted(service, tally, *, hours_ago=0):
 
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
     endpoints.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
-    for shift, asked in enumerate(("", "", "?score_threshold=0.999")):  # what a caller asks for changes no count
+    for shift, query in enumerate(("", "", "?score_threshold=0.999")):  # what a caller asks for changes no count
         picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
-        assert call("POST", f"{service.url}/predict{asked}", user=alice, body=picture).status == 200
+        assert call("POST", f"{service.url}/predict{query}", user=alice, body=picture).status == 200
 
     collection.collect(service)
     collection.collect(service)  # the hour is written over, not added
 
     rows = list(ServiceStatistics.objects.all())
-    seen = drift.together(row.tally for row in rows)
-    assert seen["images"] == 3
-    assert sum(seen["classes"].values()) >= 3
-    kept = list(ServiceSample.objects.all())
-    assert {(row.why, row.by) for row in kept} == {("low_score", None)}
-    assert len(kept) == 3
-    assert all(row.answers for row in kept)
+    tally = drift.together(row.tally for row in rows)
+    assert tally["images"] == 3
+    assert sum(tally["classes"].values()) >= 3
+    samples = list(ServiceSample.objects.all())
+    assert {(row.why, row.by) for row in samples} == {("low_score", None)}
+    assert len(samples) == 3
+    assert all(row.answers for row in samples)
 
 
 def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
-    bring(made.job, "running")
+    set_state(made.job, "running")
     attempt = made.job.attempts.get()
     outputs = RunDir.of(made.job_id, attempt.number).outputs
     outputs.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
 @pytest.mark.parametrize("left", [b"", b"[]", b"{", b'{"1": {}}', b'{"%d": 3}' % (3600 * (2**30))])
 def test_what_a_server_leaves_is_not_believed(alice, tmp_path, left):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
-    bring(made.job, "running")
+    set_state(made.job, "running")
     outputs = RunDir.of(made.job_id, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / statistics.LEFT).write_bytes(left)
@@ -184,14 +184,14 @@ def test_service_is_compared_with_its_baseline_else_with_what_it_saw_first(servi
     counted(service, tally_of(400), hours_ago=24 * 3)
     counted(service, tally_of(400), hours_ago=24 * 4)
     counted(service, tally_of(400, brightness=0.9), hours_ago=24 * 2)
-    seen = results.of(service, "day")
-    assert (seen.against, seen.before, seen.worst.name) == ("earlier", 800, "brightness")
+    result = results.of(service, "day")
+    assert (result.against, result.before, result.worst.name) == ("earlier", 800, "brightness")
 
     values = {"version": service.model_version, "data_name": "cells v1", "images": 300}
     ModelBaseline.objects.create(tally=tally_of(300, brightness=0.9), **values)
 
-    seen = results.of(service, "day")
-    assert (seen.against, seen.data_name, seen.worst.value) == ("training", "cells v1", 0.0)
+    result = results.of(service, "day")
+    assert (result.against, result.data_name, result.worst.value) == ("training", "cells v1", 0.0)
 
 
 def test_owner_is_told_once_that_pictures_have_changed(service, alice):
@@ -221,8 +221,8 @@ def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_
 
     notices.sweep()
 
-    said = str(Notification.objects.get().text)
-    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in said
+    text = str(Notification.objects.get().text)
+    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in text
 
 
 @pytest.fixture
@@ -264,8 +264,8 @@ def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learne
     baselines.keep(task, tally)
     baselines.keep(task, {"images": "many"})
 
-    kept = ModelBaseline.objects.get()
-    assert (kept.images, kept.data_name) == (2, service.model_version.dataset_label)
+    baseline = ModelBaseline.objects.get()
+    assert (baseline.images, baseline.data_name) == (2, service.model_version.dataset_label)
 
 
 def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, alice, bob, client):
@@ -282,12 +282,12 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     client.force_login(alice)
 
     shown = client.get(page).content.decode()
-    told = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
+    content = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
 
     assert "Very different" in shown
-    assert (told["images"], told["against"], told["drifts"][0]["change"]) == (300, "training", "other")
-    assert told["drifts"][0]["bins"] == ["one", "two"]
-    assert (told["looks"]["change"], told["looks"]["apart"]) == ("unknown", 0.0)
+    assert (content["images"], content["against"], content["drifts"][0]["change"]) == (300, "training", "other")
+    assert content["drifts"][0]["bins"] == ["one", "two"]
+    assert (content["looks"]["change"], content["looks"]["apart"]) == ("unknown", 0.0)
     assert "Compare with the training images to learn how much of that is chance." in shown
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")

@@ -16,9 +16,9 @@ def test_every_note_about_classes_is_said_in_the_readers_language():
     )
 
     with translation.override("zh-hans"):
-        said = [notes.said(note) for note in written]
+        sentences = [notes.said(note) for note in written]
 
-    assert said == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
+    assert sentences == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
     assert [notes.said(note) for note in written] == written
 
 

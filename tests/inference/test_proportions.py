@@ -47,10 +47,10 @@ def answer(boxes, name="a"):
 
 
 def test_answers_are_compared_box_by_box():
-    one = [(0, 0, 10, 10), (20, 20, 30, 30)]
-    assert agreement(answer(one), answer(one)) == 1.0
-    assert agreement(answer(one), answer(one[:1])) == pytest.approx(2 / 3)
-    assert agreement(answer(one), answer(one, "b")) == 0.0
+    boxes = [(0, 0, 10, 10), (20, 20, 30, 30)]
+    assert agreement(answer(boxes), answer(boxes)) == 1.0
+    assert agreement(answer(boxes), answer(boxes[:1])) == pytest.approx(2 / 3)
+    assert agreement(answer(boxes), answer(boxes, "b")) == 0.0
     assert agreement(answer([(0, 0, 10, 10)]), answer([(0, 0, 10, 6), (0, 0, 10, 9)])) == pytest.approx(2 / 3)
     assert agreement(answer([(0, 0, 0, 0)]), answer([(0, 0, 0, 0)])) == 0.0
-    assert agreement(b'{"predictions": [{"name": "a", "box": [0, 0, "x", 1]}]}', answer(one)) is not None
+    assert agreement(b'{"predictions": [{"name": "a", "box": [0, 0, "x", 1]}]}', answer(boxes)) is not None

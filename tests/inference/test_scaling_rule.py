@@ -6,7 +6,7 @@ from tests.inference.scaled import BUSY, CALM
 
 
 @case_table(
-    ("seen", "given", "wanted"),
+    ("load", "changes", "wanted"),
     [
         (BUSY, {"servers": 1}, 2),
         (BUSY, {"servers": 1, "coming": 1}, 2),  # what was started comes first
@@ -23,10 +23,10 @@ from tests.inference.scaled import BUSY, CALM
         (CALM, {"servers": 0, "coming": 1}, 1),
     ],
 )
-def test_rule_grows_where_callers_wait_and_shrinks_after_a_time_without_need(seen, given, wanted):
-    asked = {"coming": 0, "least": 1, "most": 3, "target_s": 0.1, "calm_s": 0.0, **given}
+def test_rule_grows_where_callers_wait_and_shrinks_after_a_time_without_need(load, changes, wanted):
+    params = {"coming": 0, "least": 1, "most": 3, "target_s": 0.1, "calm_s": 0.0, **changes}
 
-    assert rule.wanted(seen, **asked) == wanted
+    assert rule.wanted(load, **params) == wanted
 
 
 def test_looks_are_differences_and_leave_out_servers_that_began_anew():

@@ -10,17 +10,20 @@ from inference.conversion.converter import convert, speedups
 
 def rounds(source_ms: list[float], variant_ms: list[float]) -> list[dict[str, dict[str, float]]]:
     return [
-        {"source": {"p50_ms": one, "images_per_s": 1000 / one}, "fp16": {"p50_ms": two, "images_per_s": 1000 / two}}
-        for one, two in zip(source_ms, variant_ms, strict=True)
+        {
+            "source": {"p50_ms": source, "images_per_s": 1000 / source},
+            "fp16": {"p50_ms": variant, "images_per_s": 1000 / variant},
+        }
+        for source, variant in zip(source_ms, variant_ms, strict=True)
     ]
 
 
 def test_speedup_has_the_t_interval_of_the_logarithms():
-    one = speedups.of([2.0, 2.0, 2.0, 2.0])
+    speedup = speedups.of([2.0, 2.0, 2.0, 2.0])
     wide = speedups.of([1.0, 4.0])
 
-    assert (one.mean, one.low, one.high) == pytest.approx((2, 2, 2))
-    assert one.is_narrow
+    assert (speedup.mean, speedup.low, speedup.high) == pytest.approx((2, 2, 2))
+    assert speedup.is_narrow
     assert wide.mean == pytest.approx(2)
     assert wide.low < 0.01
     assert not wide.is_narrow

@@ -41,12 +41,12 @@ def test_stage_moves_with_reason_and_stands_in_the_history(alice, version):
     assert entry.facts == {"version": "v1", "from": "candidate", "stage": "approved", "why": "mAP 0.9 on the holdout."}
 
 
-@pytest.mark.parametrize(("to", "reason", "said"), [
+@pytest.mark.parametrize(("to", "reason", "message"), [
     ("candidate", "x", "is Candidate"), ("best", "x", "A stage is one of"), ("approved", "  ", "Say why"),
     ("approved", "x" * 501, "at most 500"),
 ])  # fmt: skip
-def test_stage_refuses_moves_that_are_none(alice, version, to, reason, said):
-    with pytest.raises((stages.WrongStage, Invalid), match=said):
+def test_stage_refuses_moves_that_are_none(alice, version, to, reason, message):
+    with pytest.raises((stages.WrongStage, Invalid), match=message):
         move(version, to, alice, reason)
     assert ModelVersion.objects.get(pk=version.pk).stage == "candidate"
 
@@ -82,7 +82,7 @@ def test_alias_moves_in_one_step_and_names_a_version(alice, version, second):
     aliases.put(version=second, name="champion", by=alice)
     aliases.put(version=second, name="champion", by=alice)  # says nothing new
 
-    assert [(one.name, one.version) for one in ModelAlias.objects.all()] == [("champion", second)]
+    assert [(alias.name, alias.version) for alias in ModelAlias.objects.all()] == [("champion", second)]
     assert references.find(alice, "cells@champion") == second
     assert [e.facts.get("from") for e in history.of(version.model) if e.verb == "model_alias_moved"] == ["v1", None]
 
@@ -106,11 +106,11 @@ def test_alias_and_archive_exclude_each_other(alice, version, second):
 
 
 def test_references_read_every_way_to_write_a_version(alice, bob, version, second):
-    for words in ("cells", "cells:2", "cells v2", "alice/cells:2", "alice/cells"):
-        assert references.find(alice, words) == second
-    for words in ("cells:3", "cells@champion", "bob/cells", "other"):
+    for text in ("cells", "cells:2", "cells v2", "alice/cells:2", "alice/cells"):
+        assert references.find(alice, text) == second
+    for text in ("cells:3", "cells@champion", "bob/cells", "other"):
         with pytest.raises(NotFound):
-            references.find(alice, words)
+            references.find(alice, text)
     with pytest.raises(NotFound):  # another tenant
         references.find(bob, "alice/cells:1")
     with pytest.raises(Invalid):

@@ -31,7 +31,7 @@ def test_versions_in_use_are_compared_with_the_oldest_of_them(three):
     versions, base = version_tables.chosen(three, [])
     rows = {(row.kind, row.key): row for row in version_tables.rows(versions, base)}
 
-    assert ([one.number for one in versions], base.number) == ([2, 1], 1)
+    assert ([version.number for version in versions], base.number) == ([2, 1], 1)
     assert rows["figure", "ap50"].values == [0.82, 0.81]
     assert rows["figure", "ap50"].differences == [pytest.approx(0.01), None]
     assert rows["cost", "ms"].differences == [10.0, None]

@@ -31,8 +31,8 @@ def video(owner: User, tmp_path: Path, *, seconds: float = 12.0, name: str = "wa
     return files.store(user=owner, source=made, filename=name)
 
 
-def submitted(owner: User, model: ModelVersion, source: VideoFile, **asked: object) -> VideoAnalysis:
-    return analyses.submit(user=owner, model_version=model, video=source, **{"places": PLACES, "cpus": 1.0} | asked)
+def submitted(owner: User, model: ModelVersion, source: VideoFile, **options: object) -> VideoAnalysis:
+    return analyses.submit(user=owner, model_version=model, video=source, **{"places": PLACES, "cpus": 1.0} | options)
 
 
 def program(analysis: VideoAnalysis, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:

@@ -255,7 +255,7 @@ def _video(owner: User, model: ModelVersion) -> VideoAnalysis:
     with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
         file.write(b"no film")
         file.flush()
-        video = files.keep(user=owner, source=Path(file.name), filename="walk.mp4")
+        video = files.store(user=owner, source=Path(file.name), filename="walk.mp4")
     made = analyses.submit(user=owner, model_version=model, video=video)
     film = results.outputs(made) / results.FILM
     film.parent.mkdir(parents=True)

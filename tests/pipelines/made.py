@@ -54,10 +54,10 @@ def states(run: PipelineRun) -> dict[str, str]:
 
 
 def step(run: PipelineRun, name: str, item: int = -1) -> StepRun:
-    """The newest attempt of a step."""
-    found = StepRun.objects.filter(run=run, step=name, item=item).order_by("-attempt").select_related("job").first()
-    assert found is not None
-    return found
+    """Return the newest attempt of a step."""
+    row = StepRun.objects.filter(run=run, step=name, item=item).order_by("-attempt").select_related("job").first()
+    assert row is not None
+    return row
 
 
 def place(job: Job) -> Attempt:

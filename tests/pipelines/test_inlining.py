@@ -142,6 +142,6 @@ def test_problems_inside_are_said_of_the_step_that_people_see(alice):
 
     from inference.pipelines import checks
 
-    found = checks.problems(graph.parse({"steps": outer}), alice)
-    assert [(one.step, one.message.partition(": ")[0]) for one in found] == [("sub", "sub/in")]
+    problems = checks.problems(graph.parse({"steps": outer}), alice)
+    assert [(problem.step, problem.message.partition(": ")[0]) for problem in problems] == [("sub", "sub/in")]
     assert not inlining.has_inside(graph.parse({"steps": steps}))
