@@ -1,4 +1,4 @@
-"""Questions to people: who may answer, what counts, what happens when nobody does."""
+"""Approvals: who may answer, which answers count, and what happens without one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def outcome(step: StepRun) -> Done | Message | None:
 
 @transaction.atomic
 def answer(approval: StepApproval, *, by: User, answer: str, comment: str = "") -> StepApprovalAnswer:
-    """Keep what a person answered; the run goes on by itself.
+    """Store the answer of a user; the run continues by itself.
 
     Raises:
         Invalid: another answer than passed or refused.

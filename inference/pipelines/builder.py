@@ -10,7 +10,7 @@
 
 The first argument is the step's name. What comes from another step (`cells.data`) feeds an input, several in a list;
 `when`, `after`, `each`, `retries`, `rule`, `tolerate` and `note` say when and how the step runs; everything else is a
-parameter of its kind. Where a name stands for two of them, write the dictionaries `with_` and `from_`.
+parameter of its kind. Where a name means two of them, write the dictionaries `with_` and `from_`.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _plain(value: Any) -> Any:
 def main(script: str) -> int:
     """Run a script on this machine and print the specification of the pipeline that it makes."""
     sys.modules["aip_pipeline"] = sys.modules[__name__]
-    sys.path[0] = str(Path(script).resolve().parent)  # modules beside the script, as when it is run by itself
+    sys.path[0] = str(Path(script).resolve().parent)  # modules next to the script, as when it is run directly
     with contextlib.redirect_stdout(sys.stderr):
         runpy.run_path(script, run_name="pipeline")
     if len(Pipeline.made) != 1:

@@ -59,7 +59,7 @@ class Change:
 
 
 def looks_secret(_kind: str, name: str) -> bool:
-    """Whether a parameter's name tells of a secret, whatever its kind says."""
+    """Whether a parameter's name indicates a secret, regardless of its kind."""
     return bool(_SECRET_WORD.search(name))
 
 

@@ -23,7 +23,7 @@ LONGEST = 1000  # characters
 DEEPEST = 50  # parentheses, functions and signs inside one another
 NEAR = 5  # names that a refusal lists
 
-Value = float | str | bool | None  # what stands behind a name; None and NaN: measured without a result
+Value = float | str | bool | None  # value of a name; None and NaN: measured without a result
 
 
 class NoAnswer(DomainError):
@@ -60,7 +60,7 @@ class Expression:
 
         Raises:
             UnknownFigure: one of its names is not among `figures`, also where the rest would decide.
-            NoAnswer: a text stands where a number is needed, or the other way round.
+            NoAnswer: a text is used where a number is needed, or vice versa.
         """
         _check_known(self.names(), figures)
         stack: list[Value] = []

@@ -1,7 +1,7 @@
 """The specification of a pipeline: steps, what feeds them, when they begin. Pure: no database, no step kinds.
 
 `parse` reads what people and programs send and refuses everything that is wrong at once; `canonical` writes the one
-form that equal pipelines share, and `digest` names it. Where steps stand on the canvas is no part of it.
+form that equal pipelines share, and `digest` names it. Positions on the canvas are not part of it.
 """
 
 from __future__ import annotations

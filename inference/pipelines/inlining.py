@@ -47,11 +47,11 @@ def inline(
     Args:
         user: the owner of the run, who must see the pipelines inside.
         params: all parameters of the run.
-        within: number of the pipeline itself, which must not stand inside.
+        within: number of the pipeline itself, which must not contain itself.
         authors: numbers of people whose word goes besides the user's, see `version_named`.
 
     Raises:
-        Invalid: a pipeline inside is not there, stands in itself, or is too much; `field` is the outermost step.
+        Invalid: an inner pipeline does not exist, contains itself, or is too large; `field` is the outermost step.
     """
     if not has_inside(spec):
         return spec
@@ -96,7 +96,7 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
         authors: numbers of people whose pipelines and newest versions count as well.
 
     Raises:
-        Invalid: there is none, the name is a stranger's to give, or the newest is by somebody else.
+        Invalid: there is none, the name belongs to an unrelated user, or the newest version is by another user.
     """
     visible = Pipeline.objects.visible_to(user)
     owner, slash, own_name = name.rpartition("/")

@@ -217,7 +217,7 @@ class StepKind:
     Attributes:
         name: what specifications say; never changed.
         number: rises whenever what the kind makes of the same inputs changes: earlier results no longer count.
-        acts: it changes the world outside of its outputs, so it is done anew in each run.
+        acts: it has effects other than its outputs, so it runs again in each run.
         computes: programs make its result, so the versions of what they compute with decide it as well.
         needs: what its owner must be allowed to do, when the run begins and when the step does.
     """
@@ -275,7 +275,7 @@ class StepKind:
 
         Args:
             linked: steps by the input that they feed.
-            steps: all of the pipeline that it stands in.
+            steps: all steps of its pipeline.
 
         Raises:
             DomainError.

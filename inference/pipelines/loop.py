@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 AT_ONCE = 500  # runs of one sweep
 TOGETHER = 20  # runs for which a sweep reads once what machines there are
-MOST_CALLS = 1000  # transactions of one call; the sweep goes on
+MOST_CALLS = 1000  # transactions of one call; the sweep continues
 MOST_TRIES = 3  # of a transaction that the database refused: a lock was not given, a deadlock was broken
 LOOK_EVERY = timedelta(seconds=20)  # at a job that is over but not published yet
 UNDER_WAY = (StepRun.State.STARTED, StepRun.State.ASKING)
@@ -80,7 +80,7 @@ def job_ended(job: Job) -> None:
 
 
 def is_of_run(job: Job) -> bool:
-    """Whether a job is a step of a run, which tells of its end itself."""
+    """Whether a job is a step of a run, which reports its end itself."""
     return StepRun.objects.filter(job=job).exists()
 
 

@@ -21,7 +21,7 @@ from inference.pipelines.graph import Spec, Step
 
 _NEAR = 3
 _OF_BOXES = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
-#: Figures of evaluations that stand in no tile of their page.
+#: Metrics of evaluations that no tile of their page shows.
 _FURTHER = frozenset({
     "threshold", "images_seen", "recall_5", "classification_loss", "class_accuracy", "oks_ap", *_OF_BOXES,
     *(f"box_{name}" for name in _OF_BOXES),
@@ -39,7 +39,7 @@ def list_warnings(spec: Spec) -> Iterator[Problem]:
         try:
             names = expressions.parse(rule).names()
         except Invalid:
-            continue  # that is an error, and is told as one
+            continue  # that is an error, and is reported as one
         metrics = _figures_before(spec, step)
         for name in sorted(names) if metrics else ():
             if not _is_provided(name, metrics):

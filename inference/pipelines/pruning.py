@@ -20,7 +20,7 @@ from workers.core.clock import now
 EVERY_S = 600
 MOST = 20  # runs of one look: each may have thousands of rows
 MOST_FIRINGS = 1000  # of one trigger in one look
-FIRINGS_KEPT = timedelta(days=30)  # whoever sends a delivery again does within days
+FIRINGS_KEPT = timedelta(days=30)  # repeated deliveries arrive within days
 NEWEST_FIRINGS = 50  # of a trigger stay, for its page
 PRUNED = "pipelines-pruned"
 

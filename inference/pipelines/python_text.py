@@ -98,7 +98,7 @@ def _options(step: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name can stand in a script as it is; all others are put in quotes, so no name becomes a program."""
+    """Whether a name can be used in a script unquoted; all others are quoted, so that no name becomes code."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 

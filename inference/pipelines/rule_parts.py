@@ -12,19 +12,19 @@ from aiplatform.lib.errors import Invalid
 
 FUNCTIONS = frozenset({"abs", "min", "max"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-#: How tightly each operator binds; `not` stands between `and` and the comparisons, a sign above all.
+#: How tightly each operator binds; `not` is between `and` and the comparisons, a sign is above all.
 PRECEDENCE = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, 4), "+": 5, "-": 5, "*": 6, "/": 6}
 NOT, SIGN = 3, 7
 _SHOWN = 20  # characters of the rule that a refusal repeats
 
 
 class Sort(StrEnum):
-    """What a part of a rule is, as far as its text tells."""
+    """The kind of a part of a rule, as far as its text determines it."""
 
     NUMBER = "number"
     TEXT = "text"
     YESNO = "yesno"
-    NAME = "name"  # whatever stands behind the name
+    NAME = "name"  # regardless of the value of the name
     SIGN = "sign"  # operators, parentheses, commas
     END = "end"
 

@@ -30,7 +30,7 @@ MOST_ROWS = 10_000  # of one run, items counted
 
 
 class Moved(Exception):
-    """A row does not stand any more where it was read: all of the transaction is undone, and tried again."""
+    """A row has changed since it was read: the transaction is rolled back and tried again."""
 
 
 def move(step: StepRun, state: State, **columns: Any) -> None:

@@ -83,7 +83,7 @@ def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> P
     """Repeat a step, all steps after it, and what was cancelled; earlier attempts are kept as history.
 
     Raises:
-        NotAllowed: it is somebody else's run, and its steps run as that person.
+        NotAllowed: the run has another owner, and its steps run as that user.
         Invalid: there is no such step.
         NotNow: some of it is under way.
     """

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid, Refusals
 
 LONGEST = 200  # characters of a schedule
-MOST_SHOWN = 50  # times that are told ahead
+MOST_SHOWN = 50  # times that are shown in advance
 MOST_DUE = 100  # times that one call gives
 LATE = timedelta(minutes=5)  # what is due for longer has been missed
 _BACK = timedelta(hours=3)  # clocks are never set back by more

@@ -36,7 +36,7 @@ def in_pipelines(user: User) -> dict[str, list[Use]]:
 def lent(version: PipelineVersion, user: User) -> list[str]:
     """Return the user's secrets that a run of a version passes to its steps, inner pipelines included."""
     spec, authors = graph.parse(version.spec), frozenset(filter(None, [version.created_by_id]))
-    with suppress(DomainError):  # which is said when it is begun
+    with suppress(DomainError):  # which is reported when it starts
         params = inlining.parameters_of(spec, {})
         spec = inlining.inline(spec, user, params, within=version.pipeline_id, authors=authors)
     return names_in(graph.canonical(spec))

@@ -1,4 +1,4 @@
-"""What the page of a run shows of one step that somebody opened: results, attempts with reasons, items, its job."""
+"""Detail of an opened step on the page of a run: results, attempts with reasons, items, its job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: Us
     """Return the context of `pipelines/_run_step.html`.
 
     Args:
-        shown: the step as `run_presentation.steps_of` tells it to this person.
+        shown: the step as returned by `run_presentation.steps_of` for this user.
 
     Returns:
         `figures` as [(name, value)], `results` with their pages, `attempts` newest first, `items`, `answers` of people,

@@ -21,7 +21,7 @@ from inference.pipelines.text_writing import key_text, pair
 
 PARTS = ("kind", "with", "from", "when", "after", "each", "retries", "rule", "tolerate", "note")
 TOP = ("format", "parameters", "steps")
-_BREAKS = "\r\x85\u2028\u2029"  # lines end here for readers of YAML, and for nobody else
+_BREAKS = "\r\x85\u2028\u2029"  # line ends for readers of YAML only
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def from_yaml(text: str) -> Read:
 
 
 def to_yaml(spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None = None) -> str:
-    """Write a canonical specification, and where its steps stand.
+    """Write a canonical specification, and the positions of its steps.
 
     Raises:
         Invalid: it holds what no text can, such as values too deep.
@@ -64,7 +64,7 @@ def to_yaml(spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None 
 def merge_text(text: str, spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None = None) -> str:
     """Return the text changed so that it says what `spec` says; lines of what stays the same stay as they are.
 
-    A text that cannot be read or changed in this way is written anew. With `layout` None its own stays.
+    A text that cannot be read or changed in this way is written again. With `layout` None its own is kept.
     """
     text = text.replace("\r\n", "\n")
     try:
@@ -139,7 +139,7 @@ class _Merge:
         """Return the lines from `start` to the end of a mapping, each key changed where necessary."""
         former = self.former if path == ("steps",) else {}
         now = {old: name for name, old in former.items()}
-        entries: dict[str, tuple[list[str], list[str]]] = {}  # what stands before a key, and the key's own lines
+        entries: dict[str, tuple[list[str], list[str]]] = {}  # lines before a key, and the key's own lines
         for key, (position, child) in node.parts.items():
             name = now.get(key, key)
             lead, line = self.lines[start : position.line], self.lines[position.line]

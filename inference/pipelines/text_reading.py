@@ -43,7 +43,7 @@ class Node:
         column: where it begins.
         document: of a whole document: the line of its `---`, or the first one.
         block: a mapping with one key a line, as against {a: 1}.
-        parts: of a mapping: where each key stands, and its value.
+        parts: of a mapping: position and value of each key.
     """
 
     value: Any

@@ -28,7 +28,7 @@ from inference.pipelines import (
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
-MOST_DOUBTS = 5  # told at once
+MOST_DOUBTS = 5  # reported at once
 
 
 @require_safe

@@ -149,7 +149,7 @@ def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:
                 _notify_owner(fresh, message, firing.at)
             return run
     except IntegrityError:
-        if trigger.firings.filter(key=news.key[:120]).exists():  # somebody was faster
+        if trigger.firings.filter(key=news.key[:120]).exists():  # another process was faster
             return None
         raise
     except PipelineTrigger.DoesNotExist:
@@ -182,7 +182,7 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
     version = trigger.pipeline.versions.filter(number=trigger.agreed).first()
     if version is None:
         return None, wording.message("pipeline.not_agreed", person=trigger.owner.get_full_name())
-    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING)  # whoever began them
+    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING)  # regardless of who started them
     if trigger.busy == PipelineTrigger.Busy.SKIP and earlier.exists():
         return None, wording.message("pipeline.still_busy")
     try:

@@ -27,7 +27,7 @@ K = PipelineTrigger.Kind
 
 
 class BeganNone(DomainError):
-    """A delivery was taken, and begins no run: an earlier one goes on, or its run was refused."""
+    """A delivery was accepted and starts no run: an earlier run is active, or its run was refused."""
 
     code: ClassVar[str] = "began_none"
 
@@ -120,7 +120,7 @@ def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
     """Switch a trigger on or off; what came while it was off is no news.
 
     Raises:
-        NotAllowed: somebody else switches it on.
+        NotAllowed: another user switches it on.
     """
     if on:
         _check_own(trigger, by)
@@ -134,7 +134,7 @@ def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger
     """Set the version that a trigger runs from now on.
 
     Raises:
-        NotAllowed: it is somebody else's.
+        NotAllowed: it belongs to another user.
         Invalid: there is no such version.
     """
     _check_own(trigger, by)
@@ -178,10 +178,10 @@ def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tupl
     """Give a webhook a new secret, shown once; earlier ones remain valid for another day.
 
     Args:
-        at_once: they end now, because somebody else may know them.
+        at_once: they end now, because they may be compromised.
 
     Raises:
-        NotAllowed: it is somebody else's.
+        NotAllowed: it belongs to another user.
         Invalid: it is no webhook, or has had many new secrets today.
     """
     _check_own(trigger, by)
@@ -236,13 +236,13 @@ def delivered(
     Raises:
         BadSignature: it was not proven to come from who knows the secret, now.
         TooOften: more than sixty proven ones in a minute.
-        BeganNone: an earlier run goes on, or its run was refused.
+        BeganNone: an earlier run is active, or its run was refused.
         Invalid: it is switched off.
     """
     secrets_held = [secrets.token_urlsafe(32)] if trigger is None else _holding(trigger)
     delivery = signatures.verify(secrets_held, signature, body, now())
     if trigger is None:
-        raise NotFound(_("There is no such webhook."))  # nobody can sign with a secret made just now
+        raise NotFound(_("There is no such webhook."))  # a secret that was just created cannot have been used
     rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))

@@ -167,7 +167,7 @@ def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
 def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One run: its graph with live states, its steps, questions; `?step=` opens one. htmx gets what changes.
 
-    Whoever is asked sees the run, also where their roles show them no jobs.
+    Users with an open question see the run, even where their roles show them no jobs.
     """
     rows = PipelineRun.objects.visible_to(request.user)
     sees_jobs = request.user.can(Action.JOBS_VIEW)

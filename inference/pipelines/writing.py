@@ -113,7 +113,7 @@ def delete(pipeline: Pipeline) -> None:
     """Delete a pipeline with its versions and the records of its runs; jobs, models and data stay.
 
     Raises:
-        StillInUse: one of its runs goes on.
+        StillInUse: one of its runs is active.
     """
     fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
     if fresh.runs.filter(state=PipelineRun.State.RUNNING).exists():

@@ -74,7 +74,7 @@ def submit(
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.
-        still_s: how long a stream may show the same picture, or black, before that is told; 0: for ever.
+        still_s: how long a stream may show the same frame, or black, before that is reported; 0: no limit.
         webhook_url: gets each event.
         name: empty makes one of the video.
         resources: what it asks of the machines; without a cluster the person's current one.
@@ -115,7 +115,7 @@ def submit(
         evaluations.check_name(name)
     with refusals:
         resources = evaluations.complete(user, resources)
-        if refusals:  # what the machines cannot give is said as well
+        if refusals:  # resources that no node has are reported as well
             submission.check(user, KIND, **resources)
     refusals.end()
     spec = {"model_version": model_version.pk, "video": video.pk if video else None, "params": params}
@@ -136,7 +136,7 @@ def submit(
 
 
 def _stem(label: str) -> str:
-    """The part of a source's name that tells it from others."""
+    """Return the distinctive part of a source's name."""
     return PurePosixPath(urlsplit(label).path).stem or urlsplit(label).hostname or "stream"
 
 
@@ -159,7 +159,7 @@ def check_decoder() -> None:
     """Refuse where videos cannot be read.
 
     Raises:
-        NoDecoder: tells an operator what to do.
+        NoDecoder: names the fix for an operator.
     """
     if pyav.is_missing():
         message = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
@@ -224,7 +224,7 @@ def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
     """Watch the source of an analysis once more, with other lines and zones and on as much as it had.
 
     Raises:
-        CannotWatch: model or video are gone.
+        CannotWatch: model or video were deleted.
         DomainError: see `submit`.
     """
     version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()

@@ -144,7 +144,7 @@ class VideoForm(ResourceForm):
         values: dict[str, Any] = super().clean() or {}
         chosen = [name for name in ("video", "file", "url") if values.get(name)]
         if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
-            # where nothing is said no field is wrong by itself
+            # where no source is given, no single field is wrong
             self.add_error(
                 "file" if chosen else None, _("Choose a video, send one, or give the address of a stream: one of them.")
             )

@@ -41,8 +41,10 @@ class VideoAnalysis(models.Model):
 
     job = models.OneToOneField("workers.Job", models.CASCADE, related_name="video")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="video_analyses")
-    model_label = models.CharField(max_length=120)  # "cells v2", also after the version is gone
-    video = models.ForeignKey(VideoFile, models.SET_NULL, null=True, related_name="analyses")  # None: a stream, or gone
+    model_label = models.CharField(max_length=120)  # "cells v2", also after the version was deleted
+    video = models.ForeignKey(
+        VideoFile, models.SET_NULL, null=True, related_name="analyses"
+    )  # None: a stream, or deleted
     is_stream = models.BooleanField(default=False)
     source_label = models.CharField(max_length=300)  # the video's name, or the stream's address without its password
     secrets = models.TextField(blank=True, editable=False)  # the whole address of a stream, see aiplatform.lib.sealed

@@ -26,7 +26,7 @@ def build_context(analysis: VideoAnalysis) -> dict[str, Any]:
     summary = results.load(analysis)
     rows, intervals = analysis.events.all(), _intervals(summary)
     total = rows.count()
-    if analysis.is_stream:  # goes on for days: what is new is looked for
+    if analysis.is_stream:  # runs for days: users look for what is new
         rows, intervals = rows.reverse(), intervals[::-1]
     events = [_event(event) for event in rows[:MOST_EVENTS]]
     length = max(summary.get("duration_s") or 0.0, summary.get("at", 0.0), 0.001)

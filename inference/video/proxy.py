@@ -36,7 +36,7 @@ def _find(scope: Scope, called: str) -> Upstream:
     """Return who looks, at which analysis, and where it runs.
 
     Raises:
-        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 405 no look, 410 over, 503 not up yet.
+        Refused: 401 not signed in, 403 role, 404 not visible or missing, 405 not GET, 410 over, 503 not up yet.
     """
     close_old_connections()
     user = find_user(scope)

@@ -27,7 +27,7 @@ from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
-CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an analysis that is made anew
+CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an analysis that is repeated
 
 
 @needs(Action.EVALUATIONS_VIEW)

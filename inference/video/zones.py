@@ -1,4 +1,4 @@
-"""Lines and zones that somebody drew: checked before a job gets them."""
+"""Lines and zones drawn by a user: checked before a job gets them."""
 
 from __future__ import annotations
 

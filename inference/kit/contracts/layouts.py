@@ -42,7 +42,7 @@ class Layout:
         resize: how pictures usually come into the input of such models.
         ground: the first class of the outputs may be the ground, which has no label.
         elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
-        side: px, of an input that the file leaves free and nobody named.
+        side: px, default side of an input whose size is free and not declared.
         pixels: rules for pixels, the more usual for such models first.
         in_snippets: the lines in other languages read it, see inference/registry/snippets.
     """

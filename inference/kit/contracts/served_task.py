@@ -49,7 +49,7 @@ class Answer:
         read: outputs of one run → for each picture its predictions, as JSON.
         item: what one prediction of `read` holds, as JSON Schema.
         options: names of the fields of `Requested` that change it.
-        best_only: the first prediction alone stands for the picture.
+        best_only: only the first prediction counts for the image.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
         joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
@@ -104,7 +104,7 @@ class Scoring(Protocol):
     ) -> list[Line]:
         """What is kept of one run of the model; `mapping` is place in its output → class id of the dataset.
 
-        A sample stands there once, or for each of its boxes (`Sample.looks`) where the model looks at boxes.
+        A sample occurs once, or once per box (`Sample.looks`) for models that process boxes.
         """
 
     def evaluate(self, truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -149,10 +149,10 @@ class Pages:
 
     Args:
         figures: tiles of a result, left to right.
-        headline: keys of figures; the first one a result has stands in lists.
+        headline: keys of metrics; lists show the first one that a result has.
         sections: templates of the evaluation page below the tiles. Each gets evaluation, found, pages.
         script: module of the evaluation page; "" for none.
-        curve_note: beside the heading of the precision and recall curve.
+        curve_note: text next to the heading of the precision and recall curve.
         counted: what a class has a number of in the table of classes.
         class_columns: figures of each class between AP and precision.
         caption: template below a judged image. It gets image, names.
@@ -309,7 +309,7 @@ class ServedTask:
         strangers: whether classes that a model does not know belong to what it is judged on.
         measures: figures by which evaluations are compared, see `Measure`. One with the key of a figure of the summary
             is that figure.
-        pairs: places of truth and answer on an image, and how often they stand there; None of a task without `means`.
+        pairs: indices of truth and prediction on an image with their counts; None for a task without `means`.
         means: further figures by which evaluations are compared, see `ClassMean`.
         ranked: average precisions by which evaluations are compared, see `Ranked`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.

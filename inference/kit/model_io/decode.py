@@ -122,7 +122,7 @@ def looks(image: Image.Image, spec: InputSpec, boxes: Sequence[Box] = ()) -> Ite
     """What the model looks at, one after the other: the tiles of an upright image, its `boxes`, or all of it.
 
     Raises:
-        BadBox: a box lies beside the image.
+        BadBox: a box is outside the image.
     """
     if spec.overlap is None:
         yield from (preprocess(image, spec, box) for box in boxes or (None,))
@@ -146,7 +146,7 @@ def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> t
     others are; its placement is that of its first part, in whose frame such a model answers.
 
     Raises:
-        BadBox: the box lies beside the image.
+        BadBox: the box is outside the image.
     """
     if spec.parts:
         return _parcel(image, spec, box)

@@ -91,10 +91,10 @@ class Engine:
             installed or does not fit (OpenVINO with a card, TensorRT without one or without an engine for this one),
             ONNX Runtime answers instead: the file is the same.
         strictly: raise instead.
-        runtime: what a part of a composed model says of it; None: what stands in the model.json beside it.
+        runtime: runtime of a part of a composed model; None: the one named in the model.json next to it.
 
     Raises:
-        NotInstalled, NotUsable: OpenVINO or TensorRT is asked for `strictly` and cannot answer.
+        NotInstalled, NotUsable: OpenVINO or TensorRT is requested with `strictly` and not available.
     """
 
     def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False, runtime: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a caller asks of the answer, beside the picture: thresholds and counts."""
+"""Options of a prediction request in addition to the image: thresholds and counts."""
 
 from __future__ import annotations
 

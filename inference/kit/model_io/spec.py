@@ -31,7 +31,7 @@ class InputSpec:
         parts: what the parts of a composed model expect, in their order; such a model is handed parcels, see
             `decode.Parcel`.
         cuts: the composed model cuts out of the picture what its second part looks at.
-        blue_first: the input takes blue, green, red; mean and std stand in the order of red, green, blue also then.
+        blue_first: the input takes blue, green, red; mean and std are in the order red, green, blue even then.
     """
 
     name: str

@@ -86,7 +86,7 @@ class Session:
     """An engine on the card, with the parts of ONNX Runtime's session that `inference.kit.model_io.engine` uses.
 
     Args:
-        path: the model.onnx that the engine was built of and lies beside.
+        path: the model.onnx that the engine was built from and is stored next to.
 
     Raises:
         NotUsable: there is no card, no wheel, or no engine that fits both.

@@ -160,6 +160,6 @@ def allowed(rare: float, *, halves: int, before: int, now: int) -> float:
     Never less than that of the halves: what more pictures than those could tell apart nobody has tried.
 
     Args:
-        rare: what `chance` said of halves of `halves` pictures.
+        rare: result of `chance` for halves of `halves` images.
     """
     return math.sqrt(rare * max(1.0, (1 / before + 1 / now) * halves / 2))

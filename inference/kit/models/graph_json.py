@@ -1,4 +1,4 @@
-"""The "graph" of a model.json: a model composed of others, as data. Its parts' own descriptions stand inside it."""
+"""The "graph" of a model.json: a model composed of others, as data. It contains the descriptions of its parts."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ROOT = "/v2"
 
 
 class Protocol:
-    """What a loaded package answers below /v2; its name and version stand in its about.json."""
+    """Responses of a loaded package below /v2; its name and version are in its about.json."""
 
     def __init__(self, model: Model, package: Path) -> None:
         description = json.loads((package / "about.json").read_bytes())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inference.kit.model_io.decode import Floats, Placement
 from inference.kit.model_io.spec import InputSpec
 
-SMALLEST = 1e-12  # stands for nought where a logarithm is taken
+SMALLEST = 1e-12  # replaces zero where a logarithm is taken
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""model.json: the file beside a model that says what it expects and what its numbers mean."""
+"""model.json: the file next to a model that describes its input and the meaning of its outputs."""
 
 from __future__ import annotations
 

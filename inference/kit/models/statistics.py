@@ -24,14 +24,14 @@ from inference.kit.model_io import decode
 from inference.kit.models import descriptor
 
 log = logging.getLogger(__name__)
-LEFT = "statistics.json"  # in the outputs of a server that was stopped: what GET /statistics told
+LEFT = "statistics.json"  # in the outputs of a stopped server: the last response of GET /statistics
 BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from
 FIELDS = 3 * 3 * 3
 MOST_CLASSES = 1000
 MOST_CREDIT_S = 1.0
 FEATURES = ("brightness", "contrast", "saturation", "sharpness", "size", "shape")
-#: log10 of pixels, log2 of width / height, log10 of sharpness: least and most that are told apart.
+#: log10 of pixels, log2 of width / height, log10 of sharpness: smallest and largest values that are distinguished.
 SIZES, SHAPES, SHARPNESS = (3.0, 8.0), (-3.0, 3.0), (-5.0, 0.0)
 Tally = dict[str, Any]
 

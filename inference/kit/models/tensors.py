@@ -39,7 +39,7 @@ def pictures(spec: ModelSpec, sent: oip.InferRequest, *, limit: int) -> Sequence
     """Return the images of a request, at most `limit`.
 
     Raises:
-        BadRequest: the model takes tensors alone, or they stand elsewhere than in its input.
+        BadRequest: the model takes tensors only, or the images are not in its input.
     """
     if spec.input is None:
         raise BadRequest("This model came without model.json; send tensors instead of pictures.")

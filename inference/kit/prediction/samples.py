@@ -58,7 +58,7 @@ def _of_version(root: Path, split: str, training: dict[str, Any] | None) -> list
 
 
 class Pictures:
-    """The folder that all paths are below; links in it are not followed, wherever they stand."""
+    """The folder of all paths; links in it are never followed."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -67,7 +67,7 @@ class Pictures:
         """The bytes of a picture.
 
         Raises:
-            Unopened: it is gone, is no regular file, or its name leads elsewhere.
+            Unopened: it does not exist, is not a regular file, or its name leads outside.
         """
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:

@@ -40,7 +40,7 @@ SHAKEN = 1 / 16  # share of the pixels that are changed by one step, as rounding
 def leave(run: Run, spec: ModelSpec, engine: Loaded, pictures: Sequence[Path]) -> None:
     """Write outputs/selftest.json; nothing where no picture is answered steadily enough.
 
-    Whatever goes wrong is said and nothing more: what was evaluated is worth more than samples of it.
+    Errors are only reported: the evaluation is worth more than its samples.
     """
     (run.outputs / FILE).unlink(missing_ok=True)  # of an earlier try
     try:

@@ -75,7 +75,7 @@ class Run:
 
         Args:
             copied: name in it → file that may grow further, or text.
-            linked: name in it → file that nobody writes into again: one copy on the disk where both lie on one.
+            linked: name in it → file that is not written again: a hard link where both are on one file system.
             known_digests: digests of linked files by name; new ones are added.
             limit: how many checkpoints are kept; 0: all.
         """

@@ -42,7 +42,7 @@ class CommandStep(StepKind):
     )
     group = "other"
     icon = "code"
-    acts = True  # what a command does nobody knows
+    acts = True  # the effects of a command are unknown
     needs = Action.JOBS_SUBMIT
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset", optional=True, many=True),
@@ -99,7 +99,7 @@ class CommandStep(StepKind):
 def _left(job: Job, name: str) -> Any:
     """What a job wrote to a JSON file in its outputs; None where it is absent or no JSON.
 
-    Secrets are starred out as in its log: whoever sees the pipeline sees its figures with their names.
+    Secrets are masked as in its log: users who see the pipeline see its metrics with their names.
     """
     root = output_files.folder_of(job, job.attempt_number)
     if root is None:

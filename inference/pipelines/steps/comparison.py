@@ -28,7 +28,7 @@ from inference.registry.models import ModelVersion
 from workers.core.states import COMPLETED
 from workers.jobs.resource_request import Resources
 
-#: What is said where there is no champion: every candidate is better than none.
+#: Values without a champion: every candidate is better than none.
 FAR = 1.0
 WORST = 1e9  # of a figure of which less is better
 
@@ -133,7 +133,7 @@ def _evaluation(figures_ref: Mapping[str, Any] | None, user: User) -> Evaluation
     """Return the evaluation that metrics belong to.
 
     Raises:
-        StepFailed: they are of none, or it is gone.
+        StepFailed: they belong to none, or it was deleted.
     """
     number = (figures_ref or {}).get("evaluation")
     if number is None:

@@ -57,7 +57,7 @@ class ModelStep(StepKind):
     description = gettext_lazy("Takes a version of a model by its alias or number, when the run comes to it.")
     group = "data"
     icon = "models"
-    acts = True  # an alias may stand for another one by now
+    acts = True  # an alias may name another one by now
     needs = Action.MODELS_VIEW
     outputs = (Port("model", gettext_lazy("Model"), "model"),)
     params = (

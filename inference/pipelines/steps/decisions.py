@@ -177,7 +177,7 @@ def people_named(text: str, user: User) -> list[User]:
     """Return the users who have to decide.
 
     Raises:
-        Invalid: names that nobody has, all at once.
+        Invalid: names without a user, all at once.
     """
     names = list(dict.fromkeys(re.split(r"[\s,;]+", text.strip()))) if text.strip() else [user.username]
     if len(names) > MOST_PEOPLE:

@@ -1,4 +1,4 @@
-"""Steps that send something away: a model to a place of somebody's, word of the run to an address."""
+"""Steps that send something: a model to an export target, a message about the run to an address."""
 
 from __future__ import annotations
 

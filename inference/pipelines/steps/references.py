@@ -1,4 +1,4 @@
-"""Things of people that steps name: NAME is one's own, OWNER/NAME somebody's who shared it."""
+"""Objects that steps name: NAME is the user's own, OWNER/NAME one that its owner shared."""
 
 from __future__ import annotations
 

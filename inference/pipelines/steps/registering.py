@@ -28,7 +28,7 @@ from inference.registry.training_data import AUTO
 from workers.jobs.resource_request import Resources
 
 SHOWN = ("value", "loss", "loss_low", "loss_high", "agreement", "size_bytes", "p50_ms", "p95_ms", "images_per_s")
-MOST_FIGURES = 5  # that stand in the history of a model
+MOST_FIGURES = 5  # that the history of a model shows
 
 
 class RegisterStep(StepKind):
@@ -99,7 +99,7 @@ def _facts(call: Call) -> dict[str, str]:
 
 
 class ConvertStep(StepKind):
-    """Variants of a version that run faster, judged on data; the best of them goes on."""
+    """Faster variants of a version, evaluated on data; the best of them is passed on."""
 
     name = "convert"
     label = gettext_lazy("Convert")

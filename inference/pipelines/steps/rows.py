@@ -57,7 +57,7 @@ def dataset_version(reference: Mapping[str, Any] | None, user: User) -> DatasetV
     """The dataset version behind a reference.
 
     Raises:
-        StepFailed: it is gone, or its owner may not work with it any more.
+        StepFailed: it was deleted, or its owner may not use it any more.
     """
     rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
     row = rows.filter(pk=(reference or {}).get("id") or 0).first()
@@ -81,7 +81,7 @@ def dataset_by_number(number: int, user: User) -> Dataset:
     """Return a dataset that this user may change.
 
     Raises:
-        StepFailed: it is gone, or not theirs to change any more.
+        StepFailed: it was deleted, or the user may not change it any more.
     """
     dataset: Dataset | None = Dataset.objects.editable_by(user).filter(pk=number).first()
     if dataset is None:

@@ -158,7 +158,7 @@ def _begin_change(service: Service, version: ModelVersion, call: Call) -> dict[s
 
 
 def _give_up(service: Service, by: User) -> None:
-    """Give up a change: the service goes on with the model that it has."""
+    """Cancel a change: the service keeps its current model."""
     if service.model_version is not None:
         model_swaps.change_model(service=service, version=service.model_version, by=by)
 

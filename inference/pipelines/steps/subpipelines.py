@@ -29,7 +29,7 @@ class PipelineStep(StepKind):
     description = gettext_lazy("Runs another pipeline here, as a part of this one.")
     group = "other"
     icon = "network"
-    acts = True  # what stands inside has keys of its own
+    acts = True  # the inner steps have keys of their own
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset", optional=True),
         Port("model", gettext_lazy("Model"), "model", optional=True),

@@ -117,7 +117,7 @@ def start_when_free(row: StepRun, start_import: Any, request: Mapping[str, Any])
 
 
 def made_of(row: StepRun, **further: float) -> Done | None:
-    """What became of the import of a row; None while it goes on.
+    """Return the outcome of the import of a row; None while it runs.
 
     Raises:
         StepFailed: it failed.

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from inference.video.watcher.pictures import Pixels
 from inference.video.watcher.zones import IN, OUT, Line, Zone
 
-#: Colours that the eye tells apart, also where it sees no red or green (Okabe and Ito).
+#: Distinguishable colors, also for users with color blindness (Okabe and Ito).
 COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0), (204, 121, 167), (0, 114, 178))
 LINE, ZONE, GROUND, INK = (255, 255, 255), (255, 255, 255), (20, 20, 24), (255, 255, 255)
 THICK = 2

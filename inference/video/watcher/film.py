@@ -69,7 +69,7 @@ class Film:
                     out.mux(stream.encode(frame))
                 out.mux(stream.encode(None))
             making.replace(final)
-        except BaseException as exc:  # noqa: BLE001  said by the thread that adds pictures, which must not wait for ever
+        except BaseException as exc:  # noqa: BLE001  raised by the thread that adds frames, which must not wait for ever
             self._failed = exc
             while self._waiting.get() is not None:
                 continue

@@ -21,7 +21,7 @@ from inference.video.watcher.pictures import Pixels
 FROZEN, BLACK, OVER = "frozen", "black", "over"
 EVERY_ROW = 4  # of a picture that is compared: a quarter of it has noise enough
 GAP_S = 10.0  # without a picture: longer ones do not count, as nobody knows what it would have shown
-FEWEST = 10  # pictures, before it is said that they are the same
+FEWEST = 10  # frames, before they are reported as the same
 MOST = 20_000  # pictures that are remembered, 100 a second for three minutes
 DARK, SHARE = 20, 0.99  # of 255, and how much of a picture is darker in its means of BLOCK × BLOCK pixels
 BLOCK = 8

@@ -84,7 +84,7 @@ def connect(route: Route) -> socket.socket:
     """Connect along a permitted route.
 
     Raises:
-        Refused: nobody answers there.
+        Refused: the address does not answer.
     """
     try:
         plain = socket.create_connection((route.address, route.port), CONNECT_S)

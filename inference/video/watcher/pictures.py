@@ -60,7 +60,7 @@ class Picture:
     Args:
         at: seconds since the source began.
         pts: the source's own count of time, which says exactly which picture it is.
-        shown: None where it was not asked for.
+        shown: None where it was not requested.
     """
 
     at: float

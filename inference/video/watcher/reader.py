@@ -246,7 +246,7 @@ def _floor(value: float) -> float:
 def _listen(free: queue.Queue[int]) -> None:
     for line in sys.stdin:
         free.put(int(line))
-    os._exit(0)  # whoever started it is gone
+    os._exit(0)  # the process that started it has ended
 
 
 def _send(**facts: Any) -> None:

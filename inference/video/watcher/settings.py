@@ -1,4 +1,4 @@
-"""What a watch was asked to do, as params.json says it."""
+"""The parameters of a watch, from params.json."""
 
 from __future__ import annotations
 

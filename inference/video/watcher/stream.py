@@ -1,4 +1,4 @@
-"""Watch a stream until somebody ends it: connect, watch, and connect again when no picture comes any more."""
+"""Watch a stream until a user ends it: connect, watch, and connect again when no frame arrives any more."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Settings:
 
     Args:
         sure: score from which a box begins a track.
-        doubtful: score from which a box goes on with one.
+        doubtful: score from which a box continues a track.
         overlap: least overlap (IoU) with where a sure box is expected.
         overlap_doubtful: the same of a doubtful one.
         confirm: boxes before a track gets its number, so that a flicker never counts.

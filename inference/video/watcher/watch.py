@@ -205,7 +205,7 @@ class Watch:
         making.replace(file)
 
     def _end_segment(self, following: int) -> None:
-        """Let what was begun become whole, and keep the state: from here a further attempt goes on."""
+        """Complete the current segment, and store the state from which a further attempt continues."""
         if self.film is not None:
             self.film.close()
         if self._lines is not None:

@@ -30,7 +30,7 @@ class Line:
     """Counts crossings: in from the left to the right side, seen from start to end, else out.
 
     Args:
-        wait_s: somebody who stands on the line and sways is counted once in so long.
+        wait_s: an object that moves back and forth on the line is counted once in so many seconds.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Zone:
     """Knows what is in a polygon.
 
     Args:
-        loiter_s: after so long in it somebody loiters; 0: nobody does.
+        loiter_s: an object loiters after so many seconds in it; 0: never.
         settle_s: who is in it for less has not entered.
         gap_s: who is out of it, or unseen, for less has not left.
     """

@@ -29,7 +29,7 @@ from inference.kit.samples.ground_truth import Box
 from inference.kit.task_kinds.matching import boxes_overlap
 from inference.kit.task_kinds.mistaken import BACKGROUND, BOTH, CLASS, DUPLICATE, KINDS, LOCATION, MISSED
 
-RIGHT, PASSED = "right", "passed"  # passed: it lies in a crowd, and does not count
+RIGHT, PASSED = "right", "passed"  # passed: it is in a crowd and does not count
 FOUND, NEAR = 0.5, 0.1  # overlaps
 MENDED = {CLASS, LOCATION}
 MOST = 100  # answers of an image and class, as COCO counts them

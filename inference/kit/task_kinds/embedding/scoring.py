@@ -77,7 +77,7 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
     )
     answered = np.array([index_by_class.get(line["class_id"], -1) for line in lines])
     matrix = np.zeros((len(index_by_class) + 1,) * 2, np.int64)
-    np.add.at(matrix, (labels, answered), 1)  # what nobody named stands last
+    np.add.at(matrix, (labels, answered), 1)  # unpredicted images are in the last column
     summary = {
         "recall_1": _mean(first, counted),
         "recall_5": _mean(five, counted),

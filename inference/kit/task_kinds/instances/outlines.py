@@ -16,7 +16,7 @@ LINES = {
     1: ((0, 3),), 2: ((1, 0),), 3: ((1, 3),), 4: ((2, 1),), 5: ((0, 3), (2, 1)), 6: ((2, 0),), 7: ((2, 3),),
     8: ((3, 2),), 9: ((0, 2),), 10: ((1, 0), (3, 2)), 11: ((1, 2),), 12: ((3, 1),), 13: ((0, 1),), 14: ((3, 0),),
 }  # fmt: skip
-STRAIGHT = 0.02  # of a cell: a corner that lies nearer the line of its neighbours is left out
+STRAIGHT = 0.02  # of a cell: a corner closer to the line of its neighbours is left out
 SMALLEST = 1.0  # cells: an outline around less is left out
 
 

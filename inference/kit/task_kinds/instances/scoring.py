@@ -18,7 +18,7 @@ from inference.kit.task_kinds.instances.answer import objects
 from inference.kit.task_kinds.matching import ranked
 from inference.kit.task_kinds.segmentation import truth_maps
 
-ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
+ELLIPSE = "ellipse"  # shape used for a box where the model does not name one
 APS = ("ap", "ap50", "ap75")
 MOST = 100  # objects of an image are kept, as COCO counts them
 
@@ -77,8 +77,8 @@ def agreement(first: Line, second: Line, threshold: float) -> float:
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 
-    Objects are told found from missed, and curves drawn, by the overlap of boxes as a detector's; AP is that of the
-    masks, with that of the boxes beside it. An image is the worse the less its masks overlap with what is there.
+    Objects are matched, and curves computed, by the IoU of boxes as for a detector; AP is that of the masks, with that
+    of the boxes in addition. The lower the mask IoU of an image, the worse it ranks.
     """
     evaluation, images = boxes.evaluate(truth, lines)
     by_path = {line["path"]: line for line in lines}

@@ -22,7 +22,7 @@ from inference.kit.model_io.spec import ModelSpec
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The points of one class: their names, which belong together, and where they stand in the output."""
+    """The points of one class: their names, their links, and their positions in the output."""
 
     names: tuple[str, ...]
     links: tuple[tuple[int, int], ...]
@@ -56,7 +56,7 @@ def _list(entry: object, name: str) -> list[Any]:
 
 def _is_link(link: object, *, limit: int) -> bool:
     is_pair = isinstance(link, list) and len(link) == 2 and all(isinstance(end, int) for end in link)
-    return is_pair and all(1 <= end <= limit for end in link)  # type: ignore[attr-defined]  # a list, as was just asked
+    return is_pair and all(1 <= end <= limit for end in link)  # type: ignore[attr-defined]  # a list, as just checked
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ PERSON = (
 )  # COCO's seventeen points, and how far apart two people put each of them
 SIGMAS = (0.026, 0.025, 0.025, 0.035, 0.035, *(0.079,) * 2, *(0.072,) * 2, *(0.062,) * 2, *(0.107,) * 2,
           *(0.087,) * 2, *(0.089,) * 2)  # fmt: skip
-USUAL_SIGMA = 0.05  # of points nobody measured it for
+USUAL_SIGMA = 0.05  # for points without a measured value
 
 Points = dict[str, list[float]]  # name → x, y, score
 

@@ -20,7 +20,7 @@ from inference.kit.samples.ground_truth import Sample, Truth, Unfit
 from inference.kit.task_kinds.segmentation import runs, truth_maps
 from inference.kit.task_kinds.segmentation.answer import segments
 
-ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
+ELLIPSE = "ellipse"  # shape used for a box where the model does not name one
 ERROR_SIDE = 480  # longest side of an error map
 # Numbers of an error map and their colours: right, missed, wrong class, answered where nothing is, not judged.
 RIGHT, MISSED, MISTAKEN, EXTRA, UNJUDGED = range(5)
@@ -103,7 +103,7 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
         {"id": model_class.id, "name": model_class.name, "truths": int(table[number].sum()), **_rates(table, number)}
         for number, model_class in enumerate(truth.classes, 1)
     ]
-    last = [*range(1, len(index) + 1), 0]  # the ground stands last, as everywhere
+    last = [*range(1, len(index) + 1), 0]  # background is last, as everywhere
     confusion = {
         "labels": [model_class.name for model_class in truth.classes] + [""],
         "background": False,

@@ -25,7 +25,7 @@ def draw(
 
     Args:
         index: class id → number on the map, from 1.
-        boxes: what stands for an object that has only a box: "ellipse", "whole" or "ignore".
+        boxes: shape used for an object that has only a box: "ellipse", "whole" or "ignore".
     """
     drawn = np.full((size[1], size[0]), GROUND, np.uint8, order="F")  # as runs go
     shapes = [

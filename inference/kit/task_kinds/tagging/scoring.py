@@ -128,8 +128,8 @@ def _image(
 def confused(present: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the cells (truth, prediction) of one image [C] in the matrix.
 
-    A tag that is right stands behind itself. One that was missed stands behind each false one of the same image, for
-    nobody can tell which it was taken for; and where the image has none of the other kind, behind "nothing", the last.
+    A correct tag is paired with itself. A missed tag is paired with each false one of the same image, because it is
+    unknown which it was confused with; without one of the other kind it is paired with "nothing", the last index.
     """
     nothing = len(present)
     missed = np.flatnonzero(present & ~predicted).tolist()
