@@ -1,4 +1,4 @@
-"""Checkpoints of a training: all that is needed to go on bit for bit, written and read."""
+"""Checkpoints of a training: the full state needed to resume it bit for bit, written and read."""
 
 from __future__ import annotations
 
@@ -82,27 +82,27 @@ def restore(trainer: Trainer) -> None:
     if (state["rows"], state["batch_size"], state["seed"]) != own:
         trainer.at.batch = 0  # other data or batches: this epoch begins again
     rng.restore(state["rng"])
-    trainer.say(f"restored from {checkpoint.name}, {trainer.at.used_s:.0f} s of work")
+    trainer.log_line(f"restored from {checkpoint.name}, {trainer.at.used_s:.0f} s of work")
 
 
-def _position(kept: dict[str, Any]) -> Position:
-    """The position of a checkpoint; of an older release, what it counted as learning is worked out."""
-    began_s = kept.pop("began_s", None) or 0.0
-    if "phase_s" not in kept:
-        learned_s = max(kept["used_s"] - began_s - kept["eval_s"] - kept["checkpoint_s"], 0.0)
-        kept["phase_s"] = {phases.PACKING: began_s, phases.LEARNING: learned_s, phases.SCORING: kept["eval_s"]}
-    return Position(**kept)
+def _position(stored: dict[str, Any]) -> Position:
+    """Return the position of a checkpoint; for an older release the learning time is derived."""
+    began_s = stored.pop("began_s", None) or 0.0
+    if "phase_s" not in stored:
+        learned_s = max(stored["used_s"] - began_s - stored["eval_s"] - stored["checkpoint_s"], 0.0)
+        stored["phase_s"] = {phases.PACKING: began_s, phases.LEARNING: learned_s, phases.SCORING: stored["eval_s"]}
+    return Position(**stored)
 
 
 def take_best(trainer: Trainer) -> None:
-    """Replace the average by that of the best point, where its checkpoint is still whole."""
+    """Replace the average by that of the best point if its checkpoint is still complete."""
     run = trainer.run
     for home in (run.checkpoint_dir, run.resume_from and run.resume_from.parent):
         best = (home / "best").resolve() if home else None
-        about = checkpoints.meta(best) if best else None
-        if best and about and about["metric"] == trainer.at.best:
+        metadata = checkpoints.meta(best) if best else None
+        if best and metadata and metadata["metric"] == trainer.at.best:
             state = torch.load(best / "state.pt", map_location=trainer.ranks.device, weights_only=True)
             trainer.average.load_state_dict(state["average"])
-            trainer.say(f"the model is that of step {about['step']}, the best point")
+            trainer.log_line(f"the model is that of step {metadata['step']}, the best point")
             return
-    trainer.say("the checkpoint of the best point is gone: the model is that of the last step")
+    trainer.log_line("the checkpoint of the best point is gone: the model is that of the last step")

@@ -1,4 +1,4 @@
-"""What a program does instead of training when it is told to show something: AIP_SHOW → what writes it."""
+"""Modes in which a program shows something instead of training: value of AIP_SHOW → function that writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from . import layers, preview, profiling
 
-LOOKS: Mapping[str, Callable[[Any], int]] = {
+MODES: Mapping[str, Callable[[Any], int]] = {
     "batch": preview.write,
     "layers": layers.write,
     "profile": profiling.write,

@@ -1,4 +1,4 @@
-"""In how many parts a batch is learned from, for it to fit into the memory of a card or of a share of it."""
+"""Number of micro-batches of a batch, so that it fits into the memory of a GPU or of a share of it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 OPTIMIZER = 2  # tensors as large as all that learns, which AdamW makes at its first step
 
 
-def parts(trainer: Trainer) -> int:
-    """The fewest even parts of a rank's share of a batch that fit, by trying; 1 on processor cores.
+def find_count(trainer: Trainer) -> int:
+    """Return the smallest number of even parts of a rank's share of a batch that fit, by trial; 1 on CPUs.
 
     Raises:
         Refused: not even a single image fits.
@@ -29,15 +29,15 @@ def parts(trainer: Trainer) -> int:
     share = trainer.batch_size // trainer.ranks.world
 
     def fits(count: int) -> bool:
-        return not trainer.ranks.highest(float(not tried(trainer, count)))[0]  # all ranks take the same
+        return not trainer.ranks.highest(float(not fits_in_memory(trainer, count)))[0]  # all ranks take the same
 
-    found = fewest(share, fits)
-    if found is None:
+    parts = fewest(share, fits)
+    if parts is None:
         raise Refused(
             "A single image does not fit into the memory this training may use. Choose a smaller width and height or "
             "a smaller network, or ask for a larger share of the card."
         )
-    return found
+    return parts
 
 
 def fewest(share: int, fits: Callable[[int], bool]) -> int | None:
@@ -45,8 +45,8 @@ def fewest(share: int, fits: Callable[[int], bool]) -> int | None:
     return next((number for number in range(1, share + 1) if share % number == 0 and fits(share // number)), None)
 
 
-def tried(trainer: Trainer, count: int) -> bool:
-    """Whether `count` images can be learned from at once: gradients are computed and thrown away.
+def fits_in_memory(trainer: Trainer, count: int) -> bool:
+    """Return whether `count` images can be learned from at once: gradients are computed and discarded.
 
     Model, statistics of norms, random generators and the place in the data stay as they are.
     """
