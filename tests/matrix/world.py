@@ -330,7 +330,7 @@ def _planned(owner: User, version: Any, brought: Any) -> int:
     from training.runs.drafts import TrainingRequest
     from training.runs.models import PlannedTraining
 
-    request = planned.kept(TrainingRequest(preset="detect"))
+    request = planned.serialize_request(TrainingRequest(preset="detect"))
     about = {"dataset": version.dataset, "data_import": brought, "dataset_name": "private", "request": request}
     return int(PlannedTraining.objects.create(owner=owner, state="failed", **about).pk)
 

@@ -95,9 +95,9 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
-    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(words[:100])
+    """List visible trainings; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(query[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     if request.GET.get("looks") != "1":
@@ -142,11 +142,11 @@ def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The overview, or by `?tab=` the tab that a page of any job calls so."""
+    """Show the overview, or redirect to the tab named by `?tab=`."""
     training = training_or_404(request, pk)
-    asked = job_tabs.of(request.GET.get("tab", "")).name
-    if asked != job_tabs.OVERVIEW:
-        return redirect(ROUTES[asked], pk)
+    tab = job_tabs.of(request.GET.get("tab", "")).name
+    if tab != job_tabs.OVERVIEW:
+        return redirect(ROUTES[tab], pk)
     preset = PRESETS.get(training.preset)
     changed = parameter_sets.differences(preset, training.params if preset else hidden(training.params))
     shown_figures = list(results.readable(training.metrics))
@@ -167,22 +167,22 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _set_use(request: SignedInRequest, training: TrainingJob) -> dict[str, Any] | None:
-    """The parameter set that it was begun from, and whether the reader may see that."""
+    """Return the parameter set that the training was started from, and whether the reader may see it."""
     use = getattr(training, "set_use", None)
     if use is None:
         return None
     number = use.version and use.version.parameter_set_id
-    seen = bool(number) and ParameterSet.objects.visible_to(request.user).filter(pk=number).exists()
+    is_visible = bool(number) and ParameterSet.objects.visible_to(request.user).filter(pk=number).exists()
     changed = parameter_sets.is_changed(training, use)
-    return {"name": use.name, "version": use.version, "seen": seen, "changed": changed}
+    return {"name": use.name, "version": use.version, "seen": is_visible, "changed": changed}
 
 
 def _program_facts(training: TrainingJob) -> list[Fact]:
-    """What own code runs, how it is started, and what it is told."""
-    found = program.script_facts(training)
+    """Return the program of custom code, how it is started, and its variables."""
+    facts = program.script_facts(training)
     if training.launcher and layout.is_needed(training):
-        found.append(Fact(_("Way to start"), layout.started_words(training)))
-    return found + program.variable_facts(training)
+        facts.append(Fact(_("Way to start"), layout.started_words(training)))
+    return facts + program.variable_facts(training)
 
 
 @needs(Action.TRAINING_VIEW)

@@ -61,7 +61,7 @@ def check_parts(*, arguments: str = "", output_path: str = "") -> None:
     """Refuse at once what `check` refuses of parts that mean something without the others."""
     found = Refusals()
     with found:
-        custom_code.check_arguments(arguments, known=PLACEHOLDERS)
+        custom_code.check_arguments(arguments, placeholders=PLACEHOLDERS)
     with found:
         custom_code.check_output_path(output_path)
     found.end()
