@@ -66,8 +66,8 @@ def test_environment_in_a_container_is_ready_and_answers_through_its_own_way(sta
     assert again(row).job.events.filter(event="ready").exists()
     attempt = Attempt.objects.get(job=row.pk)
     assert attempt.sandbox_tier == CONTAINER
-    assert jupyter.ask(jupyter.whom(row.job, attempt, services.token_of(row))) is not None
-    assert jupyter.ask(jupyter.whom(row.job, attempt, "another")) is None
+    assert jupyter.query_server(jupyter.whom(row.job, attempt, services.token_of(row))) is not None
+    assert jupyter.query_server(jupyter.whom(row.job, attempt, "another")) is None
     assert said(row, "echo $HOME; pwd").split()[0].endswith(f"home/{alice.username}")
     assert services.token_of(row) not in run.log.read_text()
     pids = processes.descendants(records.read(run.path / records.SUPERVISOR)["child"]["pid"])
@@ -153,7 +153,7 @@ def test_environment_in_a_container_is_paused_and_goes_on(started):
     records.write_request(run, "run")
     until(lambda: (records.read(run / records.STATUS) or {}).get("state") == "running", 60)
 
-    until(lambda: jupyter.ask(asked) is not None, 60)
+    until(lambda: jupyter.query_server(asked) is not None, 60)
 
 
 def test_environment_without_an_image_is_refused_where_there_are_containers_alone(machine, alice):

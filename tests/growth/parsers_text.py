@@ -154,7 +154,7 @@ register(
 register(
     Parser(
         "run filter",
-        lambda text: finding._Reader(text, None).whole(),
+        lambda text: finding._Reader(text, None).parse_expression(),
         RULES,
         finding.LONGEST,
         ("training.experiments.finding", "training.experiments.conditions"),

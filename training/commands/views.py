@@ -40,9 +40,9 @@ STATES = [
 @needs(Action.JOBS_VIEW)
 @require_safe
 def index(request: SignedInRequest) -> HttpResponse:
-    """Commands this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Command.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
+    """List visible custom jobs; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table only."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Command.objects.visible_to(request.user).for_list().in_state(state).named_like(query[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = ORDERING.page(request, rows)
@@ -76,7 +76,7 @@ def new(request: SignedInRequest) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def fit(request: SignedInRequest) -> HttpResponse:
-    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
     form = CommandForm(request.POST, user=request.user)
     form.is_valid()
     verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear())
@@ -100,16 +100,16 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None
     if not number:
         return initial, None
     pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
-    given = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
-    places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
+    values = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
+    places: Any = {name: value for name, value in values.items() if name in Resources.__annotations__}
     names = (
         "name", "command", "image", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command",
         "array",
     )  # fmt: skip
-    begun = {name: given[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
+    begun = {name: values[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
     return begun | {
-        "snapshot": given["code"],
-        "datasets": [version.pk for version in given["datasets"]],
-        "variables": written_variables(given["variables"]),
+        "snapshot": values["code"],
+        "datasets": [version.pk for version in values["datasets"]],
+        "variables": written_variables(values["variables"]),
         "secrets": "".join(f"{name}=\n" for name in pattern.secret_names),
     }, pattern

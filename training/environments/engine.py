@@ -61,9 +61,9 @@ def attach(job: Job, image: Image | None) -> None:
 
 
 def image_of(job: Job) -> Image | None:
-    """The image that was chosen for a job; None is the built-in one."""
-    found = uses.image_of(job)
-    return None if found is None or found.built_in == BUILT_IN else found
+    """Return the image chosen for a job; None for the built-in one."""
+    image = uses.image_of(job)
+    return None if image is None or image.built_in == BUILT_IN else image
 
 
 def check_restore(job: Job) -> None:

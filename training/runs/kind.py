@@ -204,7 +204,7 @@ def _copy_code(training: TrainingJob, run: RunDir) -> bool:
     if training.preset:
         shutil.copytree(HERE / "presets", run.code / "presets", ignore=workdir.LITTER, dirs_exist_ok=True)
     else:
-        workdir.fill(run, training.code, output_path=training.output_path)
+        workdir.populate(run, training.code, output_path=training.output_path)
     if "hint" in training.extra or "close_delay_s" in training.extra:
         shutil.copy(HERE / "programs" / "aip_start.py", run.code / "aip_start.py")
         return True

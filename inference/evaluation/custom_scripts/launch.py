@@ -38,7 +38,7 @@ def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> L
         raise CannotJudge(wording.message("evaluation.gone"))
     if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
         _check_allowed(evaluation, job)
-    workdir.fill(run, row.code, output_path=row.output_path)
+    workdir.populate(run, row.code, output_path=row.output_path)
     told = run_inputs.linked_as(run, [(version, ROLE)])
     run.params.parent.mkdir(parents=True, exist_ok=True)
     params = {"dataset": evaluation.version_label, **evaluation.params}

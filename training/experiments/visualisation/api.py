@@ -21,7 +21,7 @@ RUNS = OpenApiParameter("run", int, many=True, required=True, description="Numbe
 
 
 class VisualisationViewSet(PlatformViewSet):
-    """What jobs of any kind reported, beside each other."""
+    """Reports of jobs of any kind, side by side."""
 
     needs = {"curves": Action.JOBS_VIEW}
     asks = {"curves": ("run", "key", "axis", "width", "from", "to")}
