@@ -159,7 +159,7 @@ def _evictions() -> Iterator[Finding]:
     from workers.resources.nodes.telemetry import sampler
 
     cards = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
-    can = eviction_probe.look(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
+    can = eviction_probe.check(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
     if can["code"] in ("no_card", "simulated"):
         return
     if can["code"]:
@@ -262,7 +262,7 @@ def _groups() -> Iterator[Finding]:
     from workers.resources.clusters import resource_groups
 
     try:
-        found = resource_groups.in_vain()
+        found = resource_groups.list_unusable()
     except DatabaseError:  # no tables yet, or no answer: that is said by the check of the database
         return
     for group in found:

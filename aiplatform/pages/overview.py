@@ -201,7 +201,7 @@ def cluster(user: User) -> dict[str, Any] | None:
         "silent": silent,
         "cards": len(cards),
         "free_cards": sum(view.free_gpus for view in views),
-        "slots": cpu_slots.of(processors),
+        "slots": cpu_slots.for_devices(processors),
         "simulated": any(view.simulated for view in views),
         "gauges": [
             *([_gauge(_("GPU use"), _mean(card.util for card in cards))] if cards else []),

@@ -71,7 +71,7 @@ def prediction_fit(request: SignedInRequest) -> HttpResponse:
     form = PredictionForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.look(request.user, resources, kind=predictions.KIND)
+    verdict = preview.preview_request(request.user, resources, kind=predictions.KIND)
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

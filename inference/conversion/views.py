@@ -65,7 +65,7 @@ def conversion_fit(request: SignedInRequest) -> HttpResponse:
     form = ConversionForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.look(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

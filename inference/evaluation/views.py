@@ -119,7 +119,7 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **image_forms.resources_of(form)}
-    verdict = preview.look(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
     context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
     return render(request, "inference/_evaluation_fit.html", context)
 

@@ -239,7 +239,7 @@ def _run(
     ticket = _ticket(read, write, uid)
     whole = request | {"ticket": ticket.to_json() if ticket.tier < sandbox.BUBBLEWRAP else None}
     if ticket.uid:
-        sandbox.give(ticket)
+        sandbox.chown_writable(ticket)
     files = sandbox.handed(ticket)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:

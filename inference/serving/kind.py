@@ -77,8 +77,8 @@ class ServiceKind(JobKind):
     def count(self, user: User) -> int:
         return Service.objects.visible_to(user).count()
 
-    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
-        return search.services(user, words, limit)
+    def find(self, user: User, query: str, limit: int) -> Iterator[Hit]:
+        return search.services(user, query, limit)
 
 
 def _of_owner(version: ModelVersion) -> list[tuple[object, object]]:

@@ -65,7 +65,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
     """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = ServiceForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

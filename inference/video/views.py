@@ -101,7 +101,9 @@ def video_fit(request: SignedInRequest) -> HttpResponse:
     form = VideoForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    return render(request, "workers/_fit.html", {"verdict": preview.look(request.user, resources, kind=analyses.KIND)})
+    return render(
+        request, "workers/_fit.html", {"verdict": preview.preview_request(request.user, resources, kind=analyses.KIND)}
+    )
 
 
 @needs(Action.EVALUATIONS_VIEW)

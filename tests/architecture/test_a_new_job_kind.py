@@ -160,7 +160,7 @@ def test_registered_kind_is_refused_where_its_class_is_not_allowed(notebook, ali
 
     with pytest.raises(NeverFits) as refused:
         submit(owner=alice, kind="notebook", name="Scratch pad", cluster=cluster, cpus=1.0)
-    shown = preview.look(alice, {"cpus": 1.0, "gpus_per_node": 0, "cluster": cluster}, kind="notebook")
+    shown = preview.preview_request(alice, {"cpus": 1.0, "gpus_per_node": 0, "cluster": cluster}, kind="notebook")
 
     assert refused.value.facts["reason"] == "no_environments_allowed"
     assert (shown.kind, shown.sentence) == ("never", "default runs no environments at present.")

@@ -244,7 +244,7 @@ def test_l01_scheduler_keeps_the_quota_for_twenty_at_once(alice, cluster):
 
 def limit_cards(cluster: VirtualCluster, cards: int) -> None:
     """Give the cluster so many cards and no more."""
-    quotas.put(cluster, {"gpu": Quota(cards)})
+    quotas.set_quotas(cluster, {"gpu": Quota(cards)})
 
 
 def test_l03_annotation_conflict_gives_the_second_annotator_both_versions(alice, anna):

@@ -79,7 +79,7 @@ def image(engine, machine, alice):
         state=State.READY, digest=name,
     )  # fmt: skip
     if isinstance(engine, RealEngine):
-        adding.look_again(row)
+        adding.look_up_again(row)
         adding.run(row.pk)
         row.refresh_from_db()
         assert row.state == State.READY, row.why

@@ -175,4 +175,4 @@ def test_environment_in_a_container_is_stopped_by_its_owner(started, alice):
     actions.stop(row.job, by=alice)
 
     assert ImageUse.objects.get(job=row.pk).node == "node1"
-    assert uses.of(row.job).boxed
+    assert uses.find(row.job).boxed

@@ -129,6 +129,6 @@ def test_environment_restore_checks_data_and_says_what_it_brings(submitted, cell
     way = next(way for way in buttons.again(job, alice, may_control=True) if way.key == "restore")
     cells.delete()
 
-    assert "packages" in str(way.about)
+    assert "packages" in str(way.description)
     with pytest.raises(DomainError):
         kind.check_restore(job)

@@ -75,12 +75,12 @@ print(json.dumps(seen))
 @pytest.fixture
 def root(settings):
     """A data folder beneath folders that everybody may enter, and a short one for sockets."""
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     with tempfile.TemporaryDirectory(prefix="aip-n-") as data, tempfile.TemporaryDirectory(prefix="aip-r-") as run:
         Path(data).chmod(0o755)
         settings.DATA_ROOT, settings.RUN_DIR, settings.NODE = Path(data), Path(run), "node1"
         yield Path(data)
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
 
 
 @pytest.fixture

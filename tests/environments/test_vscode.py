@@ -160,13 +160,13 @@ def test_open_editor_alone_is_no_sign_of_a_person(monkeypatch):
         found = False
         for _second in range(count):
             clock[0] += 1.0
-            found |= sum(tab.is_persons(word) for word in words) > 0  # all of them are heard
+            found |= sum(tab.is_from_user(word) for word in words) > 0  # all of them are heard
         return found
 
     assert not seconds(600, KEEP_ALIVE)
     assert not any(seconds(1, TYPED) or seconds(5, KEEP_ALIVE) for _answer in range(20))
     assert seconds(5, TYPED, TYPED)
-    assert activity.Spoken({}).is_persons('["stdin", "ls"]')
+    assert activity.Spoken({}).is_from_user('["stdin", "ls"]')
 
 
 @pytest.fixture

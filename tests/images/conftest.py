@@ -44,10 +44,10 @@ def root(settings):
     """A data folder beneath folders that everybody may enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="aip-images-"))
     settings.DATA_ROOT = folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     layers_work.cache_clear()
     yield folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     _end_jobs_in(folder)
     for path, names, _files in os.walk(folder):
         for name in names:

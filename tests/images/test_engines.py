@@ -195,7 +195,7 @@ def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, 
     monitor = AttemptMonitor(attempt)
     monitor.seen -= 3600
 
-    monitor.look(attempt)
+    monitor.check(attempt)
     attempt.refresh_from_db()
     assert (attempt.ended_at, attempt.state) == (None, "assigned")
 

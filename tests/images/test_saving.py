@@ -100,7 +100,7 @@ def test_processes_go_on_when_the_saver_is_killed(boxed, image, in_tier):
     launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     wait_for((run.outputs / "beat").exists)
-    code = "import sys, time; from workers.supervisor import hold; hold.ask(sys.argv[1], 'w'); time.sleep(600)"
+    code = "import sys, time; from workers.supervisor import hold; hold.request(sys.argv[1], 'w'); time.sleep(600)"
     saver = subprocess.Popen([sys.executable, "-c", code, str(run.path)], cwd=os.getcwd())
     wait_for(lambda: hold.is_held(run.path, "w"))
     stands = (run.outputs / "beat").read_text()
@@ -121,7 +121,7 @@ def test_held_job_still_hears_a_stop(boxed, image, in_tier):
     launch.start(attempt.pk)
     run = RunDir.of(job.pk, 1)
     wait_for((run.outputs / "in").exists)
-    hold.ask(run.path, "w")
+    hold.request(run.path, "w")
     wait_for(lambda: hold.is_held(run.path, "w"))
 
     records.write_request(run.path, "stop")
@@ -144,7 +144,7 @@ def test_saver_that_was_killed_is_followed_and_leaves_no_garbage(
     Image.objects.filter(pk=wanted.pk).update(holder=dead, renewed_at=now() - timedelta(hours=1), tries=1)
 
     with django_capture_on_commit_callbacks(execute=True):
-        saving.go_on()
+        saving.resend()
     assert ("images.save", {"image_id": wanted.pk}) in sent
     saving.run(wanted.pk)
     wanted.refresh_from_db()

@@ -171,7 +171,7 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
     (box / "model").write_text("model")
     ticket = inspections._ticket([], [box], tiers.NOBODY)
     if ticket.uid:
-        sandbox.give(ticket)
+        sandbox.chown_writable(ticket)
     asked = [
         str(secret),
         str(box / "model"),

@@ -95,7 +95,7 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
     )  # fmt: skip
     if ticket.uid:
         run.params.chmod(0o644)
-        sandbox.give(ticket)
+        sandbox.chown_writable(ticket)
     handed = sandbox.handed(ticket)
     subprocess.run(
         sandbox.wrapped(ticket, handed), env=sandbox.environment(ticket), pass_fds=tuple(handed.values()), check=True

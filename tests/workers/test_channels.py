@@ -151,7 +151,7 @@ def test_refusals_are_sentences_in_the_readers_language(code):
 def test_socket_paths_are_short_enough_for_the_kernel(settings):
     settings.RUN_DIR = Path("/" + "long/" * 40)
 
-    assert len(str(socket_paths.of(10**9, 10**4, 100))) <= 107
+    assert len(str(socket_paths.for_rank(10**9, 10**4, 100))) <= 107
     assert socket_paths.folder() == socket_paths.folder()
 
 

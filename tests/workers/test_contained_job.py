@@ -111,7 +111,7 @@ def end_tree(pid):
 
 def look(watched, attempt):
     """State of the job after the agent looked."""
-    watched.look(Attempt.objects.select_related("job").get(pk=attempt.pk))
+    watched.check(Attempt.objects.select_related("job").get(pk=attempt.pk))
     attempt.job.refresh_from_db()
     return attempt.job.state
 

@@ -44,7 +44,7 @@ def test_job_reads_the_outputs_of_the_job_that_it_follows(placed, alice, cluster
     first = left_by(alice, cluster)
     RunDir.of(first.pk, 2).outputs.mkdir(parents=True)  # of an attempt that was restored and never completed
     job, attempt = placed([sys.executable, "-c", READS])
-    following.put(job, Following(outputs_of=[first.pk]))
+    following.save(job, Following(outputs_of=[first.pk]))
 
     launch.start(attempt.pk)
     record = ended(job)
@@ -57,7 +57,7 @@ def test_job_reads_the_outputs_of_the_job_that_it_follows(placed, alice, cluster
 def test_job_does_not_start_where_the_outputs_are_gone(placed, alice, cluster):
     first = left_by(alice, cluster)
     job, attempt = placed(["true"])
-    following.put(job, Following(outputs_of=[first.pk]))
+    following.save(job, Following(outputs_of=[first.pk]))
     shutil.rmtree(RunDir.of(first.pk, 1).path)
 
     launch.start(attempt.pk)
@@ -100,7 +100,7 @@ def machine_of_jobs():
 def test_variables_name_each_folder(placed, alice, cluster):
     jobs = [left_by(alice, cluster, text) for text in "ab"]
     job, attempt = placed([sys.executable, "-c", "import os; print(os.environ['AIP_INPUTS'])"])
-    following.put(job, Following(outputs_of=[one.pk for one in jobs]))
+    following.save(job, Following(outputs_of=[one.pk for one in jobs]))
 
     launch.start(attempt.pk)
     ended(job)
@@ -121,7 +121,7 @@ def test_attempt_that_left_nothing_hides_no_earlier_one(alice, cluster):
 
 def test_job_like_another_reads_what_that_one_read(alice, bob, cluster):
     first, before, again = (work.job(alice, cluster, name=name) for name in ("first", "before", "again"))
-    following.put(again, Following(outputs_of=[first.pk], after=[before.pk], retries=2))
+    following.save(again, Following(outputs_of=[first.pk], after=[before.pk], retries=2))
 
     assert following.like(again).outputs_of == (first.pk,)
     assert following.like(again).after == ()

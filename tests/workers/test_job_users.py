@@ -38,9 +38,9 @@ def root(settings):
     """A data folder beneath folders that everybody may enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="aip-root-"))
     settings.DATA_ROOT = folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     yield folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     while folder.exists():  # a supervisor that is ending still replaces files
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder)
@@ -120,7 +120,7 @@ def test_job_users_are_not_handed_out_on_a_storage_that_gives_nothing_away(root,
         raise PermissionError(1, "Operation not permitted")
 
     assert job_users.uid_of(7) == env.JOB_UIDS + 7
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     monkeypatch.setattr(os, "fchown", refused)
 
     assert job_users.uid_of(7) == 0

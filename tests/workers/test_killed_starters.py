@@ -99,7 +99,7 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
         launching.start(attempt.pk)
     launching.start(attempt.pk)  # as the agent comes again
     ended(job)
-    AttemptMonitor(attempt).look(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
+    AttemptMonitor(attempt).check(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("succeeded", "done")
@@ -196,7 +196,7 @@ def test_attempt_monitor_ends_what_was_refused_by_somebody_killed_before_he_coul
     home.mkdir(parents=True)
     assert claims.refuse(home, **why)
 
-    AttemptMonitor(attempt).look(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
+    AttemptMonitor(attempt).check(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
     job.refresh_from_db()
 
     assert (job.state, job.reason) == said

@@ -169,9 +169,9 @@ def test_launching_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, m
     watched = AttemptMonitor(attempt)
     with launch._one_at_a_time(home):
         launch.start(attempt.pk)  # returns at once
-        assert watched.look(attempt)
+        assert watched.check(attempt)
         watched.seen -= launch.PREPARE_LIMIT_S + SLACK_S + 1
-        watched.look(attempt)
+        watched.check(attempt)
 
     job.refresh_from_db()
     assert (job.state, job.reason) == ("failed", "launch_failed")
@@ -201,11 +201,11 @@ def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypa
     agent = Agent("node1")
     try:
         for pk in range(MOST_LAUNCHES + 5):
-            agent._begin((pk, 0))
-            agent._begin((pk, 0))  # once at a time
+            agent._start_rank((pk, 0))
+            agent._start_rank((pk, 0))  # once at a time
         assert len(agent.launches) == MOST_LAUNCHES
         done = threading.Event()
-        agent._aside("publish", done.set)
+        agent._in_background("publish", done.set)
         assert done.wait(30)
     finally:
         never.set()

@@ -40,7 +40,7 @@ def served():
 
     async def serve(over):
         between, server = peers.Peers(), await relay.listen("127.0.0.1", env.EXEC_PORT)
-        keeping = asyncio.create_task(between.keep())
+        keeping = asyncio.create_task(between.maintain())
         ready.set()
         await over.wait()
         broke.extend([keeping.exception()] if keeping.done() else [])

@@ -153,7 +153,7 @@ def test_f47_scheduler_lease_stays_with_the_one_that_writes(node, waiting):
     acting.tick()
     Lease.objects.update(renewed_at=now() - 2 * leases.TTL)  # it stood still; now it writes, and another one looks
 
-    wrote, took = in_turn(lambda: leases.holds(LEASE, "acting", 1), lambda: leases.take(LEASE, "another"))
+    wrote, took = in_turn(lambda: leases.holds(LEASE, "acting", 1), lambda: leases.acquire(LEASE, "another"))
 
     assert (wrote, took) == (True, None)
     assert Lease.objects.get(name=LEASE).holder == "acting"
@@ -176,7 +176,7 @@ def test_f47_scheduler_that_was_replaced_places_nothing(node, card, waiting, mon
     assert plans
     assert plans[0].assignments
 
-    took, wrote = in_turn(lambda: leases.take(LEASE, "another"), lambda: acting._apply(plans[0]))
+    took, wrote = in_turn(lambda: leases.acquire(LEASE, "another"), lambda: acting._apply(plans[0]))
 
     assert took == 2
     assert isinstance(wrote, Replaced), wrote

@@ -135,7 +135,7 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         data = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
         asked = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
         resources = services.check(request.user, asked)
-        return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
+        return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))
 
 
 def request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:

@@ -71,9 +71,9 @@ def extend(environment: Environment, *, hours: float, by: User) -> bool:
         scheduler_wakeup.notify()
         return True
     if by.can(Action.CLUSTER_MANAGE):
-        more_time.give(job, span, by=by)
+        more_time.grant_time(job, span, by=by)
         return True
-    more_time.ask(job, hours=hours, reason=_("I am still working in this environment."), by=by)
+    more_time.request_time(job, hours=hours, reason=_("I am still working in this environment."), by=by)
     return False
 
 

@@ -169,7 +169,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         data = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
         asked = services.EnvironmentRequest(**{name: value for name, value in data.items() if name not in PLACES})
         resources = services.check(request.user, asked)
-        return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
+        return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))
 
     @extend_schema(request=None, responses={200: EnvironmentOut})
     @action(detail=True, methods=["post"])

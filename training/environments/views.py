@@ -79,7 +79,9 @@ def fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = EnvironmentForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(
+        request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear()
+    )
     return render(request, "workers/_fit.html", {"verdict": verdict, "image_fit": image_forms.fit_words(form)})
 
 

@@ -139,7 +139,7 @@ def written(
         first = nodes[0]
         told = {"MASTER_ADDR": first["address"], "MASTER_PORT": str(first["port"])} | hostfile.variables(files)
     elif how == Launcher.MPI:
-        told = gang_environment.of_mpi() | hostfile.variables(files)
+        told = gang_environment.for_mpi() | hostfile.variables(files)
     return [sys.executable, "-I", "-S", str(program), str(run.path / LAYOUT)], told
 
 

@@ -117,7 +117,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         for name in PLACES:
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
-        return Response(dataclasses.asdict(preview.look(request.user, draft.resources, kind=jobs.KIND)))
+        return Response(dataclasses.asdict(preview.preview_request(request.user, draft.resources, kind=jobs.KIND)))
 
     def _steer(self, request: ApiRequest, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)

@@ -95,7 +95,9 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(
+        request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear()
+    )
     nodes, cards = form.total_devices()
     return render(
         request,

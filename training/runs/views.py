@@ -144,7 +144,7 @@ def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """The overview, or by `?tab=` the tab that a page of any job calls so."""
     training = training_or_404(request, pk)
-    asked = job_tabs.of(request.GET.get("tab", "")).name
+    asked = job_tabs.find(request.GET.get("tab", "")).name
     if asked != job_tabs.OVERVIEW:
         return redirect(ROUTES[asked], pk)
     preset = PRESETS.get(training.preset)

@@ -32,7 +32,7 @@ def lose(
     at_most: int | None = MOST_LOSSES,
     is_over: bool = False,
 ) -> Job:
-    """End a live attempt as lost and queue its job again, unless somebody wanted it to end.
+    """End a live attempt as lost and queue its job again, unless its end was requested.
 
     Args:
         again: what the event log says to its queueing.

@@ -30,14 +30,14 @@ KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]
 @require_safe
 def index(request: SignedInRequest) -> HttpResponse:
     """Images this person may see; `?q=`, `?kind=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    catalog.all_there()
+    catalog.create_all()
     rows = Image.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
     rows = rows.of_kind(request.GET.get("kind", ""))
     if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)
     page = ORDERING.page(request, rows)
     for image in page:
-        image.about = catalog.about(image)
+        image.about = catalog.describe(image)
     alive = any(image.status in ALIVE for image in page)
     context = {"page": page, "kinds": KINDS, "refresh": alive}
     return render(request, "images/_table.html" if request.htmx else "images/list.html", context)
@@ -61,14 +61,14 @@ def new(request: SignedInRequest) -> HttpResponse:
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One image: what is in it, where it came from, who uses it."""
     image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
-    seen = Job.objects.visible_to(request.user)
+    visible_jobs = Job.objects.visible_to(request.user)
     job = image.job if image.is_saved else image.engine.job if image.engine else None
     may_edit = Image.objects.editable_by(request.user).filter(pk=pk).exists()
     context = {
         "image": image,
-        "about": catalog.about(image),
+        "about": catalog.describe(image),
         "chain": layers.chain(image)[:-1],
-        "job": seen.filter(pk=job.pk).first() if job else None,
+        "job": visible_jobs.filter(pk=job.pk).first() if job else None,
         "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
         "may_edit": may_edit,
         "base": below.shown_facts(image, below.bases_seen(request.user)).get("base", ""),
@@ -146,14 +146,14 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _box(job: Job, user: User) -> dict[str, Any]:
-    """What the page of saving shows of a job's box."""
-    use = uses.of(job)
-    found = boxes.measured(use) if use else None
+    """Content of the save page about a job's box."""
+    use = uses.find(job)
+    figures = boxes.measured(use) if use else None
     return {
         "job": job,
         "use": use,
         "why_not": saving.why_not(job, user),
-        "figures": found,
+        "figures": figures,
         "left_out": archive.LEFT_OUT,
         "left_out_on_top": archive.LEFT_OUT_ON_TOP,
         "runs": not job.is_final,

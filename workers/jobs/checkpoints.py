@@ -20,9 +20,9 @@ def newest_checkpoint(job: Job) -> Path | None:
     """
     for number in range(job.attempt_number, 0, -1):
         folder = RunDir.of(job.pk, number).checkpoints
-        found = sorted((p for p in folder.glob("step-*") if _is_complete(p)), reverse=True)
-        if found:
-            return found[0]
+        paths = sorted((p for p in folder.glob("step-*") if _is_complete(p)), reverse=True)
+        if paths:
+            return paths[0]
     return Path(job.resume_from) if job.resume_from and Path(job.resume_from).is_dir() else None
 
 

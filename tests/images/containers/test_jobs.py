@@ -285,11 +285,11 @@ def test_local_image_is_noted_by_its_id_and_the_platforms_own_cannot_be_named(co
 
 def test_lost_message_is_sent_again(added, monkeypatch):
     image = added("lab/none:1")
-    adding.look_again(image)
+    adding.look_up_again(image)
     sent = []
     monkeypatch.setattr(adding, "enqueue", lambda name, **more: sent.append((name, more["image_id"])))
 
-    adding.go_on()
+    adding.resend()
 
     assert sent == [("images.look", image.pk)]
 
@@ -297,14 +297,14 @@ def test_lost_message_is_sent_again(added, monkeypatch):
 def test_image_is_looked_up_by_one_at_a_time(registry, added, monkeypatch):
     registry.put("lab/torch", "2", [LAYER])
     image = added()
-    adding.look_again(image)
+    adding.look_up_again(image)
     sent, asked = [], []
     monkeypatch.setattr(adding, "enqueue", lambda name, **more: sent.append(name))
 
     def slow(image):
         asked.append(image)
         adding.run(image.pk)
-        adding.go_on()
+        adding.resend()
         raise ValueError("Port out of range")
 
     monkeypatch.setattr(adding, "_remote", slow)

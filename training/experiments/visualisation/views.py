@@ -46,7 +46,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "keys": keys,
         "series": runs.series(chosen, view.kind) if view.kind else [],
         "parameters": runs.parameters(chosen) if view.name == "parameters" else [],
-        "notes": notes.of(told),
+        "notes": notes.list_messages(told),
         "boards": [(run, found) for run in chosen[:3] if (found := boards.shown(run, request.user)) is not None],
         "snippets": snippets.SNIPPETS,
         "empty": not counts[view.name],

@@ -28,8 +28,8 @@ Watched = dict[Path, overdue.Overdue]
 _SILENT = (Node.State.UNREACHABLE, Node.State.LOST)
 
 
-def look(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
-    """Bring the files of ranks above 0 on this node in line; return (attempt, rank) that should be started.
+def check_all(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
+    """Reconcile the files of ranks above 0 on this node; return (attempt, rank) that should be started.
 
     The first node says how the job goes, for as long as it is heard. A partner that fails or is lost ends the whole
     attempt: no half gang holds devices.
@@ -47,37 +47,39 @@ def look(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
     missing = []
     for (pk, rank), attempt in sorted(parts.items()):
         try:
-            if _look(attempt, rank, watched):
+            if _check(attempt, rank, watched):
                 missing.append((pk, rank))
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
     return missing
 
 
-def _look(attempt: Attempt, rank: int, watched: Watched) -> bool:
-    """One part; whether it should be started."""
+def _check(attempt: Attempt, rank: int, watched: Watched) -> bool:
+    """Check one rank; return whether it should be started."""
     job, run = attempt.job, RunDir.of(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
-    kept = records.read(home / records.SUPERVISOR)
+    supervisor = records.read(home / records.SUPERVISOR)
     cause = gangs.cause(run) or gangs.blame_who_leaves(run, rank)
-    if kept is None:
+    if supervisor is None:
         waited_s = (now() - attempt.assigned_at).total_seconds()
         if waited_s > NEVER_S:
             gangs.blame(run, rank, gangs.RankEnd.FAILED)
         return cause is None and PATIENCE_S < waited_s <= NEVER_S
     ended = records.read(home / records.EXIT)
-    if ended is None and records.is_alive(kept):
-        word = records.understood(home, request_for(job, cause))
+    if ended is None and records.is_alive(supervisor):
+        word = records.compatible_request(home, request_for(job, cause))
         if cause and cause.how not in gangs.LEAVING and word != "kill":
             word = "stop"
         before = records.read_request(home)
         if word != before and records.STRENGTH[word] >= records.STRENGTH[before]:
             records.write_request(home, word)
         write_limit(home, job)
-        _report(attempt, watched.setdefault(home, overdue.Overdue()).look(home, kept, records.read_request(home)))
+        _report(
+            attempt, watched.setdefault(home, overdue.Overdue()).enforce(home, supervisor, records.read_request(home))
+        )
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
-        if containers.gone(home):
+        if containers.remove(home):
             gangs.blame(run, rank, gangs.RankEnd.LOST)
     elif ended.get("unkillable"):
         _report(attempt, ended["unkillable"])

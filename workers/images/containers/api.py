@@ -88,8 +88,8 @@ class RegistryLoginViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=LoginEditIn, responses=LoginOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         login = self._own(request, pk)
-        given = {"ca": login.ca, "visibility": login.visibility} | sent(LoginEditIn(data=request.data))
-        return self._answer(logins.change(login=login, by=request.user, **given))
+        values = {"ca": login.ca, "visibility": login.visibility} | sent(LoginEditIn(data=request.data))
+        return self._answer(logins.change(login=login, by=request.user, **values))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: str) -> Response:

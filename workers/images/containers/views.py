@@ -31,12 +31,12 @@ def new(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.JOBS_SUBMIT)
 @require_POST
-def look(request: SignedInRequest, pk: int) -> HttpResponse:
+def look_up(request: SignedInRequest, pk: int) -> HttpResponse:
     """Look a container image up again."""
     rows = Image.objects.editable_by(request.user).filter(kind=Image.Kind.CONTAINER)
     image = get_object_or_404(rows, pk=pk)
     with refusals_said(request):
-        adding.look_again(image)
+        adding.look_up_again(image)
     return redirect("images:detail", pk)
 
 
@@ -58,7 +58,7 @@ def login_new(request: SignedInRequest) -> HttpResponse:
     if form.is_valid():
         with refusals_shown_on(form):
             login = logins.add(user=request.user, **form.cleaned_data)
-            _tell(request, login, works=logins.test(login))
+            _show_result(request, login, works=logins.test(login))
             return redirect("images:logins")
     else:
         look_further(form, logins.check)
@@ -73,7 +73,7 @@ def login_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         with refusals_shown_on(form):
             login = logins.change(login=login, by=request.user, **form.cleaned_data)
-            _tell(request, login, works=logins.test(login))
+            _show_result(request, login, works=logins.test(login))
             return redirect("images:logins")
     return render(request, "images/login.html", {"form": form, "login": login}, status=422 if form.errors else 200)
 
@@ -83,14 +83,14 @@ def login_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def login_test(request: SignedInRequest, pk: int) -> HttpResponse:
     """Sign in at the registry with credentials."""
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    _tell(request, login, works=logins.test(login))
+    _show_result(request, login, works=logins.test(login))
     return redirect("images:logins")
 
 
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Forget credentials, whoever uses them; their name must have been typed."""
+    """Delete credentials, even if in use; their name must be typed."""
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
     if name_typed(request, str(login)):
         with refusals_said(request):
@@ -98,7 +98,7 @@ def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     return redirect("images:logins")
 
 
-def _tell(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
+def _show_result(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
     if works:
         messages.success(request, _("%(host)s answers and takes these credentials.") % {"host": login.host})
     else:

@@ -54,15 +54,15 @@ def attempt_of(job: Job, requested: str = "", *, usual: int = 0) -> int:
     Raises:
         NotFound: no such attempt.
     """
-    there = attempts(job)
+    numbers = attempts(job)
     if requested:
         number = ids.number(requested)
-        if number not in there:
+        if number not in numbers:
             raise NotFound(_("There is no such attempt."))
         return number
-    if usual in there:
+    if usual in numbers:
         return usual
-    return there[0] if there else job.attempt_number
+    return numbers[0] if numbers else job.attempt_number
 
 
 def listed(job: Job, attempt: int) -> tuple[list[Output], bool]:

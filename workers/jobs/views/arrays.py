@@ -48,9 +48,9 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def stop(request: SignedInRequest, pk: int) -> HttpResponse:
     """Stop all jobs of an array that have not ended."""
     array: JobArray = get_object_or_404(JobArray.objects.editable_by(request.user), pk=pk)
-    asked = arrays.stop(array, by=request.user)
-    said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", asked) % {"count": asked}
-    messages.info(request, said)
+    count = arrays.stop(array, by=request.user)
+    text = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", count) % {"count": count}
+    messages.info(request, text)
     return redirect("workers:array", pk)
 
 

@@ -34,8 +34,8 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
-def put(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
-    """Give one of them another priority."""
+def change(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
+    """Change the priority of one of them."""
     cluster = administered(request, pk)
     row = get_object_or_404(cluster.jobs, pk=job)
     form = PriorityForm(request.POST)

@@ -67,15 +67,15 @@ class JobOutputViewSet(NumberedViewSet):
         `before=N` gives whole lines that end there; `attempt` is the newest unless given, `rank` the first machine.
         """
         job = self.get_object()
-        given = queries.given(request)
+        params = queries.given(request)
         piece = logs.piece(
             job,
-            attempt=attempt_scope.attempt(job, given),
-            offset=queries.whole(given, "offset", 0) or 0,
+            attempt=attempt_scope.attempt(job, params),
+            offset=queries.whole(params, "offset", 0) or 0,
             limit=_limit(request),
-            tail=queries.whole(given, "tail"),
-            before=queries.whole(given, "before"),
-            rank=attempt_scope.rank(job, given),
+            tail=queries.whole(params, "tail"),
+            before=queries.whole(params, "before"),
+            rank=attempt_scope.rank(job, params),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
@@ -97,13 +97,13 @@ class JobOutputViewSet(NumberedViewSet):
     @action(detail=True)
     def causes(self, request: Request, pk: str) -> Response:
         """Why it probably failed, or is slow, and what may be done; empty where nothing is certain."""
-        return Response(CauseOut(causes.of(self.get_object()), many=True).data)
+        return Response(CauseOut(causes.list_causes(self.get_object()), many=True).data)
 
     @extend_schema(responses=DeviceErrorOut(many=True))
     @action(detail=True, url_path="device-errors")
     def device_errors(self, request: Request, pk: str) -> Response:
         """What the device logs of its machines say of its cards, newest first; at most 100 lines."""
-        return Response(DeviceErrorOut(device_errors.of(self.get_object()), many=True).data)
+        return Response(DeviceErrorOut(device_errors.list_errors(self.get_object()), many=True).data)
 
     @action(detail=True)
     def metrics(self, request: Request, pk: str) -> Response:
@@ -112,11 +112,11 @@ class JobOutputViewSet(NumberedViewSet):
         `key` or `keys` (comma-separated) choose; `max_points` (2 to 2,000) thins by lowest and highest.
         """
         job = self.get_object()
-        given = queries.given(request)
-        named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
+        params = queries.given(request)
+        named = ",".join(filter(None, (params.get("key"), params.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
-        most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
-        curves = metrics.curves(job, attempt=attempt_scope.attempt(job, given), keys=keys, max_points=most)
+        max_points = queries.whole(params, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        curves = metrics.curves(job, attempt=attempt_scope.attempt(job, params), keys=keys, max_points=max_points)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
 

@@ -20,22 +20,22 @@ from workers.resources.clusters.forms.clusters import BoundsForm, ClusterForm, b
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
-    """The cluster, for who belongs to it; nobody else knows it exists."""
-    found: VirtualCluster = get_object_or_404(VirtualCluster.objects.visible_to(request.user), pk=pk)
-    return found
+    """The cluster, for its members; not found for others."""
+    cluster: VirtualCluster = get_object_or_404(VirtualCluster.objects.visible_to(request.user), pk=pk)
+    return cluster
 
 
 def administered(request: SignedInRequest, pk: int) -> VirtualCluster:
-    """The cluster, for who is in charge of it."""
+    """The cluster, for its administrators."""
     rows = VirtualCluster.objects.visible_to(request.user).administered_by(request.user)
-    found: VirtualCluster = get_object_or_404(rows, pk=pk)
-    return found
+    cluster: VirtualCluster = get_object_or_404(rows, pk=pk)
+    return cluster
 
 
 def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[str, Any]:
     """What every page of a cluster shows: its name, the tabs, what the reader may do."""
-    mine = VirtualCluster.objects.visible_to(request.user)
-    in_charge = mine.administered_by(request.user).filter(pk=cluster.pk).exists()
+    visible_clusters = VirtualCluster.objects.visible_to(request.user)
+    in_charge = visible_clusters.administered_by(request.user).filter(pk=cluster.pk).exists()
     approvals = Approval.objects.visible_to(request.user).waiting_in(cluster)
     return {
         "approvals_waiting": approvals.count() if in_charge else 0,
@@ -52,11 +52,11 @@ def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[st
 @require_GET
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
-    """All virtual clusters, and what of the cards is promised to nobody."""
-    rows = clusters.with_figures(VirtualCluster.objects.visible_to(request.user))
+    """All virtual clusters, and the devices without a guarantee."""
+    rows = clusters.with_usage(VirtualCluster.objects.visible_to(request.user))
     kinds = quotas.detect()
-    cards = any(one.kind != Device.Kind.CPU for one in kinds)
-    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.in_vain()}
+    cards = any(kind.kind != Device.Kind.CPU for kind in kinds)
+    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.list_unusable()}
     shown["slots"] = cpu_slots.there()
     return render(request, "workers/clusters.html", shown)
 
@@ -118,7 +118,7 @@ def edit_bounds(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a cluster in which nobody works."""
+    """Delete an unused cluster."""
     cluster = visible(request, pk)
     if not name_typed(request, cluster.name):
         return redirect("workers:cluster-detail", pk)

@@ -72,7 +72,7 @@ def _let_in(
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
 def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
-    """Take somebody out."""
+    """Remove a member."""
     cluster = administered(request, pk)
     member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
     with refusals_said(request):
@@ -94,12 +94,12 @@ def remove_group(request: SignedInRequest, pk: int, group: int) -> HttpResponse:
 
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
-def put_in_charge(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
+def set_administrator(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Make a member the cluster's administrator, or no longer."""
     cluster = administered(request, pk)
     membership = get_object_or_404(cluster.memberships.select_related("user"), user_id=person)
     on = request.POST.get("on") == "1"
     members.set_administrator(cluster, membership.user, on=on, by=request.user)
-    said = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
-    messages.info(request, said % {"person": membership.user, "name": cluster.name})
+    text = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
+    messages.info(request, text % {"person": membership.user, "name": cluster.name})
     return redirect("workers:cluster-members", pk)

@@ -24,13 +24,13 @@ from workers.resources.clusters.forms.resource_groups import WEEKDAYS, ResourceG
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
     """All groups, and which of them are open now."""
-    words, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
+    labels, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
     rows = list(ResourceGroup.objects.visible_to(request.user).prefetch_related("nodes", "windows"))
     for row in rows:
         row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone
-        row.kind_words = [words.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
-        row.hours = [(", ".join(str(days[day]) for day in one.weekdays), one) for one in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
-    shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.in_vain()}
+        row.kind_words = [labels.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
+        row.hours = [(", ".join(str(days[day]) for day in window.weekdays), window) for window in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
+    shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.list_unusable()}
     return render(request, "workers/resource_groups.html", shown)
 
 
@@ -65,7 +65,7 @@ def _form(request: SignedInRequest, group: ResourceGroup | None) -> HttpResponse
     form = ResourceGroupForm(request.POST or None, user=request.user, group=group)
     windows = windows_form(request.POST or None, group=group)
     if request.method == "POST" and all([form.is_valid(), windows.is_valid()]):
-        hours = [one for one in (part.hours() for part in windows) if one]
+        hours = [window for window in (part.hours() for part in windows) if window]
         with refusals_shown_on(form):
             resource_groups.save(group, **form.cleaned_data, hours=hours, by=request.user)
             messages.info(request, _("Saved. It counts for what starts from now on; what runs goes on."))

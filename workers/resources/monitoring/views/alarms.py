@@ -35,7 +35,7 @@ def _shown(alarm: Alarm) -> Alarm:
 def index(request: SignedInRequest) -> HttpResponse:
     """What is wrong now, and what was; `?q=`, `?severity=`, `?rule=`, `?ordering=`. htmx gets the tables alone."""
     wanted = {name: request.GET.get(name, "") for name in ("severity", "rule")}
-    wanted["words"] = request.GET.get("q", "")[: search.MAX_WORDS]
+    wanted["query"] = request.GET.get("q", "")[: search.MAX_WORDS]
     past = Alarm.objects.visible_to(request.user).narrowed(**wanted).exclude(raised_at=None).exclude(ended_at=None)
     page = ENDED.page(request, past.select_related("rule"))
     quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")
@@ -98,8 +98,8 @@ def rule(request: SignedInRequest, pk: int) -> HttpResponse:
             alarms.set_rule(row, by=request.user, **values)
             messages.success(request, _("Rule saved."))
             return redirect("workers:alarm-rules")
-    about = RULES[row.key]
-    context = {"form": form, "rule": row, "about": about, "unit": about.unit_of(row.threshold)}
+    built_in = RULES[row.key]
+    context = {"form": form, "rule": row, "about": built_in, "unit": built_in.unit_of(row.threshold)}
     return render(request, "workers/alarm_rule.html", context, status=422 if form.errors else 200)
 
 
