@@ -77,7 +77,7 @@ class PredictionKind(JobKind):
 
     def _earlier(self, job: Job, attempt: Attempt) -> list[Path]:
         """Where earlier attempts put their chunks, the newest first: a killed one left no checkpoint of its last."""
-        return [RunDir.of(job.pk, number).outputs / FOLDER for number in range(attempt.number - 1, 0, -1)]
+        return [RunDir.for_attempt(job.pk, number).outputs / FOLDER for number in range(attempt.number - 1, 0, -1)]
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         predictions.publish(job, attempt)

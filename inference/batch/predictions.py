@@ -254,7 +254,7 @@ def publish(job: Job, attempt: Attempt) -> None:
     prediction = Prediction.objects.filter(job=job).first()
     if prediction is None or attempt.number < prediction.published_attempt:
         return
-    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
+    found = results.read(RunDir.for_attempt(job.pk, attempt.number).outputs)
     if found:
         kept = {name: value for name, value in found.items() if name != "left_out"}  # names stay with the files
         Prediction.objects.filter(pk=prediction.pk).update(

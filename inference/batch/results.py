@@ -24,10 +24,10 @@ COUNTS = ("total", "done", "broken", "predictions", "batch")
 def outputs(prediction: Prediction) -> Path:
     """The outputs of the attempt that runs, where it says something already; else of the one that was published."""
     job = prediction.job
-    newest = RunDir.of(job.pk, job.attempt_number).outputs
+    newest = RunDir.for_attempt(job.pk, job.attempt_number).outputs
     if prediction.published_attempt in (0, job.attempt_number) or (newest / "summary.json").is_file():
         return newest
-    return RunDir.of(job.pk, prediction.published_attempt).outputs
+    return RunDir.for_attempt(job.pk, prediction.published_attempt).outputs
 
 
 def load(prediction: Prediction) -> dict[str, Any]:

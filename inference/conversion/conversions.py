@@ -209,7 +209,7 @@ def publish(job: Job, attempt: Attempt) -> None:
     conversion = Conversion.objects.filter(job=job).select_related("version__model", "job__owner").first()
     if conversion is None or attempt.number < conversion.published_attempt:
         return
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     found = results.read(outputs)
     if not found.get("complete"):
         return

@@ -29,7 +29,7 @@ LONGEST = 300
 
 def outputs(conversion: Conversion) -> Path:
     """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.of(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
+    return RunDir.for_attempt(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
 
 
 def load(conversion: Conversion) -> dict[str, Any]:

@@ -315,7 +315,9 @@ def publish(job: Job, attempt: Attempt) -> None:
         scripts.publish(evaluation, attempt)
         return
     try:
-        with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:
+        with os.fdopen(
+            files.open_beneath(RunDir.for_attempt(job.pk, attempt.number).outputs, "evaluation.json"), "rb"
+        ) as file:
             content = json.load(file)
         summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
         if isinstance(seen := content.get("seen"), int):

@@ -26,7 +26,7 @@ def folder(evaluation: Evaluation) -> Path | None:
     """Return its outputs folder; None before it ended."""
     if not evaluation.published_attempt:
         return None
-    return RunDir.of(evaluation.job_id, evaluation.published_attempt).outputs
+    return RunDir.for_attempt(evaluation.job_id, evaluation.published_attempt).outputs
 
 
 def load(evaluation: Evaluation) -> dict[str, Any] | None:

@@ -133,7 +133,7 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
     if task.made_id is not None:
         return
     job, owner = task.job, task.job.owner
-    reply = _reply(RunDir.of(job.pk, attempt.number).outputs)
+    reply = _reply(RunDir.for_attempt(job.pk, attempt.number).outputs)
     if reply is None:
         _tell(task, wording.message("model_task.not_checked"))
         return

@@ -144,9 +144,9 @@ class ModelTaskKind(JobKind):
         elif task is not None and task.act == ModelTask.Act.IMPORT:
             import_jobs.publish(task, attempt)
         elif task is not None and task.act == ModelTask.Act.TORCH:
-            exports.keep(task, RunDir.of(job.pk, attempt.number).outputs)
+            exports.keep(task, RunDir.for_attempt(job.pk, attempt.number).outputs)
         elif task is not None and task.act == ModelTask.Act.BASELINE:
-            outputs = RunDir.of(job.pk, attempt.number).outputs
+            outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
             baselines.keep(task, model_jobs.read(outputs, baselines.FILE))
 
     def check_restore(self, job: Job) -> None:

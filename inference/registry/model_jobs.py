@@ -164,7 +164,7 @@ def publish(job: Job, attempt: Attempt) -> None:
     task = ModelTask.objects.filter(job=job).select_related("version__model", "job__owner").first()
     if task is None:
         return
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     if refused := _refusal(read(outputs, REFUSED)):
         _tell(task, refused)
     elif task.act == Act.MEASURE:

@@ -212,7 +212,7 @@ def publish(job: Job, attempt: Attempt) -> None:
     if analysis is None or attempt.number < analysis.published_attempt:
         return
     events.read_new(job, attempt)
-    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
+    found = results.read(RunDir.for_attempt(job.pk, attempt.number).outputs)
     if found:
         kept = {name: found[name] for name in ("objects", "events", "lines", "zones", "pictures", "at", "complete")}
         VideoAnalysis.objects.filter(pk=analysis.pk).update(published_attempt=attempt.number, summary=kept)

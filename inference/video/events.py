@@ -67,7 +67,7 @@ def _pass(job: Job, number: int) -> int:
 def _lines(job: int, attempt: int, begin: int) -> bytes:
     """Complete lines from a place of the file on."""
     try:
-        with os.fdopen(files.open_beneath(RunDir.of(job, attempt).outputs, results.EVENTS), "rb") as file:
+        with os.fdopen(files.open_beneath(RunDir.for_attempt(job, attempt).outputs, results.EVENTS), "rb") as file:
             file.seek(begin)
             read = file.read(AT_ONCE)
     except (OSError, files.OutsideRoot):

@@ -23,7 +23,7 @@ LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loite
 
 def outputs(analysis: VideoAnalysis) -> Path:
     """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.of(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
+    return RunDir.for_attempt(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
 
 
 def load(analysis: VideoAnalysis) -> dict[str, Any]:

@@ -208,8 +208,8 @@ def test_f48_backup_reconciliation_marks_unfinished_jobs_lost_and_restorable(ali
     type(node).objects.filter(pk=node.pk).update(machine="the old one")
     running = work.job(alice, cluster, state="running", gpus_per_node=1)
     work.hold(running, node.devices.get(kind="gpu"))
-    (RunDir.of(running.pk, 1).checkpoints / "step-000010").mkdir(parents=True)
-    (RunDir.of(running.pk, 1).checkpoints / "step-000010" / "meta.json").write_text("{}")
+    (RunDir.for_attempt(running.pk, 1).checkpoints / "step-000010").mkdir(parents=True)
+    (RunDir.for_attempt(running.pk, 1).checkpoints / "step-000010" / "meta.json").write_text("{}")
     waiting, stopping = work.job(alice, cluster), work.job(alice, cluster, state="stopping")
     ended = work.job(alice, cluster, state="succeeded")
 

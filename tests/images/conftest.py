@@ -169,7 +169,7 @@ def _said(attempt: Attempt) -> str:
     launch.start(attempt.pk)
     attempt.refresh_from_db()
     assert not attempt.message, str(attempt.message)
-    path = RunDir.of(attempt.job_id, attempt.number)
+    path = RunDir.for_attempt(attempt.job_id, attempt.number)
     record = wait_for(lambda: records.read(path.path / records.EXIT), 90, "no exit record")
     assert record["code"] == 0, path.log.read_text()
     return printed(path.log)

@@ -97,7 +97,7 @@ def test_layer_that_moved_once_is_packed_again(wanted, running):
 
 
 def test_job_that_begins_while_its_box_is_packed_is_held_the_second_time(wanted, running, monkeypatch):
-    run = RunDir.of(wanted.job_id, 1).path
+    run = RunDir.for_attempt(wanted.job_id, 1).path
     packed = running(goes_on=0)
     keeper = records.read(run / records.SUPERVISOR)
     (run / records.SUPERVISOR).unlink()
@@ -121,7 +121,7 @@ def running(boxed, monkeypatch):
     Its supervisor is this process, and obeys at once.
     """
     Job.objects.filter(pk=boxed.pk).update(state="running", attempt_number=1)
-    run = RunDir.of(boxed.pk, 1).path
+    run = RunDir.for_attempt(boxed.pk, 1).path
     run.mkdir(parents=True)
     own = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
     records.write(run / records.SUPERVISOR, own)

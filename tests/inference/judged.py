@@ -110,7 +110,7 @@ def judged(
 ) -> Evaluation:
     """Submitted, run by hand in its run directory, published."""
     made = evaluations.submit(user=owner, model_version=model, version=data, split="test", params=params)
-    run_dir = RunDir.of(made.job_id, 1)
+    run_dir = RunDir.for_attempt(made.job_id, 1)
     evaluate_once(model.path, data.path, run_dir, {**made.params, "split": "test"})
     bring(made.job, "succeeded")
     evaluations.publish(made.job, made.job.attempts.get())

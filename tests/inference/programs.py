@@ -13,7 +13,7 @@ from workers.core.runs import RunDir
 
 def prepared(kind: JobKind, job: Job, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:
     """Command, environment and run directory of an attempt, as the kind prepares it."""
-    run = RunDir.of(job.pk, attempt)
+    run = RunDir.for_attempt(job.pk, attempt)
     for folder in (run.code, run.outputs, run.checkpoints):
         folder.mkdir(parents=True, exist_ok=True)
     launch = kind.prepare(job, job.attempts.get(number=attempt), run)

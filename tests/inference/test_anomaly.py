@@ -124,7 +124,7 @@ def test_anomaly_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
 
     page = as_alice.get(reverse("inference:evaluation-detail", args=[made.pk])).content.decode()
     gallery = as_alice.get(reverse("inference:evaluation-images", args=[made.pk])).content.decode()
-    outputs = judged.RunDir.of(made.job_id, 1).outputs
+    outputs = judged.RunDir.for_attempt(made.job_id, 1).outputs
     images = [json.loads(line) for line in (outputs / "images.jsonl").read_text().splitlines()]
 
     assert '<span class="label">AUROC</span>' in page

@@ -87,7 +87,7 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert {row["state"] for row in rows.values()} == {"accepted"}, said
     assert all(row["speed"]["p50_ms"] > 0 and row["size_bytes"] > 0 for row in rows.values())
     assert (rows["fp32"]["loss"], rows["fp32"]["agreement"]) == (0, 1)
-    lines = [json.loads(line) for line in RunDir.of(conversion.job_id, 1).metrics.read_text().splitlines()]
+    lines = [json.loads(line) for line in RunDir.for_attempt(conversion.job_id, 1).metrics.read_text().splitlines()]
     assert {line["phase"] for line in lines if "phase" in line} == converted.PHASES
     assert all(line["phase_done"] <= line["phase_total"] for line in lines if "phase_total" in line)
     assert all("eta_s" in line for line in lines if line.get("phase") in ("converting", "measuring"))
@@ -359,7 +359,7 @@ def test_running_conversion_holds_model_and_data(alice, model, data):
 def test_what_a_program_left_is_taken_with_care(alice, model, data):
     conversion = converted.submitted(alice, model, data)
     bring(conversion.job, "running")
-    outputs = RunDir.of(conversion.job_id, 1).outputs
+    outputs = RunDir.for_attempt(conversion.job_id, 1).outputs
     outputs.mkdir(parents=True, exist_ok=True)
     odd = {
         "target": "int8",

@@ -80,7 +80,7 @@ def test_evaluation_run_is_judged_by_the_copied_program(alice, model, data, tmp_
     """What `prepare` puts into the run is all the program needs."""
     made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
     bring(made.job, "running")
-    run = RunDir.of(made.job_id, 1)
+    run = RunDir.for_attempt(made.job_id, 1)
     run.code.mkdir(parents=True, exist_ok=True)
 
     launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)

@@ -35,7 +35,7 @@ def home(alice):
 def trained(alice, cluster):
     """A job of Alice's, not by a preset, that is over and left a model among other things."""
     job = work.job(alice, cluster, name="own-loop", state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     foreign.net(outputs / "export" / "net.onnx", {"answer": LOGITS})
     torch.save({"w": torch.zeros(2)}, outputs / "export" / "last.pth")
     (outputs / "log.txt").write_text("trained")
@@ -143,7 +143,7 @@ def test_outputs_of_any_finished_job_become_a_model(alice, trained):
 
 
 def test_outputs_are_taken_from_their_model_folder_where_no_path_is_said(alice, trained):
-    tiny.classifier(RunDir.of(trained.pk, 1).outputs / "model")
+    tiny.classifier(RunDir.for_attempt(trained.pk, 1).outputs / "model")
 
     version = imports.bring_in(user=alice, brought=imports.from_job(trained, by=alice), name="net")
 
@@ -254,7 +254,7 @@ def test_page_of_a_job_leads_to_a_model_of_its_outputs(as_alice, trained):
 
 def test_page_of_a_job_without_weights_leads_to_no_model(as_alice, alice, cluster):
     job = work.job(alice, cluster, state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / "a.txt").write_text("a")
 

@@ -71,7 +71,7 @@ def test_tree_of_empty_folders_is_given_up_in_time(alice, home, monkeypatch):
 
 def test_outputs_that_take_too_long_to_look_through_are_offered(alice, cluster, monkeypatch):
     trained = work.job(alice, cluster, name="own-loop", state="succeeded")
-    foreign.net(RunDir.of(trained.pk, 1).outputs / "deep" / "net.onnx", {"answer": LOGITS})
+    foreign.net(RunDir.for_attempt(trained.pk, 1).outputs / "deep" / "net.onnx", {"answer": LOGITS})
     monkeypatch.setattr(outputs_panel, "LOOK_S", 0.0)
 
     assert outputs_panel.context(trained, alice) == {}

@@ -164,7 +164,7 @@ def test_evaluation_learns_nothing_about_data_its_owner_may_not_use(bob, model, 
 def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data, split="auto")
     bring(made.job, "running")
-    run = RunDir.of(made.job_id, 1)
+    run = RunDir.for_attempt(made.job_id, 1)
     run.params.parent.mkdir(parents=True, exist_ok=True)
 
     launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)
@@ -189,7 +189,7 @@ def test_evaluation_form_says_what_it_measures_on_and_warns_of_repeats(as_alice,
 
 def test_evaluation_page_and_list_mark_figures_of_images_trained_on(as_alice, alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data, split="")
-    outputs = RunDir.of(made.job_id, 1).outputs
+    outputs = RunDir.for_attempt(made.job_id, 1).outputs
     known = {"dir": str(data.path), "train": "train", "evaluate": "val"}
     evaluate(a_run(outputs.parent, model.path, data.path, split="", learned=known))
     bring(made.job, "succeeded")

@@ -25,7 +25,7 @@ def trained(owner, data, *, name, **params):
     training = TrainingJob.objects.create(
         job=job, preset="detect", version=data, version_label=str(data), params=params
     )
-    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    tiny.detector(RunDir.for_attempt(job.pk, 1).outputs / "model")
     publishers.publish(training)
     return ModelVersion.objects.get(job=job)
 

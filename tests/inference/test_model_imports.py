@@ -40,7 +40,7 @@ def large(monkeypatch):
 def started(task: ModelTask, attempt: int = 1):
     """The run of the job and what starts its program."""
     bring(task.job, "running")
-    run = RunDir.of(task.job_id, attempt)
+    run = RunDir.for_attempt(task.job_id, attempt)
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     return run, ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)

@@ -116,7 +116,7 @@ def execute(launch: Launch, run: RunDir) -> str:
 def ran(task: ModelTask) -> str:
     """Run the job's program as it is put into its run, and let the kind keep what it left; gives its log."""
     bring(task.job, "running")
-    run = RunDir.of(task.job_id, 1)
+    run = RunDir.for_attempt(task.job_id, 1)
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     launch = ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)
@@ -232,7 +232,7 @@ def test_links_among_the_outputs_of_a_reader_are_not_followed(alice, tmp_path):
     path, _net = archive(tmp_path, "weights")
     task = queued(alice, path)
     bring(task.job, "running")
-    outputs = RunDir.of(task.job_id, 1).outputs
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     (outputs / "model").mkdir(parents=True)
     factory.model_version(alice, tmp_path, name="other")
     os.symlink(Model.objects.get(name="other").versions.get().path / "model.onnx", outputs / "model" / "model.onnx")
@@ -271,7 +271,7 @@ def test_restoring_a_measurement_needs_a_version_that_one_may_use(alice, bob, tm
         ModelTaskKind().check_restore(task.job)
     bring(task.job, "running")
     with pytest.raises(Vanished, match="was deleted"):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))
     ModelTaskKind().ended(task.job, task.job.attempts.get())
     assert ModelTaskKind().url(task.job) == f"/jobs/{task.job_id}/"
 
@@ -305,7 +305,7 @@ def test_version_is_measured_by_its_own_program(alice, tmp_path, kind):
 def test_figures_that_are_none_are_not_kept(alice, tmp_path):
     task = model_jobs.measure(user=alice, version=factory.model_version(alice, tmp_path))
     bring(task.job, "running")
-    outputs = RunDir.of(task.job_id, 1).outputs
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     outputs.mkdir(parents=True)
     for text in ('{"p50_ms": NaN}', "[]", '{"p50_ms": "fast"}', "{" * 100_000):
         (outputs / "speed.json").write_text(text)
@@ -328,7 +328,7 @@ def test_weights_cannot_be_measured_nor_what_is_no_longer_ones_own(alice, bob, t
     Model.objects.filter(pk=version.model_id).update(owner=bob)
     bring(task.job, "running")
     with pytest.raises(Vanished):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))
 
 
 def test_page_measures_and_shows_it(as_alice, alice, bob, tmp_path):
@@ -374,7 +374,7 @@ def test_second_publisher_says_nothing_against_what_the_first_made(alice, tmp_pa
 
     stale = ModelTask.objects.get(pk=task.pk)
     stale.made = None
-    model_jobs._register(stale, RunDir.of(task.job_id, 1).outputs)
+    model_jobs._register(stale, RunDir.for_attempt(task.job_id, 1).outputs)
 
     task.refresh_from_db()
     assert not task.message

@@ -89,7 +89,7 @@ def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     bring(made.job, "running")
     attempt = made.job.attempts.get()
-    outputs = RunDir.of(made.job_id, attempt.number).outputs
+    outputs = RunDir.for_attempt(made.job_id, attempt.number).outputs
     outputs.mkdir(parents=True)
     process, port = start_server(tiny.detector(tmp_path / "one"), AIP_OUTPUT_DIR=str(outputs))
     for shift in range(3):
@@ -111,7 +111,7 @@ def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
 def test_what_a_server_leaves_is_not_believed(alice, tmp_path, left):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
     bring(made.job, "running")
-    outputs = RunDir.of(made.job_id, 1).outputs
+    outputs = RunDir.for_attempt(made.job_id, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / statistics.LEFT).write_bytes(left)
 

@@ -65,7 +65,7 @@ def begun(alice, model, raw, code):
 
 def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: str = "succeeded", **attempt: object):
     """Its job ended, with this in its outputs."""
-    outputs = RunDir.of(evaluation.job_id, 1).outputs
+    outputs = RunDir.for_attempt(evaluation.job_id, 1).outputs
     outputs.mkdir(parents=True, exist_ok=True)
     if text:
         (outputs / "metrics.json").write_text(text)
@@ -97,7 +97,7 @@ def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
 
 def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, client, alice, begun, raw, model):
     bring(begun.job, "assigned")
-    run = RunDir.of(begun.job_id, 1)
+    run = RunDir.for_attempt(begun.job_id, 1)
     run.outputs.mkdir(parents=True)
     launch = kind.prepare(begun.job, begun.job.attempts.get(), run)
     told = {**os.environ, **launch.env, "AIP_OUTPUT_DIR": str(run.outputs)}

@@ -178,7 +178,7 @@ def test_model_registry_takes_a_finished_training_with_its_lineage(alice, tmp_pa
     data = judged.dataset_version(alice, tmp_path / "data")
     job = bring(factory.training_job(alice), "succeeded")
     training = TrainingJob.objects.create(job=job, preset="detect", version=data, version_label=str(data))
-    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    tiny.detector(RunDir.for_attempt(job.pk, 1).outputs / "model")
 
     publishers.publish(training)
     publishers.publish(training)

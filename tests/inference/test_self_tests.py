@@ -124,7 +124,7 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
 
 def test_samples_of_a_job_are_kept_only_where_they_are_sound_and_its_owner_may_change_the_model(alice, bob, version):
     evaluation = version.evaluations.get()
-    file = RunDir.of(evaluation.job_id, 1).outputs / "selftest.json"
+    file = RunDir.for_attempt(evaluation.job_id, 1).outputs / "selftest.json"
     good = json.loads(file.read_text())
     before = self_tests.file_of(version).read_bytes()
     lies = [

@@ -216,7 +216,7 @@ def answers(service, user):
 
 def crashed(job, number, at_crash):
     """An attempt whose process died while models were at work."""
-    outputs = RunDir.of(job.pk, number).outputs
+    outputs = RunDir.for_attempt(job.pk, number).outputs
     outputs.mkdir(parents=True)
     slots = b"".join(act + name.encode().ljust(at_work.SLOT - 1, b"\0") for name, act in at_crash.items())
     (outputs / at_work.FILE).write_bytes(slots)

@@ -147,7 +147,7 @@ def test_each_server_gets_the_model_it_was_started_for(alice, service, newer, ve
     service = seen(service)
     bring(service.next_job, "starting")
     for job, expected in ((service.job, version), (service.next_job, newer)):
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         run.code.mkdir(parents=True, exist_ok=True)
         launch = ServiceKind().prepare(job, job.attempts.get(), run)
         assert launch.env["AIP_MODEL_DIR"] == str(expected.path)

@@ -117,7 +117,7 @@ def test_tagging_evaluation_runs_on_objects_and_is_shown(alice, as_alice, tmp_pa
 
     page = as_alice.get(reverse("inference:evaluation-detail", args=[made.pk])).content.decode()
     gallery = as_alice.get(reverse("inference:evaluation-images", args=[made.pk])).content.decode()
-    outputs = judged.RunDir.of(made.job_id, 1).outputs
+    outputs = judged.RunDir.for_attempt(made.job_id, 1).outputs
     images = [json.loads(line) for line in (outputs / "images.jsonl").read_text().splitlines()]
 
     assert made.metrics["threshold"] == 0.5  # the model's own, not the best one for these images

@@ -35,7 +35,7 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
     asked = api.post(route)
     again = api.post(route)
     task = version.measurements.get()
-    run = RunDir.of(task.job_id, 1)
+    run = RunDir.for_attempt(task.job_id, 1)
     bring(task.job, "running")
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)

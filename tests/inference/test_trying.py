@@ -293,12 +293,12 @@ def test_large_picture_is_shown_small(alice, tmp_path):
 
     (shown,) = results_of(task).pictures
     assert (shown["width"], shown["height"]) == (1280, 768)
-    assert (RunDir.of(task.job_id, 1).outputs / "pictures" / "0.jpg").stat().st_size < 1 << 20
+    assert (RunDir.for_attempt(task.job_id, 1).outputs / "pictures" / "0.jpg").stat().st_size < 1 << 20
 
 
 def test_forged_outputs_are_cut_down(alice, tmp_path):
     task = tried.submitted(alice, seeing.model(tmp_path / "net.onnx", "yolo"), pictures=PICTURES)
-    outputs = RunDir.of(task.job_id, 1).outputs
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     outputs.mkdir(parents=True)
     forged = {
         "pictures": [{"name": "\0", "width": 1e12, "height": -4, "truth": [{"box": "x"}]}] * 40, "with_truth": "yes",
@@ -323,4 +323,4 @@ def test_data_that_is_withdrawn_is_not_shown_to_the_model(alice, bob, tmp_path):
     bring(task.job, "running")
 
     with pytest.raises(Vanished):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))

@@ -38,7 +38,7 @@ def best(task: ModelTask) -> list[Declared]:
 
 def found(task: ModelTask) -> results.Found:
     """All that its first attempt left."""
-    return results.read(RunDir.of(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
+    return results.read(RunDir.for_attempt(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
 
 
 def over(task: ModelTask) -> None:

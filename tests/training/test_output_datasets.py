@@ -25,7 +25,7 @@ ROUTE = "/api/v1/training/outputs/"
 def augmented(alice, cluster):
     """A job of Alice's that is over and left two classes of images, a table, and a link to somewhere else."""
     job = work.job(alice, cluster, name="augment", state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     for name in ("cat", "dog"):
         (outputs / "made" / name).mkdir(parents=True)
         for number in range(2):
@@ -45,7 +45,7 @@ def test_outputs_become_a_dataset_that_trainings_may_use(api, augmented):
     assert (version.image_count, version.annotated, [one["name"] for one in version.classes]) == (
         4, True, ["cat", "dog"],
     )  # fmt: skip
-    assert (RunDir.of(augmented.pk, 1).outputs / "made/cat/0.png").is_file()  # copied, not taken
+    assert (RunDir.for_attempt(augmented.pk, 1).outputs / "made/cat/0.png").is_file()  # copied, not taken
 
 
 def test_outputs_are_offered_on_the_page_of_the_job_and_imported_from_there(as_alice, augmented):

@@ -66,7 +66,7 @@ def test_ticket_counts_the_folders_of_the_rank_alone(alice, cluster, settings):
     job = work.job(alice, cluster, state="assigned", max_disk_bytes=2 * GIB)
     work.hold(job, work.node().devices.get(kind="cpu"), share=1)
     attempt = job.attempts.get()
-    run = RunDir.of(job.pk, attempt.number)
+    run = RunDir.for_attempt(job.pk, attempt.number)
     box, home = settings.DATA_ROOT / "box", settings.DATA_ROOT / "home"
     launch = Launch(
         argv=["true"],

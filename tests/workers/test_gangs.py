@@ -39,7 +39,7 @@ def gang(alice, cluster, kind):
     cards = {node: node.devices.get(kind="gpu") for node in nodes}
     placing.place(job.pk, [(node.pk, [(card.pk, 8)]) for node, card in cards.items()])
     job.refresh_from_db()
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     for rank in (0, 1):
         home = tickets.rank_dir(run, rank)
         home.mkdir(parents=True)
@@ -60,7 +60,7 @@ def gone(home):
 
 
 def home(job, rank):
-    return tickets.rank_dir(RunDir.of(job.pk, 1), rank)
+    return tickets.rank_dir(RunDir.for_attempt(job.pk, 1), rank)
 
 
 def ended(job, rank, code=0, **record):
@@ -68,7 +68,7 @@ def ended(job, rank, code=0, **record):
 
 
 def keep_checkpoint(job):
-    folder = RunDir.of(job.pk, 1).checkpoints / "step-000003"
+    folder = RunDir.for_attempt(job.pk, 1).checkpoints / "step-000003"
     folder.mkdir()
     (folder / "meta.json").write_text("{}")
 
@@ -228,7 +228,7 @@ def test_gang_makes_room_as_a_whole(gang):
     first(gang, watched)
 
     assert (gang.state, gang.desired, gang.resume_from[-11:]) == ("queued", "run", "step-000003")
-    assert gangs.cause(RunDir.of(gang.pk, 1)) is None
+    assert gangs.cause(RunDir.for_attempt(gang.pk, 1)) is None
     assert set(Device.objects.values_list("used", flat=True)) == {0}
 
 
@@ -259,7 +259,7 @@ def test_gang_with_a_silent_first_machine_is_continued_by_another(gang, monkeypa
 
 
 def test_gang_end_request_is_not_softened_by_a_later_look(gang):
-    gangs.end(RunDir.of(gang.pk, 1), [1])
+    gangs.end(RunDir.for_attempt(gang.pk, 1), [1])
 
     remote_ranks.check_all("node2")
 
@@ -291,7 +291,7 @@ def test_gang_stop_waits_for_every_rank(gang):
 
 
 def test_attempt_reason_keeps_the_first_cause(gang):
-    run = RunDir.of(gang.pk, 1)
+    run = RunDir.for_attempt(gang.pk, 1)
 
     gangs.blame(run, 1, gangs.RankEnd.LOST)
     gangs.blame(run, 0, gangs.RankEnd.FAILED)
@@ -350,7 +350,7 @@ def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypat
     assert [one["argv"] for one in told] == [["train"], ["train"]]
     assert [one["env"]["AIP_NODE_RANK"] for one in told] == ["0", "1"]
     assert [one["env"]["PET_RDZV_CONF"] for one in told] == ["is_host=true", "is_host=false"]
-    assert (RunDir.of(gang.pk, 1).path / launch.COMMAND).stat().st_mode & 0o077 == 0
+    assert (RunDir.for_attempt(gang.pk, 1).path / launch.COMMAND).stat().st_mode & 0o077 == 0
 
 
 def test_gang_environment_hands_over_the_cards_of_fast_networks(tmp_path):

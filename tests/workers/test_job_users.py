@@ -68,7 +68,7 @@ def test_job_users_run_jobs_in_every_tier_and_close_their_folders(placed, alice,
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3") if tier < 2 else None
 
     launch.start(attempt.pk)
-    record, run = ended(job), RunDir.of(job.pk, 1)
+    record, run = ended(job), RunDir.for_attempt(job.pk, 1)
     uid = env.JOB_UIDS + alice.pk
 
     assert record["code"] == 0, run.log.read_text()
@@ -161,7 +161,7 @@ def test_job_users_open_cards_that_are_kept_for_a_group(placed, root, monkeypatc
     job, attempt = placed(["/usr/bin/python3", "-c", program])
 
     launch.start(attempt.pk)
-    record, run = ended(job), RunDir.of(job.pk, 1)
+    record, run = ended(job), RunDir.for_attempt(job.pk, 1)
     card.unlink()
     common.unlink()
 

@@ -232,7 +232,7 @@ def test_log_opening_counts_secrets_and_stars_them_out(placed):
 
     launch.start(attempt.pk)
     ended(job)
-    log = RunDir.of(job.pk, 1).log.read_text()
+    log = RunDir.for_attempt(job.pk, 1).log.read_text()
     lines = [found for line in log.splitlines() if (found := log_lines.read(line))]
 
     assert [phase for phase, _code, _facts in lines] == [

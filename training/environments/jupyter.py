@@ -77,7 +77,7 @@ def variables(home: Path, token: str) -> dict[str, str]:
 def socket_path(attempt: Attempt) -> str:
     """Where it listens, as the job sees it: in its TMPDIR."""
     tier = attempt.sandbox_tier or 0
-    run = RunDir.of(attempt.job_id, attempt.number)
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
     tmp = Path("/tmp") if tier >= sandbox.BUBBLEWRAP else scratch.job_tmp(run, 0)  # noqa: S108 - the job's own
     return str(tmp / SOCKET)
 

@@ -89,7 +89,7 @@ def start(row: PublishedPort) -> None:
         raise NotStarted(_("There is no VS Code in this environment any more. Open JupyterLab, or enter by SSH."))
     kept = _publish(job, attempt, PurePosixPath(program).name)
     home = homes.home_of(environment.job.owner)
-    log = RunDir.of(job.pk, attempt.number).outputs / LOG
+    log = RunDir.for_attempt(job.pk, attempt.number).outputs / LOG
     base = addresses.base_path(job.pk, NAME) if kept.keeps_path else "/"
     words = [program, kept.socket, base, str(home / environment.folder), str(log)]
     command = f"exec python3 -I - {shlex.join(words)}"

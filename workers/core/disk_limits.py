@@ -88,7 +88,7 @@ def of_ticket(attempt: Attempt, rank: int, launch: Launch, tmp: Path) -> Mapping
     limit = limit_bytes(attempt.job)
     if limit is None:
         return {}
-    own = [RunDir.of(attempt.job_id, attempt.number).of_rank(rank), tmp, *launch.own_folders, *_layers(launch)]
+    own = [RunDir.for_attempt(attempt.job_id, attempt.number).of_rank(rank), tmp, *launch.own_folders, *_layers(launch)]
     number = (attempt.pk * _RANKS + rank % _RANKS) % project_quota.FIRST_PROJECT
     return {
         "disk_bytes": limit,

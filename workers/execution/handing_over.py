@@ -60,7 +60,7 @@ def write(attempt: Attempt) -> bool:
     """Write what an attempt needs to start on another node; return whether it was new. Safe to repeat."""
     if env.NODE_JOINED:  # no server, so it has no key either
         return False
-    run = RunDir.of(attempt.job_id, attempt.number)
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
     if (run.path / HANDED).exists() or (run.path / records.LAUNCH).exists() or not kinds.sealed_of(attempt.job):
         return False
     try:
@@ -93,7 +93,7 @@ def forget_ended() -> None:
     since = timezone.now() - LOOKED_FOR
     over = Allocation.objects.filter(attempt__ended_at__gt=since, attempt__job__kind__in=kinds.sealing())
     for job, number in set(_led_elsewhere(over).values_list("attempt__job_id", "attempt__number")):
-        forget(RunDir.of(job, number))
+        forget(RunDir.for_attempt(job, number))
 
 
 def _led_elsewhere(held: QuerySet[Allocation]) -> QuerySet[Allocation]:

@@ -148,7 +148,7 @@ def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: Ex
     Args:
         locks: keeps others from starting it until they are released.
     """
-    run = RunDir.of(attempt.job_id, attempt.number)
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     home.mkdir(parents=True, exist_ok=True)
     if not locks.enter_context(_one_at_a_time(home)):
@@ -188,7 +188,7 @@ def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:
 
 def give_up(attempt: Attempt) -> None:
     """End an attempt that could not be started in time, so that its devices serve others."""
-    home = RunDir.of(attempt.job_id, attempt.number).path
+    home = RunDir.for_attempt(attempt.job_id, attempt.number).path
     home.mkdir(parents=True, exist_ok=True)
     _failed(attempt, home, _late())
 
@@ -333,7 +333,7 @@ def _refused(attempt: Attempt, home: Path, **why: str) -> bool:
         log.error("job=%s attempt=%s no record can be written: %s", attempt.job_id, attempt.number, exc)
         refused = not (home / records.SUPERVISOR).exists()
     if refused:
-        handing_over.forget(RunDir.of(attempt.job_id, attempt.number))
+        handing_over.forget(RunDir.for_attempt(attempt.job_id, attempt.number))
     return refused
 
 

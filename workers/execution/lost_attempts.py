@@ -70,7 +70,7 @@ def _has_saved(job: Job) -> bool:
     """Whether there is something to keep: a checkpoint, or a file among the outputs of its last attempt."""
     if checkpoints.newest_checkpoint(job):
         return True
-    outputs = RunDir.of(job.pk, job.attempt_number).outputs
+    outputs = RunDir.for_attempt(job.pk, job.attempt_number).outputs
     return any(files.walk_beneath(outputs)) if outputs.is_dir() else False
 
 

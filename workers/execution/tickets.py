@@ -63,7 +63,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         launch: what the kind wants started.
     """
     job = attempt.job
-    run = RunDir.of(job.pk, attempt.number)
+    run = RunDir.for_attempt(job.pk, attempt.number)
     level, bwrap = tier()
     tmp = scratch.job_tmp(run, rank)
     for folder in (run.code, run.inputs, run.outputs, run.checkpoints):

@@ -76,7 +76,7 @@ class EngineKind(JobKind):
         if attempt.state != JobState.SUCCEEDED:
             engines.failed(engine, job, wording.message("image.build_failed", job=job.pk))
             return
-        facts = _facts(RunDir.of(job.pk, attempt.number))
+        facts = _facts(RunDir.for_attempt(job.pk, attempt.number))
         if facts is None:
             engines.failed(engine, job, wording.message("image.build_incomplete", job=job.pk))
         else:

@@ -195,7 +195,7 @@ def publish(evaluation: Evaluation, attempt: Attempt) -> None:
     row = evaluation.script
     found = script_metrics.Found()
     if attempt.state in COMPLETED:
-        found = script_metrics.left(RunDir.of(evaluation.job_id, attempt.number).outputs)
+        found = script_metrics.left(RunDir.for_attempt(evaluation.job_id, attempt.number).outputs)
     elif attempt.state == JobState.FAILED and attempt.exit_code:
         found.problems = [wording.message("own_script.failed", file=row.start_file, code=attempt.exit_code)]
     row.problems = [one.as_json() for one in found.problems]

@@ -47,7 +47,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
 
 def found_of(task: ModelTask) -> Found:
     """What the attempt left that was published."""
-    outputs = RunDir.of(task.job_id, task.figures.get("attempt") or task.job.attempt_number).outputs
+    outputs = RunDir.for_attempt(task.job_id, task.figures.get("attempt") or task.job.attempt_number).outputs
     return results.read(outputs, ways=len(task.job.spec["ways"]))
 
 

@@ -208,7 +208,7 @@ def params(task: ModelTask) -> dict[str, Any]:
 
 def publish(task: ModelTask, attempt: Attempt) -> None:
     """Keep which ways are the best; may be called again."""
-    outputs = RunDir.of(task.job_id, attempt.number).outputs
+    outputs = RunDir.for_attempt(task.job_id, attempt.number).outputs
     found = results.read(outputs, ways=len(task.job.spec["ways"]))
     if not found.pictures:
         return

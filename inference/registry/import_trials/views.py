@@ -24,7 +24,7 @@ def trial_picture(request: SignedInRequest, pk: int, place: int) -> HttpResponse
     """One of the pictures, small, for those who may see the trial."""
     rows = ModelTask.objects.visible_to(request.user).filter(act=ModelTask.Act.TRY).select_related("job")
     task: ModelTask = get_object_or_404(rows, pk=pk)
-    outputs = RunDir.of(task.job_id, task.figures.get("attempt") or 0).outputs
+    outputs = RunDir.for_attempt(task.job_id, task.figures.get("attempt") or 0).outputs
     if place >= results.MOST_PICTURES:
         raise Http404
     try:

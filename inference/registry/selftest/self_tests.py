@@ -72,7 +72,7 @@ def keep_evaluated(evaluation: Evaluation) -> None:
     if version is not None and attempt:
         keep(
             version,
-            RunDir.of(evaluation.job_id, attempt).outputs,
+            RunDir.for_attempt(evaluation.job_id, attempt).outputs,
             leaving.FILE,
             data=evaluation.version,
             job=evaluation.job,

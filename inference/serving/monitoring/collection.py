@@ -83,14 +83,14 @@ def keep_counts(service: Service, job: Job, version: int | None, told: object) -
 def keep_last(job: Job, attempt: Attempt) -> None:
     """Write down what a server left behind when it was stopped."""
     service = Service.objects.filter(pk=job.spec.get("service")).first()
-    told = model_jobs.read(RunDir.of(job.pk, attempt.number).outputs, LEFT)
+    told = model_jobs.read(RunDir.for_attempt(job.pk, attempt.number).outputs, LEFT)
     if service is not None and told:
         keep_counts(service, job, job.spec.get("model_version"), told)
 
 
 def keep_last_of_host(job: Job, attempt: Attempt) -> None:
     """The same of a process that several shared: each left its counts in a folder of its own."""
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     for entry in outputs.iterdir() if outputs.is_dir() else ():
         known = addresses.ids(entry.name)
         service = Service.objects.filter(pk=known[0], owner=job.owner_id).first() if known else None

@@ -46,7 +46,7 @@ def suspects(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> list[str]
 
 
 def _at_work(job: Job, attempt: Attempt) -> Mapping[str, bytes]:
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     try:
         with os.fdopen(files.open_beneath(outputs, at_work.FILE), "rb") as file:
             return at_work.read(file.read(at_work.SLOT * at_work.SLOTS))
@@ -105,7 +105,7 @@ def sweep() -> None:
         with sweeps.kept_apart(f"job={job.pk} is not filled"):
             folders.fill(job)
             if job.state == JobState.RUNNING:
-                for name in model_jobs.read(RunDir.of(job.pk, job.attempt_number).outputs, FAILED):
+                for name in model_jobs.read(RunDir.for_attempt(job.pk, job.attempt_number).outputs, FAILED):
                     part(job, name, "service.parted_load")
             _move_strangers(job)
 

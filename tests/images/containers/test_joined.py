@@ -23,7 +23,7 @@ LAYER = fake.layer({"hello": b"world"})
 
 
 def ended(job):
-    return until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    return until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
 
 
 def test_machine_that_joined_takes_what_the_server_fetched(registry, waiting, machines, login):

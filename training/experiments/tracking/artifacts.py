@@ -62,7 +62,7 @@ class Owner:
         if self.job is None:
             return [own_folder(self.uid)]
         numbers = outputs.attempts(self.job)
-        return [RunDir.of(self.job.pk, number).outputs / FOLDER / self.uid for number in numbers]
+        return [RunDir.for_attempt(self.job.pk, number).outputs / FOLDER / self.uid for number in numbers]
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _root(owner: Owner) -> tuple[Path, Parts]:
         folder = own_folder("")
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         return folder, (owner.uid.encode(),)
-    run = RunDir.of(owner.job.pk, owner.job.attempt_number)
+    run = RunDir.for_attempt(owner.job.pk, owner.job.attempt_number)
     if not run.outputs.is_dir():
         raise Invalid(_("The job of this run has not begun, or its files are gone."), field="path")
     return run.path, (run.outputs.name.encode(), FOLDER.encode(), owner.uid.encode())

@@ -62,7 +62,7 @@ class AttemptMonitor:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.run = RunDir.of(attempt.job_id, attempt.number)
+        self.run = RunDir.for_attempt(attempt.job_id, attempt.number)
         self.log = log_shipping.Shipped(self.run.log)
         self.launch_requested = self.eviction_requested = 0.0  # monotonic
         self.limit = LIMIT_UNKNOWN

@@ -61,7 +61,7 @@ def collect(node: str, npus: NpuLogs | None = None) -> int:
     for part in here:
         new_lines = [line for held in part.held for line in lines[held.device.pk]]
         since = (part.attempt.started_at or part.attempt.assigned_at).timestamp()
-        folder = RunDir.of(part.attempt.job_id, part.attempt.number).path / FOLDER
+        folder = RunDir.for_attempt(part.attempt.job_id, part.attempt.number).path / FOLDER
         written += append_lines(folder / f"{node}.jsonl", [line for line in new_lines if line.at >= since])
     return written
 

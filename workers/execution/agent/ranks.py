@@ -33,14 +33,14 @@ class RankRun:
     @property
     def disk_bytes(self) -> int | None:
         """What it takes of its disk limit here, as its supervisor reported last; None without a limit."""
-        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
+        home = tickets.rank_dir(RunDir.for_attempt(self.attempt.job_id, self.attempt.number), self.rank)
         used = (records.read(home / records.DISK) or {}).get("used_bytes")
         return used if isinstance(used, int) else None
 
     @property
     def root_pid(self) -> int | None:
         """Root process of the rank here, its supervisor or the first of a container; None before its start."""
-        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
+        home = tickets.rank_dir(RunDir.for_attempt(self.attempt.job_id, self.attempt.number), self.rank)
         supervisor = records.read(home / records.SUPERVISOR)
         if supervisor and "container" in supervisor:
             return int(supervisor.get("child", {}).get("pid", 0)) or None

@@ -41,7 +41,7 @@ def check_all(node: str, watched: Watched | None = None) -> list[tuple[int, int]
     held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
     rows = held.select_related("attempt__job__cluster").order_by("attempt", "rank", "pk")
     parts = {(row.attempt_id, row.rank): row.attempt for row in reversed(rows)}
-    homes = {tickets.rank_dir(RunDir.of(row.attempt.job_id, row.attempt.number), row.rank) for row in rows}
+    homes = {tickets.rank_dir(RunDir.for_attempt(row.attempt.job_id, row.attempt.number), row.rank) for row in rows}
     for home in set(watched) - homes:
         del watched[home]
     missing = []
@@ -56,7 +56,7 @@ def check_all(node: str, watched: Watched | None = None) -> list[tuple[int, int]
 
 def _check(attempt: Attempt, rank: int, watched: Watched) -> bool:
     """Check one rank; return whether it should be started."""
-    job, run = attempt.job, RunDir.of(attempt.job_id, attempt.number)
+    job, run = attempt.job, RunDir.for_attempt(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     supervisor = records.read(home / records.SUPERVISOR)
     cause = gangs.cause(run) or gangs.blame_who_leaves(run, rank)
@@ -114,7 +114,7 @@ def end_stale(node: str) -> int:
     rows = ended.order_by("-attempt__ended_at").values_list("attempt__job", "attempt__number", "rank").distinct()[:500]
     stopped = 0
     for job, number, rank in rows:
-        home = tickets.rank_dir(RunDir.of(job, number), rank)
+        home = tickets.rank_dir(RunDir.for_attempt(job, number), rank)
         if (home / records.EXIT).exists() or not (home / records.SUPERVISOR).exists():
             continue
         if records.is_alive(records.read(home / records.SUPERVISOR)):
@@ -123,6 +123,6 @@ def end_stale(node: str) -> int:
                 records.write_request(home, "stop")
                 stopped += 1
         elif rank == 0 and not (home / ".swept").exists():
-            sweep(RunDir.of(job, number))
+            sweep(RunDir.for_attempt(job, number))
             (home / ".swept").touch()
     return stopped

@@ -88,7 +88,7 @@ def way_to(job: Job, rank: int = 0) -> Way:
 
 def _closed(job: Job, rank: int) -> ChannelRefused | None:
     """Why the job's container has no exec server; None while it may have one."""
-    record = records.read(RunDir.of(job.pk, job.attempt_number).of_rank(rank) / handover.WAYS)
+    record = records.read(RunDir.for_attempt(job.pk, job.attempt_number).of_rank(rank) / handover.WAYS)
     if record is None:
         return None
     if record.get("why") == handover.NO_PYTHON:

@@ -240,7 +240,7 @@ def _at_rest(job: Job) -> Iterator[Callable[[], bool]]:
         CannotSave: they do not come to rest.
     """
     job.refresh_from_db()
-    run, word = RunDir.of(job.pk, job.attempt_number).path, secrets.token_hex(8)
+    run, word = RunDir.for_attempt(job.pk, job.attempt_number).path, secrets.token_hex(8)
     if _stands(run):
         yield lambda: _stands(run) and not Job.objects.filter(pk=job.pk, attempt_number__gt=job.attempt_number).exists()
         return

@@ -34,7 +34,7 @@ class DeviceError:
 
 def list_errors(job: Job) -> list[DeviceError]:
     """Errors of the devices of the newest attempt, newest first."""
-    folder = RunDir.of(job.pk, job.attempt_number).path / FOLDER
+    folder = RunDir.for_attempt(job.pk, job.attempt_number).path / FOLDER
     if not job.attempt_number or not folder.is_dir():
         return []
     errors = [error for path in sorted(folder.glob("*.jsonl")) for error in _read(path)]

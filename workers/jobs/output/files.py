@@ -41,7 +41,7 @@ class Output:
 
 def attempts(job: Job) -> list[int]:
     """Numbers of the attempts that have outputs on disk, newest first."""
-    root = RunDir.of(job.pk, 0).path.parent
+    root = RunDir.for_attempt(job.pk, 0).path.parent
     if not root.is_dir():
         return []
     numbers = [int(path.name) for path in root.iterdir() if path.name.isdigit()]
@@ -113,7 +113,7 @@ def for_zip(job: Job, attempt: int) -> list[tuple[str, Path, str]]:
 
 def folder_of(job: Job, attempt: int) -> Path | None:
     """The outputs folder of an attempt, None while there is none."""
-    root = RunDir.of(job.pk, attempt).outputs
+    root = RunDir.for_attempt(job.pk, attempt).outputs
     return root if root.is_dir() and not root.is_symlink() else None
 
 

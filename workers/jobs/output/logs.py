@@ -42,7 +42,7 @@ class Piece:
 
 def path_of(job: Job, attempt: int | None = None, rank: int = 0) -> Path:
     """The log file of one machine of an attempt, the newest by default. It may not exist yet."""
-    run = RunDir.of(job.pk, attempt or job.attempt_number)
+    run = RunDir.for_attempt(job.pk, attempt or job.attempt_number)
     return run.path / "ranks" / str(rank) / records.LOG if rank else run.log
 
 

@@ -101,7 +101,7 @@ def add(attempt: Attempt, points: Iterable[Point], *, once: bool = False) -> Non
 def _read(attempt: Attempt, cursor: int) -> bytes:
     """Whole lines from `cursor`, at most a chunk; a chunk without line end is given as it is, to be passed over."""
     try:
-        metrics = RunDir.of(attempt.job_id, attempt.number).metrics
+        metrics = RunDir.for_attempt(attempt.job_id, attempt.number).metrics
         with os.fdopen(files.open_beneath(metrics.parent, metrics.name), "rb") as file:  # a pipe would never answer
             file.seek(cursor)
             data = file.read(CHUNK)

@@ -63,7 +63,7 @@ def ingest(attempt: Attempt, *, ended: bool = False) -> int:
 
 
 def _search(attempt: Attempt) -> Search:
-    root = RunDir.of(attempt.job_id, attempt.number).path
+    root = RunDir.for_attempt(attempt.job_id, attempt.number).path
     search = _SEARCHES.pop(root, None)
     if search is None:
         search = Search(root, (attempt.started_at or attempt.assigned_at).timestamp() - OLDER_S)
