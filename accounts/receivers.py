@@ -15,12 +15,12 @@ from aiplatform.lib import denials
 
 
 def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    way = getattr(request, "way_in", None)
-    audit.record(user, "signed_in", user, **({"way": way} if way else {}))
+    provider = getattr(request, "way_in", None)
+    audit.record(user, "signed_in", user, **({"way": provider} if provider else {}))
     sessions.began(request, user)
-    spoken = get_language() or ""
-    if spoken != user.heard_language:  # what is written to them while they are away is in this language
-        User.objects.filter(pk=user.pk).update(heard_language=spoken[:10])
+    language = get_language() or ""
+    if language != user.heard_language:  # what is written to them while they are away is in this language
+        User.objects.filter(pk=user.pk).update(heard_language=language[:10])
 
 
 def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:

@@ -40,7 +40,7 @@ class SecretChangeIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class SecretViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """The caller's own secrets. Nobody reads a value, and nobody sees those of others."""
+    """The caller's own secrets. Values cannot be read, and secrets of other users are hidden."""
 
     needs = dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), Action.SELF_MANAGE)
     serializer_class = SecretOut
@@ -52,9 +52,9 @@ class SecretViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=SecretIn, responses={201: SecretOut})
     def create(self, request: ApiRequest) -> Response:
-        """Keep a value under a new name."""
-        given = sent(SecretIn(data=request.data))
-        row = named_secrets.add(user=request.user, **given)
+        """Store a value under a new name."""
+        fields = sent(SecretIn(data=request.data))
+        row = named_secrets.add(user=request.user, **fields)
         return Response(SecretOut(row, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=SecretChangeIn, responses=SecretOut)

@@ -26,10 +26,10 @@ class ChosenForm(forms.Form):
         )
 
     def choose_clusters(self) -> None:
-        if known := clusters.choices():
+        if choices := clusters.choices():
             self.fields["clusters"] = forms.TypedMultipleChoiceField(
                 label=_("Clusters"),
-                choices=known,
+                choices=choices,
                 coerce=int,
                 required=False,
                 widget=forms.CheckboxSelectMultiple,
@@ -114,7 +114,7 @@ class AccountDeletionForm(forms.Form):
         widget=forms.RadioSelect,
         initial="give",
     )
-    taker = PeopleField(label=_("To"), required=False, most=1)
+    taker = PeopleField(label=_("To"), required=False, max_count=1)
     confirm = forms.CharField(
         label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )

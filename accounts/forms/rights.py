@@ -54,11 +54,11 @@ class PermissionsForm(forms.Form):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        mine = by.actions() | EVERYONE
-        sets = [(key, words) for key, (words, held) in SETS.items() if held <= mine]
+        own = by.actions() | EVERYONE
+        sets = [(key, label) for key, (label, held) in SETS.items() if held <= own]
         self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            (action.value, words) for action, words in ACTION_WORDS.items() if action in mine - EVERYONE
+            (action.value, label) for action, label in ACTION_WORDS.items() if action in own - EVERYONE
         ]
 
     def clean(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from aiplatform.lib.prepared import PreparedQuery
 
 
 class NoRights(NotAllowed):
-    """An account that nobody has given a role yet."""
+    """An account without a role."""
 
     code = "no_rights"
 

@@ -27,7 +27,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
     if taker.pk == giver.pk or not taker.is_active or taker.deleted_at:
         raise Invalid(_("Choose an active account to hand everything over to."), field="taker")
     with transaction.atomic():
-        moved = {key: count for key, count in ownership.give(giver, taker).items() if count}
+        moved = {key: count for key, count in ownership.transfer(giver, taker).items() if count}
         audit.record(by, "transferred", giver, to=taker.username, **moved)
     return moved
 

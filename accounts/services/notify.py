@@ -87,9 +87,9 @@ def notify(
     chosen = choices(user)
     if kind in chosen.mail and user.email:
         key = f"notification-{row.pk}-mail"
-        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=key, language=user.speaks, **content)
+        outbox.add(Delivery.Channel.MAIL, user.email, kind=kind, key=key, language=user.speaks, **content)
     if kind in chosen.webhook and chosen.webhook_url:
-        outbox.put(
+        outbox.add(
             Delivery.Channel.WEBHOOK,
             chosen.webhook_url,
             kind=kind,
@@ -186,17 +186,17 @@ def try_out(user: User) -> list[str]:
     Raises:
         TooOften: an address and a webhook may be somebody else's, who did not ask for a flood.
     """
-    rates.limit(f"test:{user.pk}", most=TESTS_PER_QUARTER, within_s=900)
+    rates.limit(f"test:{user.pk}", max_count=TESTS_PER_QUARTER, within_s=900)
     row = choices(user)
     content: Content = {"title": message("notice.test"), "text": message("notice.arrived"), "url": "/"}
     stamp = f"test-{user.pk}-{get_random_string(12)}"
     sent = []
     if user.email and outbox.mail_is_set_up():
-        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", language=user.speaks, **content)
+        outbox.add(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", language=user.speaks, **content)
         sent.append(str(Delivery.Channel.MAIL.label))
     if row.webhook_url:
         secret = row.webhook_secret
-        outbox.put(
+        outbox.add(
             Delivery.Channel.WEBHOOK,
             row.webhook_url,
             kind="test",

@@ -53,7 +53,7 @@ def is_on() -> bool:
     return bool(settings.OIDC_ISSUER and settings.OIDC_CLIENT_ID)
 
 
-def begin(*, back: str) -> tuple[str, dict[str, str]]:
+def start_sign_in(*, back: str) -> tuple[str, dict[str, str]]:
     """Return the provider's address to send the browser to, and what the session must keep until it returns.
 
     Args:
@@ -78,7 +78,7 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
     """Return the account of the person the provider authenticated.
 
     Args:
-        session_values: what `begin` gave the session; use it once.
+        session_values: returned by `start_sign_in`; valid once.
         answered: the query with which the browser came back.
 
     Raises:
@@ -104,7 +104,7 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
         claims = _proved(session, described, token, session_values["nonce"])
         wanted = (settings.OIDC_USERNAME_CLAIM, "email", settings.OIDC_ROLE_CLAIM or "email")
         if not all(claims.get(name) for name in wanted):
-            claims = _more(session, described, claims)
+            claims = _fetch_user_info(session, described, claims)
     arrival = _arrival(claims)
     candidate = identities.by_email(arrival.email) if settings.OIDC_LINK_BY_EMAIL else None
     return identities.enter(arrival, candidate=candidate, roles=settings.OIDC_ROLES)
@@ -188,15 +188,15 @@ def _proved(
     return dict(claims)
 
 
-def _more(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str, Any]) -> dict[str, Any]:
-    """Fetch the claims of the user-info endpoint, where there is one; its subject must be the same."""
+def _fetch_user_info(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str, Any]) -> dict[str, Any]:
+    """Fetch the claims of the user-info endpoint, if there is one; its subject must be the same."""
     address = described.get("userinfo_endpoint")
     if not address:
         return claims
-    said = _read(session, address)
-    if said.get("sub") != claims["sub"]:
+    user_info = _read(session, address)
+    if user_info.get("sub") != claims["sub"]:
         raise _not_proved("user info about somebody else")
-    return {**said, **claims}
+    return {**user_info, **claims}
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:

@@ -33,11 +33,11 @@ def _clean(user: User, *but: str) -> None:
     try:
         user.full_clean(exclude=["password", *but], validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
-        found = Refusals()
+        refusals = Refusals()
         for field, messages in exc.message_dict.items():
-            with found:
+            with refusals:
                 raise Invalid(" ".join(messages), field=field) from exc
-        found.end()
+        refusals.end()
 
 
 @transaction.atomic
@@ -80,15 +80,15 @@ def create(
         awaiting=awaiting,
         is_active=not awaiting,
     )
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         _clean(user)
-    with found:
+    with refusals:
         if password is not None:
             passwords.check(password, user)
-    with found:
+    with refusals:
         check_free(username=user.username)
-    found.end()
+    refusals.end()
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -103,7 +103,7 @@ def create(
 
 
 def check_free(*, username: str = "") -> None:
-    """Refuse a username that somebody has."""
+    """Raise an error for a username that is taken."""
     if User.objects.filter(username__iexact=username.strip()).exists():
         raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": username.strip()})
 
@@ -135,9 +135,9 @@ def register(*, username: str, nickname: str, password: str, awaiting: bool = Fa
         )
         audit.record(person, "registered", person)
     except DomainError as exc:
-        found = Refusals()
-        found.all = [refusal for refusal in exc.every if not isinstance(refusal, UsernameTaken)]  # that is not told
-        found.end()
+        refusals = Refusals()
+        refusals.all = [refusal for refusal in exc.every if not isinstance(refusal, UsernameTaken)]  # that is not told
+        refusals.end()
         make_password(password)  # a taken name takes as long as a free one
 
 

@@ -31,10 +31,10 @@ def _group(request: SignedInRequest, pk: int) -> UserGroup:
 
 @needs(Action.PEOPLE_MANAGE)
 def group_list(request: SignedInRequest) -> HttpResponse:
-    """Groups with their roles and how many people they hold, by name. htmx gets the table alone."""
+    """List groups with their roles and number of members, by name. htmx gets the table alone."""
     rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(member_count=Count("users"))
-    found = search.having(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
-    context = {"page": GROUPS.page(request, found)}
+    matches = search.having(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
+    context = {"page": GROUPS.page(request, matches)}
     if request.htmx:
         return render(request, "accounts/_group_table.html", context)
     return render(request, "accounts/group_list.html", context | {"counts": counts(request.user)})
@@ -65,10 +65,10 @@ def group_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _page(request: SignedInRequest, group: UserGroup, *, status: int = 200, **forms: Any) -> HttpResponse:
-    given = {"name": group.name, "description": group.description, "roles": group.roles.all()}
+    initial = {"name": group.name, "description": group.description, "roles": group.roles.all()}
     context = {
         "group": group,
-        "form": forms.get("form") or GroupForm(initial=given, by=request.user),
+        "form": forms.get("form") or GroupForm(initial=initial, by=request.user),
         "joining": forms.get("joining") or PeopleForm(by=request.user),
         "members": group.users.order_by("username"),
     }

@@ -71,7 +71,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
 
 def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: Any) -> HttpResponse:
     held = role.allows()
-    given = {
+    initial = {
         "name": role.name,
         "description": role.description,
         "set": set_of(held | EVERYONE),
@@ -79,8 +79,8 @@ def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: A
     }
     context = {
         "role": role,
-        "form": forms.get("form") or RoleForm(initial=given, by=request.user),
-        "allowed": [words for action, words in ACTION_WORDS.items() if action in held],
+        "form": forms.get("form") or RoleForm(initial=initial, by=request.user),
+        "allowed": [label for action, label in ACTION_WORDS.items() if action in held],
         "holders": role.users.filter(deleted_at=None).order_by("username")[:500],
         "giving": forms.get("giving") or PeopleForm(by=request.user),
         "groups": forms.get("groups") or RoleGroupsForm(initial={"groups": role.user_groups.all()}, by=request.user),
@@ -112,7 +112,7 @@ def role_give(request: SignedInRequest, pk: int) -> HttpResponse:
     role, form = _role(request, pk), PeopleForm(request.POST, by=request.user)
     if form.is_valid():
         with refusals_shown_on(form):
-            roles.give(role=role, people=form.cleaned_data["people"], by=request.user)
+            roles.assign(role=role, people=form.cleaned_data["people"], by=request.user)
             messages.success(request, _("Added."))
             return redirect("accounts:role", role.pk)
     return _page(request, role, giving=form, status=422)
@@ -124,7 +124,7 @@ def role_take(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Take a role from one person."""
     role = _role(request, pk)
     who = get_object_or_404(User.objects.visible_to(request.user), pk=person)
-    roles.take(role=role, person=who, by=request.user)
+    roles.revoke(role=role, person=who, by=request.user)
     messages.success(request, _("%(name)s no longer has this role.") % {"name": who})
     return redirect("accounts:role", role.pk)
 

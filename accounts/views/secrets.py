@@ -45,8 +45,8 @@ def secret_page(request: SignedInRequest, pk: int) -> HttpResponse:
     form = SecretChangeForm(request.POST or None, initial={"note": row.note})
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            given = form.cleaned_data
-            named_secrets.change(row, by=request.user, value=given["value"] or None, note=given["note"])
+            fields = form.cleaned_data
+            named_secrets.change(row, by=request.user, value=fields["value"] or None, note=fields["note"])
             messages.success(request, _("%(name)s is changed.") % {"name": row.name})
             return redirect("accounts:secrets")
     context = {"form": form, "secret": row, "uses": named_secrets.uses_of(request.user).get(row.name, [])}

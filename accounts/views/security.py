@@ -22,7 +22,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 @needs(Action.SELF_MANAGE)
 def sessions_page(request: SignedInRequest) -> HttpResponse:
     """Where the person is signed in."""
-    context = {"rows": sessions.of(request.user), "here": request.session.session_key}
+    context = {"rows": sessions.list_live(request.user), "here": request.session.session_key}
     return render(request, "accounts/sessions.html", context)
 
 
@@ -93,6 +93,6 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             codes = second_factor.confirm(request.user, form.cleaned_data["code"])
             return render(request, "accounts/recovery_codes.html", {"codes": codes, "text": "\n".join(codes)})
-    secret, qr_code = second_factor.begin(request.user)
+    secret, qr_code = second_factor.start_setup(request.user)
     context = {"on": False, "form": form, "secret": secret, "qr_code": qr_code}
     return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)

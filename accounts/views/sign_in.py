@@ -50,8 +50,8 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
-        way = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
-        return let_in(self.request, user, then=self.get_success_url(), way=way)
+        provider = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
+        return let_in(self.request, user, then=self.get_success_url(), provider=provider)
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
@@ -67,7 +67,7 @@ def register(request: HttpRequest) -> HttpResponse:
         raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", most=REGISTRATIONS_PER_HOUR, within_s=3600)
+        rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", max_count=REGISTRATIONS_PER_HOUR, within_s=3600)
         with refusals_shown_on(form):
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
@@ -86,19 +86,19 @@ PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was
 CODE_WITHIN_S = 300.0
 
 
-def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> HttpResponse:
+def let_in(request: HttpRequest, user: User, *, then: str, provider: str = "") -> HttpResponse:
     """Sign in `user`, who was authenticated, past the second factor where one is on.
 
     Args:
         then: path of the page that follows.
-        way: the identity provider that proved it, for the trail; empty: a password of this platform's.
+        provider: the identity provider that proved it, for the trail; empty: a password of this platform's.
     """
     if second_factor.is_on(user):
         request.session.cycle_key()
-        pending = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
+        pending = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": provider}
         request.session[PENDING] = pending
         return redirect("accounts:code")
-    request.way_in = way  # type: ignore[attr-defined]  # travels with the request
+    request.way_in = provider  # type: ignore[attr-defined]  # travels with the request
     login(request, user, backend=BACKEND)
     return redirect(then)
 

@@ -25,12 +25,12 @@ TESTS_FROM_HERE = "# --- for the gate (manage.py test) ---"
 GIB = 1024**3
 
 
-def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
-    """Return only inside a complete environment; otherwise build it and start this program again there.
+def ensure(root: Path, *, with_tests: bool, bundle_path: Path | None = None) -> None:
+    """Return only inside a complete environment; otherwise build it and restart this program in it.
 
     Args:
         with_tests: also install what the gate needs.
-        given: the bundle to install from; without one, that which `root` was unpacked from, or the package index.
+        bundle_path: the bundle to install from; without one, that which `root` was unpacked from, or the package index.
     """
     packages = wanted((root / LOCK).read_text(), with_tests=with_tests)
     venv, python = root / ".venv", root / ".venv" / "bin" / "python"
@@ -41,7 +41,7 @@ def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a second command that starts now waits instead of spoiling it
             if not is_ready(venv, stamp):
                 try:
-                    bundle = bundles.find(given, root)
+                    bundle = bundles.find(bundle_path, root)
                     if bundle is None:
                         build(venv, packages)
                     else:
@@ -86,10 +86,10 @@ def build(venv: Path, packages: list[str]) -> None:
         )
     see_room(venv.parent, 3 * GIB)
     make(venv)
-    say(f"Installing {len(packages)} packages, once; this takes some minutes …")
+    log(f"Installing {len(packages)} packages, once; this takes some minutes …")
     install(venv / "bin" / "python", packages)
     note_origin(venv, "the package index")
-    say(f"Ready after {time.monotonic() - started:.0f} s.")
+    log(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
 def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate: bool) -> None:
@@ -104,17 +104,17 @@ def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate:
     bundle.see_that_it_fits(packages, __version__, gate=gate)
     see_room(venv.parent, bundle.room_needed())
     if bundle.is_folder and (changed := bundle.changed_sources(bundle.path)):
-        say(f"Beware: not as they were packed: {bundles.some(changed)}.")
-    say(f"Proving what {bundle.path} holds …")
+        log(f"Beware: not as they were packed: {bundles.some(changed)}.")
+    log(f"Proving what {bundle.path} holds …")
     with bundle.wheels(venv.parent) as wheels:
         make(venv, "--without-pip")
-        say(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
+        log(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
         own = next(wheels.glob("pip-*.whl"))
         arguments = ["--no-index", "--find-links", str(wheels), f"pip=={bundles.pin_of(own.name)[1]}", *packages]
         python = venv / "bin" / "python"
         pip(python, arguments, total=len(packages) + 1, what="the packages of the bundle", own=own)
     note_origin(venv, f"the bundle {bundle.path.name} (aiplatform {bundle.manifest.version})")
-    say(f"Ready after {time.monotonic() - started:.0f} s.")
+    log(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
 def see_room(folder: Path, needed: int) -> None:
@@ -131,7 +131,7 @@ def make(venv: Path, *options: str) -> None:
     """Make an empty environment unless there is one, and pip in it where no option forbids that."""
     if (venv / "bin" / "python").exists() and (options or (venv / "bin" / "pip").exists()):
         return
-    say(f"Making {venv} …")
+    log(f"Making {venv} …")
     command = [sys.executable, "-m", "venv", *options, str(venv)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
@@ -148,12 +148,12 @@ def note_origin(venv: Path, origin: str) -> None:
 
 
 def origin(venv: Path) -> str:
-    """Return where the packages of an environment came from; empty where others made it."""
+    """Return the origin of an environment's packages; empty if this program did not build it."""
     try:
-        told = (venv / "aiplatform.origin").read_text().splitlines()
+        lines = (venv / "aiplatform.origin").read_text().splitlines()
     except OSError:
         return ""
-    return ", then ".join(line for place, line in enumerate(told) if line not in told[:place])
+    return ", then ".join(line for index, line in enumerate(lines) if line not in lines[:index])
 
 
 def install(python: Path, packages: list[str]) -> None:
@@ -222,7 +222,7 @@ def pip(
     sys.exit(f"{text}\n\nCould not {act} {what}. {remedy}")
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -73,7 +73,7 @@ def top() -> str:
 
 
 def make(root: Path, to: Path, *, extras: list[str]) -> Path:
-    """Make a bundle of the source at `root` in the folder `to`; the file has its name only once it is whole.
+    """Make a bundle of the source at `root` in the folder `to`; the file gets its name once it is complete.
 
     Raises:
         Refused: the source is no clone, a package has no wheel, or the disk has no room.
@@ -90,11 +90,11 @@ def make(root: Path, to: Path, *, extras: list[str]) -> Path:
     try:
         wheels = fetch(work / "wheels", lines)
         manifest = describe(root, names, commit, wheels, lines, extras)
-        whole = work / "bundle.tar"
-        pack(whole, manifest, root, wheels, when)
+        complete = work / "bundle.tar"
+        pack(complete, manifest, root, wheels, when)
         tag = "-".join([f"cp{''.join(platform.python_version_tuple()[:2])}", platform.system().lower()])
         name = "-".join([top(), *extras, tag, platform.machine()])
-        return whole.replace(to / f"{name}.tar")
+        return complete.replace(to / f"{name}.tar")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -116,21 +116,21 @@ def sources(root: Path) -> tuple[list[str], str, int]:
     names = sorted(name for name in _git(root, "ls-files", "-z").split("\0") if (root / name).is_file())
     commit, changed = _git(root, "rev-parse", "HEAD").strip(), _git(root, "status", "--porcelain", "-uno").strip()
     if changed:
-        bootstrap.say("Files were changed since the last commit; they go in as they are now.")
+        bootstrap.log("Files were changed since the last commit; they go in as they are now.")
     if unknown := _git(root, "ls-files", "--others", "--exclude-standard").split():
-        bootstrap.say(f"Files that git does not track stay out: {some(unknown)}.")
+        bootstrap.log(f"Files that git does not track stay out: {some(unknown)}.")
     when = int(time.time()) if changed else int(_git(root, "log", "-1", "--format=%ct"))
     return names, f"{commit}{'+' if changed else ''}", when
 
 
-def _git(root: Path, *words: str) -> str:
+def _git(root: Path, *args: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        result = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, check=False)
     except FileNotFoundError as exc:
         raise Refused("git is not installed here, so nobody can say which files are the program's.") from exc
-    if done.returncode:
-        raise Refused(f"{root} is neither a clone nor an unpacked bundle: {done.stderr.strip()}")
-    return done.stdout
+    if result.returncode:
+        raise Refused(f"{root} is neither a clone nor an unpacked bundle: {result.stderr.strip()}")
+    return result.stdout
 
 
 def fetch(folder: Path, lines: list[str]) -> list[Path]:
@@ -148,7 +148,7 @@ def fetch(folder: Path, lines: list[str]) -> list[Path]:
     common = ["--wheel-dir", str(folder), "--constraint", str(constraints), "--find-links", str(folder)]
     torch = [line for line in lines if line.startswith("torch==")]
     python, index = Path(sys.executable), os.environ.get("AIP_TORCH_INDEX_URL", "")
-    bootstrap.say(f"Fetching {len(lines)} packages; this takes some minutes …")
+    bootstrap.log(f"Fetching {len(lines)} packages; this takes some minutes …")
     if torch:
         other = ["--extra-index-url", index] if index else []
         bootstrap.pip(python, [*common, *torch, *other], total=0, what=torch[0], verb="wheel")

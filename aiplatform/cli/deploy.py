@@ -142,10 +142,10 @@ def _state() -> Path:
 
 
 def _own_address() -> str:
-    """This machine's address on its default route."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+    """Return this host's address on its default route."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
         try:
-            way.connect(("192.0.2.1", 9))  # nothing is sent
-            return str(way.getsockname()[0])
+            route.connect(("192.0.2.1", 9))  # nothing is sent
+            return str(route.getsockname()[0])
         except OSError:
             return socket.gethostname()

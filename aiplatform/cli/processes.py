@@ -155,9 +155,9 @@ class ProcessSupervisor:
         self._leaving: set[asyncio.Task[None]] = set()
         """Tasks of processes that were replaced and finish what they have begun."""
 
-    def keep(self, process: Process) -> None:
-        """Keep `process` alive until `stop`."""
-        self._tasks[process.name] = asyncio.create_task(self._keep(process))
+    def keep_running(self, process: Process) -> None:
+        """Restart `process` whenever it ends, until `stop`."""
+        self._tasks[process.name] = asyncio.create_task(self._keep_running(process))
 
     async def restart(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
         """Stop a process cleanly and return when it runs again.
@@ -182,7 +182,7 @@ class ProcessSupervisor:
             await self.restart(process)
             return
         self._let_leave(self._tasks[process.name])
-        self.keep(process)
+        self.keep_running(process)
         await self._wait_for_another(process, before)
         try:
             await asyncio.wait_for(self._wait_until_ready(process), ACCEPT_S)
@@ -215,7 +215,7 @@ class ProcessSupervisor:
         await asyncio.gather(task, return_exceptions=True)
         process.ended()
 
-    async def _keep(self, process: Process) -> None:
+    async def _keep_running(self, process: Process) -> None:
         pause_s = SHORTEST_S
         while not self.stopping.is_set():
             started = self.clock()
@@ -272,11 +272,11 @@ class ProcessSupervisor:
                 await asyncio.wait_for(lines, 2)
 
     async def _watch(self, process: Process, child: Child) -> None:
-        """Kill a process that runs but does not answer: its socket was removed, or it was stopped by a signal."""
-        silent, most = 0, FIRST_SILENT
-        while process.answers and silent < most:
+        """Kill a process that runs but does not respond: its socket was removed, or it was stopped by a signal."""
+        silent, limit = 0, FIRST_SILENT
+        while process.answers and silent < limit:
             await asyncio.sleep(LOOK_S)
-            silent, most = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, most)
+            silent, limit = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, limit)
         if process.answers:
             output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
             child.kill_group()

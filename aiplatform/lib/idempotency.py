@@ -59,11 +59,11 @@ def once(method: Method) -> Method:
     """
 
     @wraps(method)
-    def whole(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def wrapper(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         with transaction.atomic():
             return keep(request, method(self, request, *args, **kwargs))
 
-    return _honouring(whole)
+    return _honouring(wrapper)
 
 
 def once_in_parts(method: Method) -> Method:
@@ -98,7 +98,7 @@ def keep(request: Request, response: Response) -> Response:
 
 def _honouring(method: Method) -> Method:
     @wraps(method)
-    def kept(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def wrapper(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
         if key is None:
             return method(self, request, *args, **kwargs)
@@ -124,7 +124,7 @@ def _honouring(method: Method) -> Method:
             claim.delete()
         return response
 
-    return kept
+    return wrapper
 
 
 def _again(row: Any) -> Response:

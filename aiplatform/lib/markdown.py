@@ -24,7 +24,7 @@ _SCHEMES = ("http://", "https://", "mailto:", "/", "#")
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block of code that stands for itself, in no list and no quotation.
+    """A fenced block of code at the top level, in no list and no quotation.
 
     Attributes:
         line: of the fence, from 1; what stands in it begins one below.

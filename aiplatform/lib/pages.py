@@ -58,18 +58,18 @@ def show(form: BaseForm, refusal: DomainError) -> None:
     form.add_error(field if field in form.fields else None, refusal.message)
 
 
-def look_further(form: BaseForm, check: Callable[..., object], **known: object) -> None:
-    """Add what a service would refuse of the fields that are right, where the form itself refused others.
+def look_further(form: BaseForm, check: Callable[..., object], **context: object) -> None:
+    """Add the errors that a service would raise for the valid fields, after the form itself refused others.
 
     Args:
-        check: takes the names of the form's fields that it judges and `known`, each of which may be left out.
+        check: takes the names of the form's fields that it judges and `context`, each of which may be left out.
     """
     if not form.errors:
         return
     names = inspect.signature(check).parameters
     right = {name: value for name, value in form.cleaned_data.items() if name in names and name not in form.errors}
     with refusals_shown_on(form):
-        check(**right, **known)
+        check(**right, **context)
 
 
 @contextmanager

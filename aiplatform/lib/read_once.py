@@ -30,10 +30,10 @@ def reading() -> Iterator[None]:
 
 
 def fact(name: Hashable, read: Callable[[], T]) -> T:
-    """What `read` gives, or gave before within the same `reading()`. Nobody may change it."""
-    known = _read.get()
-    if known is None:
+    """Return what `read` returns, or returned before within the same `reading()`. Callers must not change it."""
+    values = _read.get()
+    if values is None:
         return read()
-    if name not in known:
-        known[name] = read()
-    return known[name]  # type: ignore[return-value]  # each name belongs to one reader
+    if name not in values:
+        values[name] = read()
+    return values[name]  # type: ignore[return-value]  # each name belongs to one reader

@@ -24,13 +24,13 @@ PER_KIND = 6  # hits of one kind
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def having(rows: Rows, words: str, *columns: str) -> Rows:
-    """Those of `rows` in which each of the words stands somewhere in `columns`; all of them for no words."""
-    for word in words.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
-        there = Q()
+def having(rows: Rows, text: str, *columns: str) -> Rows:
+    """Return those `rows` in which each word of `text` occurs in one of `columns`; all of them for an empty text."""
+    for word in text.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
+        matches = Q()
         for column in columns:
-            there |= Q(**{f"{column}__icontains": word})
-        rows = rows.filter(there)
+            matches |= Q(**{f"{column}__icontains": word})
+        rows = rows.filter(matches)
     return rows
 
 
@@ -66,13 +66,13 @@ def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None
     SOURCES.register(Source(key, label, icon, needs, find))
 
 
-def search(user: Any, words: str) -> list[dict[str, str]]:
-    """Return hits of every kind this person may see: [{kind, icon, name, url}], a few of each kind.
+def search(user: Any, text: str) -> list[dict[str, str]]:
+    """Return hits of every kind that this user may see: [{kind, icon, name, url}], a few of each kind.
 
     Args:
-        words: part of a name; blank finds nothing. Cut at 100 characters.
+        text: part of a name; blank finds nothing. Cut at 100 characters.
     """
-    query = words.replace("\x00", "").strip()[:MAX_WORDS]
+    query = text.replace("\x00", "").strip()[:MAX_WORDS]
     if not query:
         return []
     return [

@@ -25,5 +25,5 @@ def write_csv(out: IO[str], header: Sequence[object], rows: Iterable[Sequence[ob
 
 
 def write_rows(out: IO[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write lines of a table whose header stands already."""
+    """Write lines of a table whose header is written already."""
     csv.writer(out).writerows([cell(value) for value in row] for row in rows)

@@ -101,7 +101,7 @@ def icon_names() -> frozenset[str]:
 
 @register.simple_tag
 def icon(name: str, size: str = "") -> SafeString:
-    """An icon of our own set; hidden from screen readers, so a word must stand beside it or in a label.
+    """Return an icon of our own set; hidden from screen readers, so it needs a text next to it or a label.
 
     Args:
         name: see /styleguide/; an unknown name shows a dot, and a test finds it.
@@ -189,7 +189,7 @@ def _since(seconds: int, _language: str | None) -> str:
     """How long ago something was; negative seconds are in the future."""
     if abs(seconds) < 45:
         return _("just now")
-    span = words(abs(seconds), most=1)
+    span = words(abs(seconds), max_units=1)
     return (_("%(span)s ago") if seconds > 0 else _("in %(span)s")) % {"span": span}
 
 

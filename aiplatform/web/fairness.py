@@ -61,13 +61,13 @@ class Turns:
             yield
             return
         caller = self.caller(scope)
-        await self._begin(caller)
+        await self._acquire(caller)
         try:
             yield
         finally:
             self._end(caller)
 
-    async def _begin(self, caller: str) -> None:
+    async def _acquire(self, caller: str) -> None:
         limit = MAX_RUNNING if caller.startswith("user:") else MAX_RUNNING_OF_ADDRESS
         if self._running[caller] < limit:
             self._running[caller] += 1

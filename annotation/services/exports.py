@@ -158,12 +158,12 @@ def _write_file(export: Export, claim: Claim) -> None:
         part.unlink(missing_ok=True)
     if report.left_out:
         number, why = report.refused[0]
-        said = ngettext(
+        text = ngettext(
             "%(count)s shape left out; object %(number)s: %(why)s",
             "%(count)s shapes left out; object %(number)s: %(why)s",
             report.left_out,
         )
-        export.detail = said % {"count": Count(report.left_out), "number": number, "why": why}
+        export.detail = text % {"count": Count(report.left_out), "number": number, "why": why}
     claim.write(
         path=str(final),
         sha256=sha256_of(final),
@@ -219,7 +219,7 @@ def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
 
 
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
-    """The images somebody looked at: in COCO an image that is listed without an object shows none."""
+    """Yield the reviewed images: in COCO an image without an object is known to be empty."""
     columns = (
         task_creation.images_of(annotation_set)
         .filter(LOOKED_AT)

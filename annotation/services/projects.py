@@ -61,18 +61,18 @@ def _save(project: AnnotationProject, *, name: str, intro: str) -> AnnotationPro
 
 
 def _check(project: AnnotationProject, name: str | None, intro: str | None) -> Refusals:
-    """What is wrong with what is given of the project's name and introduction."""
-    found = Refusals()
+    """Collect the errors in the project's name and description."""
+    refusals = Refusals()
     others = AnnotationProject.objects.filter(owner=project.owner_id).exclude(pk=project.pk)
     if name is not None:
-        with found:
+        with refusals:
             check_name(name)
             if others.filter(name=name.strip()).exists():
                 raise _taken()
     if intro is not None:
-        with found:
+        with refusals:
             check_intro(intro)
-    return found
+    return refusals
 
 
 def check_name(name: str) -> None:
@@ -115,9 +115,9 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
     if person.pk == project.owner_id:
         raise Invalid(_("This is the owner, who may do everything already."), field="username")
     _may_be(person, role, field="username")
-    given = {"role": role}
+    fields = {"role": role}
     member, _made = ProjectMember.objects.update_or_create(
-        project=project, user=person, defaults=given, create_defaults=given | {"added_by": by}
+        project=project, user=person, defaults=fields, create_defaults=fields | {"added_by": by}
     )
     return member
 

@@ -38,7 +38,7 @@ def newest(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     """
     project = project_of(request.user, project_pk)
     row = set_of(request.user, project, pk)
-    leading = listing.leading_on(row, request.user)
+    leading = listing.next_steps(row, request.user)
     context = {"project": project, "set": row, "mine": manages(request.user, project), **leading}
     response = render(request, "annotation/_conversion.html", context)
     conversion = leading["conversion"]

@@ -27,7 +27,7 @@ OFFERED = 8  # projects named beside the form of a new one
 
 @needs(Action.ANNOTATION_VIEW)
 def project_list(request: SignedInRequest) -> HttpResponse:
-    """Projects this person may see, by name; what they are to do stands first. htmx gets the table alone."""
+    """List projects this user may see, by name, after their open work. htmx gets the table alone."""
     searched = request.GET.get("q", "").strip()
     rows = search.having(AnnotationProject.objects.visible_to(request.user).for_list(), searched, "name")
     shown = PROJECTS.page(request, rows, size=20)
@@ -37,7 +37,7 @@ def project_list(request: SignedInRequest) -> HttpResponse:
     if request.htmx:
         return render(request, "annotation/_project_table.html", {"page": shown})
     first = not searched and not shown.previous_url
-    going_on = todo.of(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
+    going_on = todo.for_user(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
     return render(request, "annotation/project_list.html", {"page": shown, "todo": going_on})
 
 
@@ -45,7 +45,7 @@ def project_list(request: SignedInRequest) -> HttpResponse:
 def project_create(request: SignedInRequest) -> HttpResponse:
     """A new project; with `?source=` one that begins with that dataset version."""
     if source := request.GET.get("source", ""):
-        return _begin(request, ids.number(source) or 0)
+        return _create_around(request, ids.number(source) or 0)
     form = ProjectForm(request.POST or None)
     if form.is_valid():
         with refusals_shown_on(form):
@@ -56,8 +56,8 @@ def project_create(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/project_form.html", {"form": form}, status=422 if form.errors else 200)
 
 
-def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
-    """A project around a version in one step; projects there are stand beside it."""
+def _create_around(request: SignedInRequest, source_pk: int) -> HttpResponse:
+    """Create a project around a version in one step; existing projects are offered too."""
     usable = DatasetVersion.objects.usable_by(request.user).select_related("dataset")
     source = get_object_or_404(usable, pk=source_pk)
     form = BeginForm(request.POST or None, source=source)
@@ -65,7 +65,7 @@ def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
         fields = {name: value for name, value in form.cleaned_data.items() if name not in ("classes", "shape")}
         labels = form.labels()
         with refusals_shown_on(form):
-            made = sets.begin(owner=request.user, source=source, labels=labels, **fields)
+            made = sets.create_with_project(owner=request.user, source=source, labels=labels, **fields)
             where = "annotation:task-list" if source.classes or labels else "annotation:label-list"
             return redirect(where, made.project_id, made.pk)
     else:

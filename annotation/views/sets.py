@@ -38,8 +38,8 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
         labels = [row for row in rows.cleaned_data if row]
         with refusals_shown_on(form):
             made = sets.create(project=project, by=request.user, labels=labels, **fields)
-            known = labels or made.source.classes
-            return redirect("annotation:task-list" if known else "annotation:label-list", project.pk, made.pk)
+            classes = labels or made.source.classes
+            return redirect("annotation:task-list" if classes else "annotation:label-list", project.pk, made.pk)
     elif form.is_bound:
         look_further(form, sets.check, project=project)
     context = {"project": project, "form": form, "rows": rows}
@@ -94,7 +94,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
     wanted = form.wanted()
     rows = ImageTask.objects.visible_to(request.user).filter(set=row)
     shown = tiles.page(rows, **wanted, start=request.GET.get("start", ""))
-    pictures = drawings.of(shown.rows)
+    pictures = drawings.for_tasks(shown.rows)
     for task in shown.rows:
         task.drawing = pictures.get(task.pk, "")  # type: ignore[attr-defined]  # for the template alone
     context = {
@@ -113,7 +113,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "filters": form.fields,
         "convert_form": ConvertForm(auto_id=False),
         "export_formats": FORMATS,
-        **listing.leading_on(row, request.user),
+        **listing.next_steps(row, request.user),
         "labels": labels,
         "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
         "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,

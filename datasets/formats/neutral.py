@@ -151,5 +151,5 @@ class Parsed:
 
 def box(class_id: int, x: float, y: float, width: float, height: float, **more: Any) -> Shape:
     """A rectangle as a shape, with its corners as the polygon every COCO reader understands."""
-    made = BOX.of(x, y, width, height, attributes=more.pop("attributes", {}))
+    made = BOX.to_reading(x, y, width, height, attributes=more.pop("attributes", {}))
     return Shape(class_id, made.kind, made.bbox, made.segmentation, made.area, attributes=made.attributes, **more)

@@ -19,12 +19,12 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def head(folder: Path) -> dict[str, Any]:
-    """What annotations.json says about itself: {"info", "licenses", "categories"}; {} where there is none."""
+    """Return the head of annotations.json: {"info", "licenses", "categories"}; {} without the file."""
     if not (folder / NAME).exists():
         return {}
     with (folder / NAME).open(encoding="utf-8") as text:
-        found: dict[str, Any] = json.loads(text.readline().rstrip().rstrip(",") + "}")
-    return found
+        fields: dict[str, Any] = json.loads(text.readline().rstrip().rstrip(",") + "}")
+    return fields
 
 
 def images(folder: Path) -> Iterator[dict[str, Any]]:

@@ -26,14 +26,14 @@ _BATCH = 500
 
 
 def write(folder: Path, problems: Problems) -> None:
-    """Write what was found: what forbids the import first, notes last."""
-    told = [*problems.first(len(problems.listed)), *problems.noted]
+    """Write the problems: those that forbid the import first, notes last."""
+    ordered = [*problems.first(len(problems.listed)), *problems.noted]
     with written_whole(folder / NAME, "w") as out:
-        for problem in told:
-            out.write(json.dumps(_kept(problem)) + "\n")
+        for problem in ordered:
+            out.write(json.dumps(_to_row(problem)) + "\n")
 
 
-def _kept(problem: Problem) -> list[Any]:
+def _to_row(problem: Problem) -> list[Any]:
     return [problem.path, problem.code, problem.level, problem.count, problem.says.as_json()]
 
 

@@ -38,13 +38,13 @@ class Preview:
     moved: int
 
 
-def wish_of(**given: Any) -> Wish:
-    """A checked wish.
+def wish_of(**fields: Any) -> Wish:
+    """Return a validated split request.
 
     Raises:
         Invalid: percents below 0 or not 100 together, a seed out of range, an unknown group.
     """
-    wish = Wish(**given)
+    wish = Wish(**fields)
     if min(wish.train, wish.val, wish.test) < 0 or wish.train + wish.val + wish.test != 100:
         raise Invalid(_("The shares of train, val and test are 100 % together."), field="train")
     if not 0 <= wish.seed <= SEED_MAX:
@@ -86,5 +86,5 @@ def start(*, version: DatasetVersion, wish: Wish, by: User, dataset: Dataset | N
     """
     resplitting.dealt_out(resplitting.items_of(version), wish)
     return imports.start_from(
-        version=version, way="", facts=wish.as_dict(), annotated=version.annotated, by=by, dataset=dataset
+        version=version, rewrite="", facts=wish.as_dict(), annotated=version.annotated, by=by, dataset=dataset
     )

@@ -96,7 +96,7 @@ def groups_of(items: Iterable[Item], wish: Wish) -> int:
 
 
 def _units(items: Iterable[Item], wish: Wish) -> list[_Unit]:
-    """Bundle what must stay together: equal files always, scenes where they are asked for."""
+    """Bundle images that must stay together: equal files always, scenes if requested."""
     parents: dict[str, str] = {}
 
     def root(key: str) -> str:
@@ -148,13 +148,13 @@ class _Dealer:
                 if number in self.left:
                     for class_id in self.left[number].classes:
                         open_units[class_id] -= 1
-                    self._give(number, rarest)
+                    self._assign(number, rarest)
 
     def deal_the_rest(self) -> None:
         for number in sorted(self.left, key=lambda number: -len(self.left[number].paths)):  # large bundles first
-            self._give(number, None)
+            self._assign(number, None)
 
-    def _give(self, number: int, class_id: int | None) -> None:
+    def _assign(self, number: int, class_id: int | None) -> None:
         unit = self.left.pop(number)
         split = max(
             self.dealt,

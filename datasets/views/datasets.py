@@ -34,8 +34,8 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     """Own, public and (for operators) all datasets. htmx gets the table alone."""
     filters = FilterForm(request.GET)
     rows = filtered(Dataset.objects.visible_to(request.user).for_list(), filters, request)
-    given = request.GET.get("size", "")
-    size = int(given) if given in {str(size) for size in SIZES} else SIZES[0]
+    size_text = request.GET.get("size", "")
+    size = int(size_text) if size_text in {str(size) for size in SIZES} else SIZES[0]
     page = DATASETS.page(request, rows, size=size)
     covers = faced(page.rows, request.user)
     sizes = [(str(n), _("%(n)s a page") % {"n": n}) for n in SIZES]
@@ -85,9 +85,9 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
     """The form of a new dataset; the file is uploaded by tus while the rest is filled in."""
     form = CreateForm(request.POST or None)
     if form.is_valid():
-        given = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
+        fields = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
         with refusals_shown_on(form):
-            dataset = datasets.create(owner=request.user, **given)
+            dataset = datasets.create(owner=request.user, **fields)
             return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
     else:
         look_further(form, datasets.check, owner=request.user)

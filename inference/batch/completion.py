@@ -64,7 +64,7 @@ def start(*, prediction: Prediction, version: DatasetVersion, dataset: Dataset, 
         raise CannotDraft(_("It left no answers."))
     facts = {"prediction": prediction.pk, "min_score": min_score}
     with transaction.atomic():
-        row = imports.start_from(version=version, way=NAME, facts=facts, annotated=True, by=by, dataset=dataset)
+        row = imports.start_from(version=version, rewrite=NAME, facts=facts, annotated=True, by=by, dataset=dataset)
         drafts.kept(prediction, row, by, min_score)
     return row
 
@@ -74,9 +74,9 @@ def _write_plan(row: Import) -> None:
     if version is None or prediction is None:
         raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
     classes = merging.Classes()
-    classes.take(version.classes)
+    classes.add(version.classes)
     about_classes = [{"id": one["id"], "name": one["name"]} for one in prediction.classes]
-    renamed = classes.take(about_classes)
+    renamed = classes.add(about_classes)
     head = resplitting.coco_head(version)
     described = {number for number, _more in head["categories"]}
     for one in prediction.classes:
@@ -117,4 +117,4 @@ def _story(row: Import) -> Message:
     return drafts.drafted(prediction) if prediction else Message()
 
 
-WAY = rewriting.Way(NAME, _write_plan, _story)
+REWRITE = rewriting.Rewrite(NAME, _write_plan, _story)

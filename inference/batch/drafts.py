@@ -59,7 +59,7 @@ def make(prediction: Prediction, *, by: User, name: str = "", min_score: float =
         CannotDraft: the job has not ended, left no answers, or they are no annotations.
         Invalid: the score is out of range; there is no dataset, or it is not this person's to change.
         NotNow: an import of the dataset is open.
-        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.create`.
     """
     by.require(Action.DATASETS_CREATE if name else Action.DATASETS_EDIT)
     found = Refusals()
@@ -106,7 +106,7 @@ def may_extend(prediction: Prediction, by: User) -> bool:
 def _as_version(prediction: Prediction, by: User, min_score: float) -> PredictedData:
     version = _own_version(prediction, by)
     facts = {"prediction": prediction.pk, "min_score": min_score}
-    row = imports.start_from(version=version, way=NAME, facts=facts, annotated=True, by=by)
+    row = imports.start_from(version=version, rewrite=NAME, facts=facts, annotated=True, by=by)
     return kept(prediction, row, by, min_score)
 
 
@@ -118,7 +118,7 @@ def _as_dataset(prediction: Prediction, by: User, name: str, min_score: float) -
         "min_score": str(min_score),
     }  # fmt: skip
     with transaction.atomic():
-        upload = uploads.begin(owner=by, length=length, metadata=about)
+        upload = uploads.create(owner=by, length=length, metadata=about)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
         dataset = datasets.create(owner=by, name=name, intro="")
         row = imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
@@ -284,4 +284,4 @@ def _story_of(metadata: Mapping[str, str]) -> Message:
 
 
 SOURCE = sources.Source("prediction", _files, _story_of)
-WAY = rewriting.Way(NAME, _write_plan, _story)
+REWRITE = rewriting.Rewrite(NAME, _write_plan, _story)

@@ -103,7 +103,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
         Invalid: no such kind, or nothing was chosen.
         NothingToMend: no image is behind it, or more than 5,000.
         NotFound: the dataset is gone, or is not this person's to use.
-        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.create`.
     """
     by.require(Action.DATASETS_CREATE)
     found = Refusals()
@@ -131,7 +131,7 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
         "mistake": mistake, "cell": cell[:40],
     }  # fmt: skip
     with transaction.atomic():
-        upload = uploads.begin(owner=by, length=length, metadata=about)
+        upload = uploads.create(owner=by, length=length, metadata=about)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
         dataset = datasets.create(owner=by, name=name, intro="")
         imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)

@@ -73,7 +73,7 @@ class Asked:
     def paths(self, version: DatasetVersion) -> frozenset[str]:
         """The images of a version that it means."""
         rows = version.assets.of_version(
-            version.pk, split=self.split or None, class_id=self.class_id, words=self.words[:100]
+            version.pk, split=self.split or None, class_id=self.class_id, text=self.words[:100]
         )
         return frozenset(rows.order_by().values_list("path", flat=True))
 

@@ -192,7 +192,7 @@ class HookView(APIView):
             PipelineTrigger.objects.filter(pk=pk, kind=PipelineTrigger.Kind.WEBHOOK).select_related("owner").first()
         )
         address = request.META.get("REMOTE_ADDR")  # who knows no secret uses up no delivery of who does
-        rates.limit(f"pipeline-hook-{address}", most=MOST_KNOCKS_A_MINUTE, within_s=60)
+        rates.limit(f"pipeline-hook-{address}", max_count=MOST_KNOCKS_A_MINUTE, within_s=60)
         body = request._request.read(trigger_settings.MOST_BODY + 1)
         if len(body) > trigger_settings.MOST_BODY:
             raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MOST_BODY >> 10})

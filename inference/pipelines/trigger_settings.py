@@ -161,7 +161,7 @@ class Handed:
     def count(self, user: User) -> int:
         return PipelineTrigger.objects.filter(owner=user).count()
 
-    def give(self, giver: User, taker: User) -> int:
+    def transfer(self, giver: User, taker: User) -> int:
         rows = PipelineTrigger.objects.filter(owner=giver)
         return rows.update(owner=taker, agreed=0, is_on=False)
 
@@ -243,7 +243,7 @@ def delivered(
     delivery = signatures.verify(secrets_held, signature, body, now())
     if trigger is None:
         raise NotFound(_("There is no such webhook."))  # nobody can sign with a secret made just now
-    rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
+    rates.limit(f"pipeline-delivery-{trigger.pk}", max_count=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))
     news = trigger_firings.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})

@@ -75,7 +75,7 @@ def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
     """Who did what to a model."""
     context = model_page.context(request, pk, "model-history")
     entries = history.of(context["model"])
-    audit_sentences.tell(entries, reader=request.user)
+    audit_sentences.add_display(entries, reader=request.user)
     return render(request, "inference/model_history.html", context | {"entries": entries})
 
 

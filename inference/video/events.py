@@ -145,7 +145,7 @@ def _tell(analysis: VideoAnalysis, event: VideoEvent) -> None:
 
 
 def _send(analysis: VideoAnalysis, event: VideoEvent) -> None:
-    outbox.put(
+    outbox.add(
         Delivery.Channel.WEBHOOK,
         analysis.webhook_url,
         kind=f"video_{event.type}",

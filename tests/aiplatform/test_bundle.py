@@ -245,7 +245,7 @@ def test_bundle_that_is_none_is_refused(tmp_path):
     ],
 )
 def test_bundle_asked_reads_a_command_line(argv, found):
-    assert bundle.asked(argv) == found
+    assert bundle.path_from_argv(argv) == found
 
 
 @pytest.mark.long
@@ -282,7 +282,7 @@ def test_bootstrap_ends_a_bundle_that_does_not_do_in_its_sentence(tmp_path, caps
     (tmp_path / bootstrap.LOCK).write_text(LOCK)
 
     with pytest.raises(SystemExit, match="does not exist"):
-        bootstrap.ensure(tmp_path, with_tests=False, given=tmp_path / "gone.tar")
+        bootstrap.ensure(tmp_path, with_tests=False, bundle_path=tmp_path / "gone.tar")
 
 
 def test_bootstrap_takes_the_bundle_that_the_program_was_unpacked_from(made, tmp_path):

@@ -342,7 +342,7 @@ def published(folder: Path, owner: User) -> DatasetVersion:
         shutil.copytree(folder / "images", target, dirs_exist_ok=True)
 
     version = services.allocate(datasets.dataset(owner, folder.name), by=owner, note="made for a bench")
-    return services.publish(version, rows, task=about["task"], classes=about["classes"], place=place)
+    return services.publish(version, rows, task=about["task"], classes=about["classes"], place_images=place)
 
 
 def import_torch(threads: int) -> tuple[float, float]:

@@ -303,9 +303,9 @@ def test_row_goes_with_its_version_and_files_are_gone(alice, pair):
 def test_version_shared_for_looking_alone_is_no_part(api, alice, bob, pair, tmp_path):
     seen = factory.model_version(bob, tmp_path, name="seen")
     sent = {"kind": "ensemble", "parts": [pair[0].pk, seen.pk], "name": "both"}
-    sharing.put(seen.model, alice, sharing.VIEW)
+    sharing.set_level(seen.model, alice, sharing.VIEW)
     looked = api.post("/api/v1/models/compose/", sent, format="json")
-    sharing.put(seen.model, alice, sharing.USE)
+    sharing.set_level(seen.model, alice, sharing.USE)
     used = api.post("/api/v1/models/compose/", sent, format="json")
 
     assert (looked.status_code, used.status_code) == (400, 201)

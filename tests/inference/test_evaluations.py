@@ -215,10 +215,10 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
 
 
 def test_c05_evaluation_restore_needs_the_right_to_use_its_data(alice, bob, model, data):
-    sharing.put(model.model, bob, "use")
-    sharing.put(data.dataset, bob, "use")
+    sharing.set_level(model.model, bob, "use")
+    sharing.set_level(data.dataset, bob, "use")
     made = evaluations.submit(user=bob, model_version=model, version=data)
-    sharing.put(model.model, bob, "view")
+    sharing.set_level(model.model, bob, "view")
 
     with pytest.raises(Vanished):
         EvaluationKind().check_restore(made.job)

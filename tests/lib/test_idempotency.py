@@ -68,11 +68,11 @@ def test_idempotency_record_is_taken_over_from_a_process_whose_number_another_ha
 @pytest.mark.django_db
 def test_idempotency_record_of_a_zombie_is_taken_over(api, record):
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    began(record, name_of(child.pid, claims._begin(child.pid)))
+    began(record, name_of(child.pid, claims._start_time(child.pid)))
 
     early = api.post(URL, {"name": "streets"}, format="json", headers=KEY)
     child.stdin.close()
-    wait_for(lambda: not claims._begin(child.pid))  # ended, and nobody has asked how
+    wait_for(lambda: not claims._start_time(child.pid))  # ended, and nobody has asked how
     late = api.post(URL, {"name": "streets"}, format="json", headers=KEY)
     child.wait()
 

@@ -86,7 +86,7 @@ def test_step_waits_while_another_import_of_its_dataset_is_open_and_is_stopped_w
     alice, django_capture_on_commit_callbacks
 ):
     cells = data.version(data.dataset(alice, "cells"), images=4)
-    other = imports.start_from(version=cells, way="chosen", facts={"query": "q=1"}, annotated=True, by=alice)
+    other = imports.start_from(version=cells, rewrite="chosen", facts={"query": "q=1"}, annotated=True, by=alice)
     steps = {"cells": dataset(), "dealt": {"kind": "split", "from": {"data": "cells.data"}}}
     run = begun(alice, steps)
     looked(run)

@@ -37,7 +37,7 @@ def save(made, user, text):
 
 def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client):
     made = pipeline(bob, {"one": command("first")})
-    sharing.put(made, alice, sharing.MANAGE)
+    sharing.set_level(made, alice, sharing.MANAGE)
     trigger, _secret = trigger_settings.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
     save(made, bob, "steal")
     assert fire(trigger).version.number == 1
@@ -57,11 +57,11 @@ def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client)
     PipelineRun.objects.update(state="ok")
     assert fire(trigger).version.number == 3
 
-    sharing.put(made, alice, None)
+    sharing.set_level(made, alice, None)
     PipelineRun.objects.update(state="ok")
     assert fire(trigger) == "The owner of this run may not do this any more."
     assert alice.notifications.filter(kind="failed", title__code="pipeline.trigger_refused").count() == 1
-    assert trigger_settings.Handed().give(alice, bob) == 1
+    assert trigger_settings.Handed().transfer(alice, bob) == 1
     trigger.refresh_from_db()
     assert (trigger.owner, trigger.is_on, trigger.agreed) == (bob, False, 0)
 
@@ -83,7 +83,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
     assert f"Write its number: {inner.pk}" in refused("bob/prep", version="1")  # he may give the name to another
     assert refused(str(inner.pk), version="v1") == ""
     whole = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
-    sharing.put(whole, alice, sharing.MANAGE)
+    sharing.set_level(whole, alice, sharing.MANAGE)
     assert states(again(whole, alice))["sub/one"] == "started"  # she began it, as he saved it
     PipelineRun.objects.update(state="ok")
     trigger, _secret = trigger_settings.create(whole, user=alice, kind="webhook")

@@ -108,7 +108,7 @@ def test_outputs_are_given_only_to_whom_jobs_are_shown(api, alice, augmented):
 def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):
     """Anybody may write the metadata of what they upload."""
     about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
-    upload = uploads.begin(owner=bob, length=1, metadata=about)
+    upload = uploads.create(owner=bob, length=1, metadata=about)
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
     dataset = Dataset.objects.create(owner=bob, name="theft")
 
@@ -124,7 +124,7 @@ def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augme
     monkeypatch.setattr(sources, "ASKED_EACH", 1)
     monkeypatch.setattr(env, "STORAGE_QUOTA_BYTES", 20)
     about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
-    upload = uploads.begin(owner=alice, length=1, metadata=about)
+    upload = uploads.create(owner=alice, length=1, metadata=about)
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
     dataset = Dataset.objects.create(owner=alice, name="large")
 

@@ -18,5 +18,5 @@ class Refused(Exception):
 
 
 def is_within(inner: Path, outer: Path) -> bool:
-    """Whether `inner` is `outer` or lies beneath it."""
+    """Return whether `inner` is `outer` or below it."""
     return inner.resolve().is_relative_to(outer.resolve())

@@ -127,7 +127,7 @@ class WebhookStep(long_running.LastingStep):
             "pipeline.hook", name=call.run.pipeline.name, number=call.run.number, text=text, run=call.run.pk,
             step=call.row.step, pipeline=call.run.pipeline_id, outputs=_told(call),
         )  # fmt: skip
-        outbox.put(
+        outbox.add(
             Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title, text=metric_texts.said(unknown),
             secret="" if outbox.SIGNING in proofs else secret, proofs=proofs, url=f"/pipelines/runs/{call.run.pk}/",
         )  # fmt: skip

@@ -213,7 +213,7 @@ def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
         raise NoSamples(_("No picture waits for annotation."))
     datasets.check(owner=by, name=name)
     entries = list(_entries(holder, rows))
-    upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+    upload = uploads.create(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
     try:
         with upload.file.open("wb") as out:
             out.writelines(zips.blocks(entries))

@@ -154,7 +154,7 @@ def _message(alarm: Alarm) -> Message:
 
 def _send(alarm: Alarm, title: Message, *, key: str) -> None:
     for address in _addresses(alarm):
-        outbox.put(
+        outbox.add(
             address.channel,
             address.target,
             kind="alarm",
@@ -293,8 +293,8 @@ def try_address(address: AlarmAddress) -> bool:
     Raises:
         TooOften: ten in a quarter of an hour are enough to see whether it works.
     """
-    rates.limit(f"alarm-test:{address.pk}", most=10, within_s=900)
-    row = outbox.put(
+    rates.limit(f"alarm-test:{address.pk}", max_count=10, within_s=900)
+    row = outbox.add(
         address.channel,
         address.target,
         kind="test",
