@@ -47,7 +47,7 @@ class DatasetQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Return datasets whose name or description contains each word of `text`."""
-        return search.having(self, text, "name", "intro")
+        return search.filter_by_text(self, text, "name", "intro")
 
 
 class VersionQuerySet(OwnedQuerySet):
@@ -112,7 +112,7 @@ class AssetQuerySet(OwnedQuerySet):
         if content is not None:
             rows = rows.filter(content=content)
         if text.strip():  # looked for in the index of paths, beside which the rows with their shapes are long
-            named = search.having(self.model.objects.filter(version=version_id).order_by(), text, "path")
+            named = search.filter_by_text(self.model.objects.filter(version=version_id).order_by(), text, "path")
             rows = rows.filter(pk__in=named.values("pk"))
         return rows
 

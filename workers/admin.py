@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from workers.core.models import (
     Alarm,
     AlarmAddress,
@@ -207,7 +207,7 @@ class ResourceGroupForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = self.cleaned_data
         if not self.errors:
-            with refusals_shown_on(self):
+            with errors_shown_on(self):
                 resource_groups.check(self.instance if self.instance.pk else None, **given)
         return given
 

@@ -93,11 +93,11 @@ class PeopleQuerySet(QuerySet[Any]):
 
     def called(self, text: str) -> Self:
         """Return accounts whose username or nickname contains each word of `text`."""
-        return search.having(self, text, "username", "nickname")
+        return search.filter_by_text(self, text, "username", "nickname")
 
     def named(self, text: str) -> Self:
         """Return accounts whose username, nickname, phone or e-mail contains each word of `text`."""
-        return search.having(self, text, "username", "nickname", "phone", "email")
+        return search.filter_by_text(self, text, "username", "nickname", "phone", "email")
 
 
 class AdministeredQuerySet(QuerySet[Any]):
@@ -122,7 +122,7 @@ class AuditQuerySet(QuerySet[Any]):
 
     def containing(self, text: str) -> Self:
         """Return entries whose user, target, action or address contains each word of `text`."""
-        return search.having(self, text, "actor", "behind", "target", "verb", "address")
+        return search.filter_by_text(self, text, "actor", "behind", "target", "verb", "address")
 
     def update(self, **values: Any) -> NoReturn:
         raise RuntimeError("The audit trail is only ever added to.")

@@ -22,7 +22,7 @@ from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.services import cluster_membership, passwords, people, roles, root_inside, second_factor, tokens
 from accounts.sign_in import lockout
-from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, sent
+from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, parse_request
 
 
 class TokenView(APIView):
@@ -104,7 +104,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
     def create(self, request: ApiRequest) -> Response:
         serializer = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
-        facts = sent(serializer, people.check_free)
+        facts = parse_request(serializer, people.check_free)
         chosen = facts.pop("clusters")
         made_here = "password" not in facts
         facts.setdefault("password", passwords.generate())
@@ -156,7 +156,7 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Role.objects.visible_to(self.request.user)
 
     def _fields(self, request: ApiRequest, role: Role | None = None) -> dict[str, Any]:
-        return sent(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
+        return parse_request(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
     def create(self, request: ApiRequest) -> Response:
@@ -183,7 +183,7 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def _fields(self, request: ApiRequest, group: UserGroup | None = None) -> dict[str, Any]:
         serializer = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
-        return sent(serializer, roles.check_group_name, group=group)
+        return parse_request(serializer, roles.check_group_name, group=group)
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
     def create(self, request: ApiRequest) -> Response:

@@ -12,7 +12,7 @@ from accounts.access.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PL
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
 from accounts.services import roles
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 
 OWN_CHOICE = "own"
 #: The two permission sets of the platform, and the fine actions for those who want them.
@@ -35,7 +35,7 @@ class RoleNameForm(forms.Form):
     def clean_name(self) -> str:
         """Refuse a name that is taken here, before the other steps are filled in."""
         name: str = self.cleaned_data["name"]
-        with refusals_shown_on(self):
+        with errors_shown_on(self):
             roles.check_role_name(name=name)
         return name
 
@@ -89,7 +89,7 @@ class GroupFactsForm(forms.Form):
     def clean_name(self) -> str:
         """Refuse a name that is taken here, before the other steps are filled in."""
         name: str = self.cleaned_data["name"]
-        with refusals_shown_on(self):
+        with errors_shown_on(self):
             roles.check_group_name(name=name)
         return name
 

@@ -141,7 +141,7 @@ def _password(batch: PeopleImport, number: int) -> str:
 
 def run(batch_id: int) -> None:
     """Make the accounts of a batch that are not made yet. Safe to run twice, also at the same time."""
-    claim = CLAIMS.take(PeopleImport.objects.filter(pk=batch_id).exclude(state=State.DONE), state=State.RUNNING)
+    claim = CLAIMS.acquire(PeopleImport.objects.filter(pk=batch_id).exclude(state=State.DONE), state=State.RUNNING)
     if claim is None:
         return
     batch = PeopleImport.objects.select_related("by").get(pk=batch_id)

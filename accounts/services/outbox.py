@@ -127,7 +127,7 @@ def deliver(delivery_id: int) -> bool:
     mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
     if _rests(mine, moment):
         return False
-    claim = CLAIMS.take(mine, state=Delivery.State.SENDING)
+    claim = CLAIMS.acquire(mine, state=Delivery.State.SENDING)
     if claim is None:
         return False
     row = Delivery.objects.get(pk=delivery_id)

@@ -21,7 +21,7 @@ from accounts.models import PeopleImport, User
 from accounts.services import batches, cluster_membership, passwords, people
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
-from aiplatform.lib.pages import needs, refusals_shown_on, show
+from aiplatform.lib.pages import errors_shown_on, needs, show
 
 MOST_AT_ONCE = 10
 EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"
@@ -120,7 +120,7 @@ def people_file(request: SignedInRequest) -> HttpResponse:
     form = PeopleFileForm(request.POST or None, request.FILES or None, by=request.user)
     if request.method == "POST" and form.is_valid():
         fields = form.cleaned_data
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             table = fields["file"]
             if table.size > batches.MOST_BYTES:
                 raise batches.too_large()

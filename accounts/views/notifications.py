@@ -17,7 +17,7 @@ from accounts.http import SignedInRequest
 from accounts.models import Notification
 from accounts.services import notify, outbox
 from aiplatform.lib import ids, keyset
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 LAST = 5  # in the bell's list
 NEWS = 3  # that pop up at once
@@ -102,7 +102,7 @@ def notification_choices(request: SignedInRequest) -> HttpResponse:
     chosen = notify.choices(request.user)
     form = NoticeForm(request.POST or None, chosen=chosen)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             notify.choose(
                 user=request.user,
                 mail=form.chosen("mail"),

@@ -35,7 +35,7 @@ from accounts.services import (
 from aiplatform import env
 from aiplatform.lib import search
 from aiplatform.lib.downloads import csv_answer
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 def counts(user: User) -> dict[str, int]:
@@ -174,7 +174,7 @@ def person_facts(request: SignedInRequest, pk: int) -> HttpResponse:
     """Correct nickname, e-mail, phone."""
     person, facts = _person(request, pk), PersonFactsForm(request.POST)
     if facts.is_valid():
-        with refusals_shown_on(facts):
+        with errors_shown_on(facts):
             people.update(user=person, **facts.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:person", person.pk)
@@ -187,7 +187,7 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give roles, groups and clusters."""
     person, form = _person(request, pk), RightsForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form), transaction.atomic():  # both or nothing
+        with errors_shown_on(form), transaction.atomic():  # both or nothing
             chosen = form.cleaned_data
             people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
             cluster_membership.replace(person, chosen.get("clusters", []), by=request.user)
@@ -205,7 +205,7 @@ def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     form = AccountDeletionForm(request.POST or None, person=person, by=request.user)
     if request.method == "POST" and form.is_valid():
         taker = form.cleaned_data["taker"] if form.cleaned_data["then"] == "give" else None
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             account_deletion.delete(user=person, by=request.user, taker=taker)
             messages.success(request, _("The account %(name)s is deleted.") % {"name": person.username})
             return redirect("accounts:people")

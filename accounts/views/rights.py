@@ -28,7 +28,7 @@ from accounts.models import Role, User, UserGroup
 from accounts.presentation.orders import ROLES
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 
 
 def _role(request: SignedInRequest, pk: int) -> Role:
@@ -61,7 +61,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
     )
     if wizard.walk():
         facts = {name: value for n in range(3) for name, value in wizard.cleaned(n)[0].items()}
-        with refusals_shown_on(wizard.bound(0)[0]):
+        with errors_shown_on(wizard.bound(0)[0]):
             role = roles.create(**facts, by=request.user)
             messages.success(request, _("Role %(name)s made. Attach people and groups here.") % {"name": role.name})
             return redirect("accounts:role", role.pk)
@@ -96,12 +96,12 @@ def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     role = _role(request, pk)
     form = RoleForm(request.POST, by=request.user) if request.method == "POST" else None
     if form is not None and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.update(role=role, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
     elif form is not None:
-        look_further(form, roles.check_role_name, role=role)
+        check_valid_fields(form, roles.check_role_name, role=role)
     return _page(request, _role(request, pk), form=form, status=200 if form is None else 422)
 
 
@@ -111,7 +111,7 @@ def role_give(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a role to people, next to what else they have."""
     role, form = _role(request, pk), PeopleForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.assign(role=role, people=form.cleaned_data["people"], by=request.user)
             messages.success(request, _("Added."))
             return redirect("accounts:role", role.pk)
@@ -135,7 +135,7 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
     """Choose the groups that give a role."""
     role, form = _role(request, pk), RoleGroupsForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.attach(role=role, users=role.users.all(), groups=form.cleaned_data["groups"], by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
@@ -147,7 +147,7 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
 def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a custom role."""
     role = _role(request, pk)
-    if not name_typed(request, role.name):
+    if not is_name_confirmed(request, role.name):
         return redirect("accounts:role", role.pk)
     roles.delete(role=role, by=request.user)
     messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})

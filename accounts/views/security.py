@@ -16,7 +16,7 @@ from accounts.forms.own import CodeForm, PasswordForm, SshKeyForm
 from accounts.http import SignedInRequest
 from accounts.models import SshKey, UserSession
 from accounts.services import second_factor, sessions, ssh_keys
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @needs(Action.SELF_MANAGE)
@@ -50,7 +50,7 @@ def keys_page(request: SignedInRequest) -> HttpResponse:
     """The person's SSH keys."""
     form = SshKeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             ssh_keys.add(user=request.user, **form.cleaned_data)
             messages.success(request, _("Key added."))
             return redirect("accounts:ssh-keys")
@@ -79,7 +79,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
             else CodeForm(request.POST or None)  # without a password: an identity provider
         )
         if request.method == "POST" and form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 if "code" in form.fields:
                     second_factor.check(request.user, form.cleaned_data["code"])
                 second_factor.switch_off(request.user, by=request.user)
@@ -90,7 +90,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
         return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             codes = second_factor.confirm(request.user, form.cleaned_data["code"])
             return render(request, "accounts/recovery_codes.html", {"codes": codes, "text": "\n".join(codes)})
     secret, qr_code = second_factor.start_setup(request.user)

@@ -17,7 +17,7 @@ from accounts.forms.shares import ShareForm
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.services import shares
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @needs(Action.SELF_MANAGE)  # and what the kind of thing asks for, see shares.find
@@ -26,7 +26,7 @@ def share_page(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
     shareable, thing = shares.find(kind, pk, by=request.user)
     form = ShareForm(request.POST or None, kind=shareable, groups=shares.groups_of(request.user))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form), transaction.atomic():  # all or nobody
+        with errors_shown_on(form), transaction.atomic():  # all or nobody
             fields = form.cleaned_data
             act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, "level": fields["level"]}
             for person in fields["person"]:

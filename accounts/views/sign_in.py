@@ -26,7 +26,7 @@ from accounts.services import links, oidc, people, registration, second_factor
 from accounts.sign_in import lockout
 from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 
 DIRECTORY = "accounts.sign_in.backends.DirectoryBackend"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -68,7 +68,7 @@ def register(request: HttpRequest) -> HttpResponse:
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", max_count=REGISTRATIONS_PER_HOUR, within_s=3600)
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
             message = (
@@ -124,7 +124,7 @@ def code(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if lockout.is_paused(request, user.username):
             return lockout.answer(request, None, None)
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             try:
                 second_factor.check(user, form.cleaned_data["code"])
             except second_factor.WrongCode:
@@ -145,7 +145,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
     links.find(secret, OneTimeLink.Purpose.FIRST_ADMIN)
     form = FirstAdminForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             user = links.redeem_first_admin(
                 secret=secret, username=form.cleaned_data["username"], password=form.cleaned_data["password"]
             )
@@ -161,7 +161,7 @@ def set_password(request: HttpRequest, secret: str) -> HttpResponse:
     link = links.find(secret, OneTimeLink.Purpose.PASSWORD)
     form = NewPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             user = links.redeem_password(secret=secret, password=form.cleaned_data["password"])
             return let_in(request, user, then=reverse("overview"))
     context = {"form": form, "person": link.user}

@@ -53,7 +53,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
         "port 0",
         f"unixsocket {run_dir / SOCKET}",
         "unixsocketperm 700",
-        f"requirepass {installation_secrets.kept(run_dir / 'broker_password')}",
+        f"requirepass {installation_secrets.load_or_create(run_dir / 'broker_password')}",
         "appendonly yes",
         f"hz {TIMER_HZ}",
         'save ""',

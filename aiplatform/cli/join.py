@@ -162,7 +162,7 @@ def _machine(folder: Path) -> str:
     """See workers.resources.nodes.lifecycle.machine_id, which reads the same file."""
     from aiplatform.lib import installation_secrets as kept
 
-    return hashlib.sha256(kept.kept(folder / "machine_id").encode()).hexdigest()
+    return hashlib.sha256(kept.load_or_create(folder / "machine_id").encode()).hexdigest()
 
 
 def _serve(options: argparse.Namespace, folder: Path) -> int:

@@ -179,7 +179,9 @@ class StrictMixin:
         return super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
 
 
-def sent(serializer: Serializer[Any], check: Callable[..., object] | None = None, **context: object) -> dict[str, Any]:
+def parse_request(
+    serializer: Serializer[Any], check: Callable[..., object] | None = None, **context: object
+) -> dict[str, Any]:
     """Return the values of a request.
 
     Args:
@@ -231,7 +233,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     request = context.get("request")
     kind = "application/problem+json"
     if getattr(exc, "status", getattr(exc, "status_code", 0)) == 403 or isinstance(exc, PermissionDenied):
-        denials.tell(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
+        denials.report(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
     if isinstance(exc, DomainError):
         facts = {"facts": exc.facts} if exc.facts else {}
         errors = {"errors": field_errors} if (field_errors := by_field(exc)) else {}

@@ -2,7 +2,7 @@
 
     EXPORTS = Claims(ttl=timedelta(seconds=60), epoch="tries")
 
-    claim = EXPORTS.take(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
+    claim = EXPORTS.acquire(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
     if claim is None:
         return                                   # somebody else is at it
     claim.write(done=500)                        # renews; raises ClaimLost once somebody else took over
@@ -91,7 +91,7 @@ class Claims:
         """Whether this row, as it was read, may be taken."""
         return not row.holder or row.renewed_at is None or row.renewed_at < self.clock() - self.ttl
 
-    def take(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
+    def acquire(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
         """Become the holder of a row, or stay it.
 
         Args:

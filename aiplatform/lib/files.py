@@ -152,7 +152,7 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
 
 
 @contextmanager
-def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_writer(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Write a file that appears at `path` complete and on disk, or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -167,15 +167,15 @@ def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     flush_folder(path.parent)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Replace `path` by `data` in one step that survives a crash."""
-    with written_whole(path) as file:
+    with atomic_writer(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, value: object) -> None:
     """Replace `path` by `value` as JSON in one step that survives a crash."""
-    write_whole(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    write_atomically(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def flush_folder(folder: Path) -> None:

@@ -21,7 +21,7 @@ PAGING = ("limit", "cursor")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def known(view: Any) -> tuple[str, ...]:
+def parameter_names(view: Any) -> tuple[str, ...]:
     """Return the names of the parameters that the running action of `view` reads, `asks` and paging together."""
     asks: Mapping[str, tuple[str, ...]] = getattr(view, "asks", {})
     action = getattr(view, "action", None) or view.request.method.lower()
@@ -36,7 +36,7 @@ ALIKE = {"q": "search", "search": "q"}
 
 def rename(view: Any, request: Request) -> None:
     """Let `q` mean `search` where only that is known, and the other way round."""
-    names = known(view)
+    names = parameter_names(view)
     for written, meant in ALIKE.items():
         if written in request.query_params and written not in names and meant in names:
             query = request._request.GET.copy()
@@ -51,7 +51,7 @@ def check(view: Any, request: Request) -> None:
         Invalid: an unknown name, with the known ones; a name given twice; NUL or half a surrogate pair.
     """
     rename(view, request)
-    names = known(view)
+    names = parameter_names(view)
     twice: tuple[str, ...] = getattr(view, "asks_many", ())
     for name, values in request.query_params.lists():
         if name not in names:
@@ -66,14 +66,14 @@ def check(view: Any, request: Request) -> None:
             raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
 
 
-def given(request: Request) -> dict[str, str]:
+def read_filters(request: Request) -> dict[str, str]:
     """Return the filters with a value, without paging and order."""
     parameters = request.query_params
     skipped = (*PAGING, ordering.PARAMETER)
     return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in skipped}
 
 
-def whole(values: Mapping[str, Any], name: str, default: int | None = None) -> int | None:
+def read_int(values: Mapping[str, Any], name: str, default: int | None = None) -> int | None:
     """Return a parameter as a whole number; `default` if it is missing or empty.
 
     Raises:
@@ -88,7 +88,7 @@ def whole(values: Mapping[str, Any], name: str, default: int | None = None) -> i
     return value
 
 
-def wholes(values: Any, name: str) -> list[int]:
+def read_ints(values: Any, name: str) -> list[int]:
     """Return a repeatable parameter as whole numbers.
 
     Args:
@@ -103,7 +103,7 @@ def wholes(values: Any, name: str) -> list[int]:
     return [number for number in numbers if number is not None]
 
 
-def one_of(values: Mapping[str, str], name: str, *choices: str) -> str:
+def read_choice(values: Mapping[str, str], name: str, *choices: str) -> str:
     """Return a parameter that must be one of `choices`; "" if it is missing.
 
     Raises:

@@ -18,7 +18,7 @@ _read: ContextVar[dict[Hashable, object] | None] = ContextVar("read_once", defau
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What `fact` reads within is read once; one within another is part of it."""
+    """Read each value of `get_or_read` once during the block; a nested block is part of the outer one."""
     if _read.get() is not None:
         yield
         return
@@ -29,7 +29,7 @@ def reading() -> Iterator[None]:
         _read.reset(token)
 
 
-def fact(name: Hashable, read: Callable[[], T]) -> T:
+def get_or_read(name: Hashable, read: Callable[[], T]) -> T:
     """Return what `read` returns, or returned before within the same `reading()`. Callers must not change it."""
     values = _read.get()
     if values is None:

@@ -3,7 +3,7 @@
     search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
     search.register_many(searching.kinds_of_jobs)  # one source for each entry of another registry
 
-`find(user, words, limit)` returns hits from `visible_to(user)` only. Lists narrow their rows with the same `having`.
+`find(user, text, limit)` returns hits from `visible_to(user)` only. Lists filter their rows with `filter_by_text`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PER_KIND = 6  # hits of one kind
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def having(rows: Rows, text: str, *columns: str) -> Rows:
+def filter_by_text(rows: Rows, text: str, *columns: str) -> Rows:
     """Return those `rows` in which each word of `text` occurs in one of `columns`; all of them for an empty text."""
     for word in text.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
         matches = Q()

@@ -25,7 +25,7 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, _EARLIEST.timestamp()), _LATEST.timestamp()), UTC)
 
 
-def words(span: timedelta | float, max_units: int = 2) -> str:
+def format_duration(span: timedelta | float, max_units: int = 2) -> str:
     """Return "2 d 3 h", "4 min 10 s", "0.4 s": the largest units that matter, in the reader's language.
 
     Args:

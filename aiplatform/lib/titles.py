@@ -25,7 +25,7 @@ def slug(name: str, fallback: str) -> str:
     return slugify(name) or fallback
 
 
-def derived(*parts: str, taken: Container[str] = (), room: int) -> str:
+def derive_name(*parts: str, taken: Container[str] = (), room: int) -> str:
     """Return a name made of `parts`, such as cells_detect, with a number appended if it is taken.
 
     Args:

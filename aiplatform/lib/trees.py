@@ -97,7 +97,7 @@ def entries(folder: int) -> Iterator[tuple[bytes, os.stat_result]]:
                 yield os.fsencode(entry.name), entry.stat(follow_symlinks=False)
 
 
-def about(folder: int, name: bytes) -> os.stat_result:
+def stat_entry(folder: int, name: bytes) -> os.stat_result:
     """Return the status of a directory entry, of a link itself."""
     return os.stat(_single(name), dir_fd=folder, follow_symlinks=False)
 
@@ -121,7 +121,7 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
                     yield folder, name, info
 
 
-def give(root: int, uid: int) -> None:
+def change_owner(root: int, uid: int) -> None:
     """Change the owner of a tree to a user and the group of the same number; the root last.
 
     So whoever was interrupted sees by the root's owner that there is more to do.
@@ -168,14 +168,14 @@ def move(from_folder: int, name: bytes, to_folder: int, new_name: bytes, *, repl
     name, new_name = _single(name), _single(new_name)
     if not replace and not _moved_where_free(from_folder, name, to_folder, new_name):
         with contextlib.suppress(FileNotFoundError):
-            about(to_folder, new_name)
+            stat_entry(to_folder, new_name)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         replace = True
     if replace:
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
 
-def take_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> None:
+def move_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> None:
     """Move something to where it is to be deleted; a folder that its owner closed is opened for that."""
     name = _single(name)
     try:
@@ -216,7 +216,7 @@ def _delete_contents(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
             if stat.S_ISDIR(info.st_mode):
                 new_name = b"." + secrets.token_hex(12).encode()
                 with contextlib.suppress(FileNotFoundError):
-                    take_out(here, inside, folder, new_name)
+                    move_out(here, inside, folder, new_name)
                     waiting.append(new_name)
             else:
                 with contextlib.suppress(FileNotFoundError):

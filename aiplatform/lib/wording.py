@@ -42,7 +42,7 @@ class Message:
         if not self.code:
             return ""
         wording = WORDINGS.find(self.code)
-        return wording.fill(self.facts) if wording else self.code
+        return wording.format(self.facts) if wording else self.code
 
     def as_json(self) -> dict[str, Any]:
         """What a row, a record or a fact keeps of it."""
@@ -131,7 +131,7 @@ class Wording:
             self.text % probe
         return frozenset(self.shows[name].fact if name in self.shows else name for name in probe.places)
 
-    def fill(self, facts: Mapping[str, Any]) -> str:
+    def format(self, facts: Mapping[str, Any]) -> str:
         """Return the text with `facts` inserted; missing facts and those of another version show as “–”."""
         try:
             return str(self.text % _Filled(facts, self.shows)).strip()

@@ -18,7 +18,7 @@ from rest_framework.serializers import Serializer
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, parse_request
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from annotation.api import serializers as wire
@@ -55,7 +55,7 @@ class InProject(PlatformViewSet):
     ) -> dict[str, Any]:
         """Return the values of the request; `check` and `extra` as `parse_request` takes them."""
         context = self.get_serializer_context()
-        return sent(kind(data=self.request.data, context=context, partial=partial), check, **extra)
+        return parse_request(kind(data=self.request.data, context=context, partial=partial), check, **extra)
 
 
 def refuse() -> Never:

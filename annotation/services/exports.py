@@ -91,7 +91,7 @@ def start(
 
 def convert(export_id: int) -> None:
     """Do a conversion that is queued or whose worker fell silent; leave all others alone."""
-    claim = CLAIMS.take(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
+    claim = CLAIMS.acquire(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
     if claim is None:
         return
     export = Export.objects.select_related(*RELATED).get(pk=export_id)

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import ids, queries
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
@@ -57,13 +57,13 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 
     def get_queryset(self) -> Any:
         rows = Dataset.objects.visible_to(self.request.user).for_list()
-        filters = queries.given(self.request)
+        filters = queries.read_filters(self.request)
         rows = rows.named_like(filters.get("search", ""))
         if name := filters.get("name", "")[:100]:
             rows = rows.filter(name=name)
-        if visibility := queries.one_of(filters, "visibility", *Dataset.Visibility.values):
+        if visibility := queries.read_choice(filters, "visibility", *Dataset.Visibility.values):
             rows = rows.filter(visibility=visibility)
-        if annotated := queries.one_of(filters, "annotated", "true", "false"):
+        if annotated := queries.read_choice(filters, "annotated", "true", "false"):
             rows = rows.filter(newest_annotated=annotated == "true")
         return rows
 
@@ -74,7 +74,7 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        fields = sent(wire.DatasetIn(data=request.data), datasets.check, owner=request.user)
+        fields = parse_request(wire.DatasetIn(data=request.data), datasets.check, owner=request.user)
         return self._shown(datasets.create(owner=request.user, **fields), 201)
 
     @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
@@ -119,7 +119,7 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     )
     def download(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         version = self.get_object()
-        form = queries.one_of(queries.given(request), "as", *download_forms(version)) or "zip"
+        form = queries.read_choice(queries.read_filters(request), "as", *download_forms(version)) or "zip"
         return download(request._request, version, form)
 
     @extend_schema(request=wire.SplitIn, responses={200: wire.SplitPreview, 202: wire.ImportOut})
@@ -159,14 +159,14 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             return rows.select_related("version")
         visible = DatasetVersion.objects.visible_to(self.request.user)
         version = get_object_or_404(visible, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
-        filters = queries.given(self.request)
+        filters = queries.read_filters(self.request)
         class_id = None
         if class_text := filters.get("class", ""):
             class_id = ids.number(class_text.removeprefix("-"))
             if class_id is None:
                 raise Invalid(_("class is the number of a class."))
             class_id = -class_id if class_text.startswith("-") else class_id
-        split, annotated = filters.get("split"), queries.one_of(filters, "annotated", "true", "false")
+        split, annotated = filters.get("split"), queries.read_choice(filters, "annotated", "true", "false")
         return rows.of_version(
             version.pk,
             split="" if split == NO_SPLIT else split,

@@ -18,9 +18,9 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform import env
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
+from aiplatform.lib.api import PlatformViewSet, StrictMixin, parse_request
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from datasets.api.serializers import ImportOut, ReadingIn
 from datasets.files import changes, datasets, listing, packing, paths, preview, sharing, usage
@@ -134,7 +134,7 @@ class FilesViewSet(PlatformViewSet):
     @extend_schema(responses={200: FolderOut(many=False)}, parameters=[PATH, SHARED, SEARCH, PAGE])
     def list(self, request: ApiRequest) -> Response:
         """List the entries of a folder, folders first."""
-        filters = queries.given(request)
+        filters = queries.read_filters(request)
         location = _location(request)
         folder = listing.list_folder(
             location, order=listing.ORDERING.demanded(request.query_params), text=filters.get("search", "")[:100]
@@ -187,7 +187,7 @@ class FilesViewSet(PlatformViewSet):
     @once
     def folder(self, request: ApiRequest) -> Response:
         """Make a folder, with those above it."""
-        data = sent(PathIn(data=request.data))
+        data = parse_request(PathIn(data=request.data))
         return Response(EntryOut(changes.make_folder(request.user, data["path"])).data, 201)
 
     @extend_schema(request=MoveIn, responses=EntryOut)
@@ -195,7 +195,7 @@ class FilesViewSet(PlatformViewSet):
     @once_in_parts
     def move(self, request: ApiRequest) -> Response:
         """Give a file or folder another name or place."""
-        data = sent(MoveIn(data=request.data))
+        data = parse_request(MoveIn(data=request.data))
         entry = changes.move(request.user, data["path"], data["to"], replace=data["replace"])
         return Response(EntryOut(entry).data)
 
@@ -203,14 +203,14 @@ class FilesViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def remove(self, request: ApiRequest) -> Response:
         """Delete a file, or a folder with all in it."""
-        changes.delete(request.user, sent(PathIn(data=request.data))["path"])
+        changes.delete(request.user, parse_request(PathIn(data=request.data))["path"])
         return Response(status=204)
 
     @extend_schema(request=CheckIn, responses={204: None})
     @action(detail=False, methods=["post"])
     def check(self, request: ApiRequest) -> Response:
         """Whether a file of this size may come to this path; ask before it is sent."""
-        data = sent(CheckIn(data=request.data))
+        data = parse_request(CheckIn(data=request.data))
         changes.check_upload_target(request.user, data["path"], data["size_bytes"], replace=data["replace"])
         return Response(status=204)
 
@@ -219,17 +219,17 @@ class FilesViewSet(PlatformViewSet):
     @once_in_parts
     def place(self, request: ApiRequest) -> Response:
         """Bring a file that was uploaded (`/uploads/tus/`) to its path, with the folders above it."""
-        data = sent(PutIn(data=request.data))
+        data = parse_request(PutIn(data=request.data))
         entry = changes.store_upload(request.user, data["upload"], data["path"], replace=data["replace"])
         with transaction.atomic():
-            return keep(request, Response(EntryOut(entry).data, 201))
+            return store_response(request, Response(EntryOut(entry).data, 201))
 
     @extend_schema(request=PathIn, responses={201: SharedFolderOut})
     @action(detail=False, methods=["post"])
     @once
     def share(self, request: ApiRequest) -> Response:
         """Make a folder one that can be shared; say with whom under `/api/v1/shares/folder/{id}/`."""
-        row = sharing.prepare(request.user, sent(PathIn(data=request.data))["path"])
+        row = sharing.prepare(request.user, parse_request(PathIn(data=request.data))["path"])
         return Response(SharedFolderOut(row, context={"request": request}).data, 201)
 
     @extend_schema(request=FilesDatasetIn, responses={202: ImportOut})
@@ -237,7 +237,7 @@ class FilesViewSet(PlatformViewSet):
     @once
     def dataset(self, request: ApiRequest) -> Response:
         """Import a folder, an archive or an image as a new dataset; it commits by itself unless a user must decide."""
-        data = sent(FilesDatasetIn(data=request.data))
+        data = parse_request(FilesDatasetIn(data=request.data))
         reading = FilesDatasetIn.reading(data)
         location = paths.readable_by(request.user, data["path"], data.get("shared"))
         row = datasets.make(location, by=request.user, name=data["name"], **reading)
@@ -246,5 +246,5 @@ class FilesViewSet(PlatformViewSet):
 
 
 def _location(request: ApiRequest) -> Location:
-    number = queries.whole(request.query_params, "shared")
+    number = queries.read_int(request.query_params, "shared")
     return paths.readable_by(request.user, request.query_params.get("path", ""), number)

@@ -96,7 +96,7 @@ def delete(user: User, path: str) -> None:
     ):
         journal.settle_left(user)
         with journal.noted(user, location.path, "", journal.identity(above, location.parts[-1])):
-            trees.take_out(above, location.parts[-1], trash, gone)
+            trees.move_out(above, location.parts[-1], trash, gone)
         usage.went(user)
         with contextlib.suppress(OSError):  # a sweep goes on
             trees.remove(trash, gone, until=time.monotonic() + GOING_S)
@@ -181,7 +181,7 @@ def hand_over(giver: User, taker: User) -> None:
         uid = job_users.uid_of(taker.pk)
         if uid:
             with trees.opened(home, (free,)) as moved:
-                trees.give(moved, uid)
+                trees.change_owner(moved, uid)
     for person in (giver, taker):
         usage.went(person)
 
@@ -282,7 +282,7 @@ def _beside(name: str) -> Iterator[int]:
 
 def _is_there(folder: int, name: bytes) -> bool:
     try:
-        trees.about(folder, name)
+        trees.stat_entry(folder, name)
     except FileNotFoundError:
         return False
     return True

@@ -34,7 +34,7 @@ def home_of(user: User) -> Path:
         if status.st_mode & 0o7777 != 0o700:
             os.fchmod(folder, 0o700)
         if uid and status.st_uid != uid:
-            trees.give(folder, uid)
+            trees.change_owner(folder, uid)
     return path
 
 

@@ -31,7 +31,7 @@ def identity(folder: int, name: bytes) -> str:
     Raises:
         FileNotFoundError: there is nothing of this name.
     """
-    status = trees.about(folder, name)
+    status = trees.stat_entry(folder, name)
     return f"{status.st_dev}:{status.st_ino}"
 
 

@@ -95,7 +95,7 @@ def get_entry(location: Location) -> Entry:
             return _entry("", "", os.fstat(folder))
     *folders, name = location.inside
     with refusals(), trees.opened(location.home, folders) as folder:
-        info = trees.about(folder, name)
+        info = trees.stat_entry(folder, name)
     return _entry(location.name, location.path, info)
 
 

@@ -19,7 +19,7 @@ from aiplatform import env
 from aiplatform.lib import file_names, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.ordering import ListPage
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from datasets.files import changes, datasets, listing, paths, preview, sharing, usage
 from datasets.files.forms import MoveForm, NameForm
 from datasets.files.paths import Location
@@ -67,7 +67,7 @@ def folder(request: SignedInRequest) -> HttpResponse:
     location = paths.own(request.user, request.GET.get("path", ""))
     form = NameForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             entry = changes.make_folder(request.user, _joined(location.path, form.cleaned_data["name"]))
             return redirect(_url(paths.own(request.user, entry.path)))
     context = {**_around(request, location), "form": form}
@@ -83,7 +83,7 @@ def move(request: SignedInRequest) -> HttpResponse:
     entry = listing.get_entry(location)
     form = MoveForm(request.POST or None, initial={"name": entry.name, "folder": location.above.path})
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             _single(form.cleaned_data["name"])
             to = _joined(form.cleaned_data["folder"], form.cleaned_data["name"])
             moved = changes.move(request.user, location.path, to)
@@ -98,7 +98,7 @@ def move(request: SignedInRequest) -> HttpResponse:
 def delete(request: SignedInRequest) -> HttpResponse:
     """Delete what is at `path`."""
     location = paths.own(request.user, request.POST.get("path", ""))
-    with refusals_said(request):
+    with errors_as_messages(request):
         changes.delete(request.user, location.path)
         messages.success(request, _("%(name)s is deleted.") % {"name": location.name})
     return redirect(_url(location.above))
@@ -111,7 +111,7 @@ def store_files(request: SignedInRequest) -> HttpResponse:
     location = paths.own(request.user, request.POST.get("path", ""))
     count = 0
     for file in request.FILES.getlist("files"):
-        with refusals_said(request):
+        with errors_as_messages(request):
             path = _joined(location.path, file_names.shown((file.name or "").encode()))
             changes.store_sent_file(request.user, file, path, replace=request.POST.get("replace") == "1")
             count += 1
@@ -127,7 +127,7 @@ def dataset(request: SignedInRequest) -> HttpResponse:
     """Import what is at `path` as a new dataset; shows its progress."""
     share = ids.number(request.POST.get("shared", ""))
     location = paths.readable_by(request.user, request.POST.get("path", ""), share)
-    with refusals_said(request):
+    with errors_as_messages(request):
         row = datasets.make(location, by=request.user)
         return redirect("datasets:import", row.dataset_id, row.pk)
     return redirect(_url(location.above if location.parts else location))
@@ -138,7 +138,7 @@ def dataset(request: SignedInRequest) -> HttpResponse:
 def share(request: SignedInRequest) -> HttpResponse:
     """Redirect to the page that shares the folder `path`."""
     location = paths.own(request.user, request.POST.get("path", ""))
-    with refusals_said(request):
+    with errors_as_messages(request):
         return redirect("accounts:share", "folder", sharing.prepare(request.user, location.path).pk)
     return redirect(_url(location.above))
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import write_json, written_whole
+from aiplatform.lib.files import atomic_writer, write_json
 from datasets.formats.neutral import SHAPES, SPLITS
 
 
@@ -81,7 +81,7 @@ def write(
     splits: Counter[str] = Counter()
     count = size = labelled = 0
     coco = _CocoFile(folder, classes, head, coco_head or CocoHead()) if task == SHAPES else None
-    with written_whole(folder / "manifest.jsonl") as manifest:
+    with atomic_writer(folder / "manifest.jsonl") as manifest:
         for image in images:
             line = {
                 "path": image.path,
@@ -150,7 +150,7 @@ class _CocoFile:
         self.images.close()
         self.annotations.close()
         opening = json.dumps(self.head, ensure_ascii=False)[:-1].encode()
-        with written_whole(self.path) as out:
+        with atomic_writer(self.path) as out:
             out.write(opening + b',"categories":' + json.dumps(self.classes, ensure_ascii=False).encode())
             for key, part in zip((b"images", b"annotations"), self.parts, strict=True):
                 out.write(b',\n"' + key + b'":[\n')

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import flush_folder, link_or_copy, open_beneath, written_whole
+from aiplatform.lib.files import atomic_writer, flush_folder, link_or_copy, open_beneath
 from aiplatform.lib.wording import Message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
@@ -122,5 +122,5 @@ def _place_images(row: Import, plan: dict[str, Any], target: Path, claim: Import
 
 def _copy(folder: Path, path: str, target: Path) -> None:
     """Copy a file from a folder that others may change: no link is followed."""
-    with os.fdopen(open_beneath(folder, path), "rb") as file, written_whole(target) as out:
+    with os.fdopen(open_beneath(folder, path), "rb") as file, atomic_writer(target) as out:
         shutil.copyfileobj(file, out)

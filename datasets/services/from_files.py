@@ -48,7 +48,7 @@ def start(
             raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field=field)
     with refusals:
         taken = set(Dataset.objects.visible_to(by).values_list("name", flat=True))
-        name = name or titles.derived(title, taken=taken, room=datasets.NAME_MAX)
+        name = name or titles.derive_name(title, taken=taken, room=datasets.NAME_MAX)
         datasets.check(owner=by, name=name)
     refusals.end()
     with transaction.atomic():

@@ -267,7 +267,7 @@ def _is_orphaned(row: Import) -> bool:
 
 def run(import_id: int) -> None:
     """Do what the import waits for, unless another worker does."""
-    taken = CLAIMS.take(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
+    taken = CLAIMS.acquire(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
     if taken is None:
         return
     claim = ImportClaim(taken)

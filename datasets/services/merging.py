@@ -169,7 +169,7 @@ def _owners(versions: Sequence[DatasetVersion]) -> dict[str, int]:
 
 
 def _free(path: str, version: DatasetVersion, taken: Collection[str]) -> str:
-    folder = titles.derived(str(version), room=60)
+    folder = titles.derive_name(str(version), room=60)
     while path in taken:
         path = f"{folder}/{path}"
     if len(path) > LONGEST_PATH:

@@ -15,7 +15,7 @@ from typing import Any
 from django.utils import translation
 
 from aiplatform.lib import tables
-from aiplatform.lib.files import written_whole
+from aiplatform.lib.files import atomic_writer
 from aiplatform.lib.wording import Message
 from datasets.formats.problems import Problem, Problems
 
@@ -28,7 +28,7 @@ _BATCH = 500
 def write(folder: Path, problems: Problems) -> None:
     """Write the problems: those that forbid the import first, notes last."""
     ordered = [*problems.first(len(problems.listed)), *problems.noted]
-    with written_whole(folder / NAME, "w") as out:
+    with atomic_writer(folder / NAME, "w") as out:
         for problem in ordered:
             out.write(json.dumps(_to_row(problem)) + "\n")
 

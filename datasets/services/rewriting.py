@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiplatform.lib.files import write_json, written_whole
+from aiplatform.lib.files import atomic_writer, write_json
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.wording import Message
 from datasets.formats.writer import StoredImage
@@ -52,7 +52,7 @@ def write_from(
             because other users may change them there.
     """
     row.folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(row.folder / "plan.jsonl", "w") as out:
+    with atomic_writer(row.folder / "plan.jsonl", "w") as out:
         for source, image in images:
             out.write(json.dumps({"source": source} | image.as_dict(), ensure_ascii=False) + "\n")
     write_json(row.folder / "plan.json", dict(location) | facts)

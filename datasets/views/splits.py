@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from datasets.forms.splits import SplitForm
 from datasets.models import DatasetVersion
 from datasets.services import splits
@@ -25,7 +25,7 @@ def version_split(request: SignedInRequest, dataset_id: int, number: int) -> Htt
     form = SplitForm(start if data is None else data, version=version)
     shown = None
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             wish = form.wish()
             if request.method == "POST":
                 row = splits.start(version=version, wish=wish, by=request.user)

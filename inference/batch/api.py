@@ -18,7 +18,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import ids, queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
 from datasets.models import DatasetVersion
@@ -128,8 +128,8 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Prediction.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        given = queries.read_filters(self.request)
+        state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
         rows = Prediction.objects.visible_to(self.request.user).for_list()
         rows = rows.prefetch_related(
             Prefetch("made", PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user))
@@ -141,7 +141,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Queue a prediction."""
         serializer = PredictionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, predictions.check)
+        given = parse_request(serializer, predictions.check)
         if file := given.pop("list_file", None):
             if given["listed"] is not None:
                 raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
@@ -170,7 +170,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def answers(self, request: ApiRequest, pk: str) -> Response:
         """Answers from the place `begin` on, at most `count` (200), and where the next begin; also while it runs."""
-        given = queries.given(request)
+        given = queries.read_filters(request)
         begin = min(ids.number(given.get("begin", "")) or 0, 10**8)
         limit = min(max(ids.number(given.get("count", "")) or MOST_LINES, 1), MOST_LINES)
         rows = list(islice(results.lines(self.get_object(), begin=begin), limit + 1))
@@ -184,7 +184,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def download(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """All answers as a file: `csv` has one row for each, `coco` images and annotations, `jsonl` all there is."""
-        form = queries.one_of(queries.given(request), "as", *exports.FORMS) or "csv"
+        form = queries.read_choice(queries.read_filters(request), "as", *exports.FORMS) or "csv"
         return exports.send(request._request, self.get_object(), form)
 
     @extend_schema(request=PredictionVersionIn, responses={202: PredictedDataOut})
@@ -193,5 +193,5 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Begin to make a dataset version whose annotations are the answers, as a first draft."""
         serializer = PredictionVersionIn(data=request.data, context=self.get_serializer_context())
         prediction = self.get_object()
-        made = drafts.make(prediction, by=request.user, **sent(serializer))
+        made = drafts.make(prediction, by=request.user, **parse_request(serializer))
         return Response(PredictedDataOut(made).data, status=202)

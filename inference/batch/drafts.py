@@ -18,7 +18,7 @@ from accounts.models import User
 from aiplatform.lib import ids, titles
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
-from aiplatform.lib.files import written_whole
+from aiplatform.lib.files import atomic_writer
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.wording import Message, message
 from datasets import shapes as kinds
@@ -157,7 +157,7 @@ def root_of(prediction: Prediction, user: User) -> Path:
 def name_for(prediction: Prediction, user: User) -> str:
     """A free name of a dataset, to begin with."""
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
-    return titles.derived(prediction.job.name, taken=taken, room=datasets.NAME_MAX)
+    return titles.derive_name(prediction.job.name, taken=taken, room=datasets.NAME_MAX)
 
 
 def _write_plan(row: Import) -> None:
@@ -266,7 +266,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
             yield root, line["path"], f"{names[label]}/{line['n'] + 1:06d}_{PurePosixPath(line['path']).name}"
     if not labelled:
         draft = prediction.listing.parent / f"draft-{min_score:g}.json"
-        with written_whole(draft) as out:
+        with atomic_writer(draft) as out:
             out.writelines(exports.coco(prediction, min_score=min_score))
         yield draft.parent, draft.name, "annotations.json"
 

@@ -81,7 +81,7 @@ def submit(
         if server_path:
             root = sources.folder(server_path, by=user)
     label = str(version) if version else str(root or server_path)
-    name = name or titles.derived(f"{model_version} on {_short(label)}", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{model_version} on {_short(label)}", room=evaluations.MAX_NAME)
     names: list[str] | None = None
     with found:
         names = _names(version, root, listed, by=user)

@@ -18,7 +18,7 @@ class PredictionQuerySet(JobRowQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, model or source contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "source_label")
+        return search.filter_by_text(self, text, "job__name", "model_label", "source_label")
 
 
 class PredictedDataQuerySet(OwnedQuerySet):

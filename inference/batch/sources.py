@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
-from aiplatform.lib.files import OutsideRoot, walk_beneath, write_whole
+from aiplatform.lib.files import OutsideRoot, walk_beneath, write_atomically
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
@@ -165,4 +165,4 @@ def _some(names: Sequence[str]) -> str:
 def keep(listing: Path, names: Iterable[str]) -> None:
     """Write the pictures down where every attempt finds the same ones in the same order."""
     listing.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())
+    write_atomically(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())

@@ -17,7 +17,7 @@ from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from datasets.services import server_paths
 from inference.batch import drafts, exports, predictions, presentation, results
 from inference.batch.forms import DraftForm, PredictionForm
@@ -50,11 +50,11 @@ def prediction_new(request: SignedInRequest) -> HttpResponse:
     known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
     form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             prediction = predictions.submit(user=request.user, **form.submission())
             return redirect("inference:prediction-detail", prediction.pk)
     else:
-        look_further(form, predictions.check)
+        check_valid_fields(form, predictions.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -159,7 +159,7 @@ def prediction_version(request: SignedInRequest, pk: int) -> HttpResponse:
     prediction = _visible(request, pk)
     form = DraftForm(request.POST, may_extend=drafts.may_extend(prediction, request.user))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             made = drafts.make(prediction, by=request.user, **form.cleaned_data)
             return redirect("datasets:detail", made.dataset_id)
     return render(request, "inference/prediction_detail.html", _shown(request, prediction, form), status=422)

@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from datasets.models import DatasetVersion
@@ -108,8 +108,8 @@ class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Conversion.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        given = queries.read_filters(self.request)
+        state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
         rows = Conversion.objects.visible_to(self.request.user).for_list()
         return rows.in_state(state).named_like(given.get("search", ""))
 
@@ -117,7 +117,7 @@ class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = ConversionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, lambda **known: conversions.check(user=request.user, **known))
+        given = parse_request(serializer, lambda **known: conversions.check(user=request.user, **known))
         return Response(ConversionOut(conversions.submit(user=request.user, **given)).data, status=201)
 
     @extend_schema(request=None, responses=ConversionOut)

@@ -105,7 +105,7 @@ def submit(
         split = training_data.best_split(model_version, version, user=user)
     if calibrate_on == AUTO:
         calibrate_on = "train" if version.splits.get("train") and split != "train" else ""
-    name = name or titles.derived(f"{model_version} conversion", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{model_version} conversion", room=evaluations.MAX_NAME)
     asked = {
         "targets": list(dict.fromkeys(targets)), "calibrate_on": calibrate_on, "looks": looks, "method": method,
         "max_loss": max_loss, "keep": keep,

@@ -15,4 +15,4 @@ class ConversionQuerySet(JobRowQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "data_label")
+        return search.filter_by_text(self, text, "job__name", "model_label", "data_label")

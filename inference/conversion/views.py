@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from inference.conversion import conversions, table
 from inference.conversion.forms import ConversionForm
 from inference.conversion.models import Conversion
@@ -44,11 +44,11 @@ def conversion_new(request: SignedInRequest) -> HttpResponse:
     known = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
     form = ConversionForm(request.POST or None, user=request.user, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             conversion = conversions.submit(user=request.user, **form.submission())
             return redirect("inference:conversion-detail", conversion.pk)
     else:
-        look_further(form, conversions.check, user=request.user)
+        check_valid_fields(form, conversions.check, user=request.user)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -113,7 +113,7 @@ def conversion_keep(request: SignedInRequest, pk: int, target: str) -> HttpRespo
     variant = conversion.variants.filter(target=target).first()
     if variant is None:
         raise Http404
-    with refusals_said(request):
+    with errors_as_messages(request):
         version = conversions.keep(variant=variant, by=request.user)
         page = reverse("inference:model-detail", args=[version.model_id])
         return HttpResponseRedirect(f"{page}?version={version.number}")

@@ -74,7 +74,7 @@ def answered(request: Request) -> dict[str, Any]:
     """The comparison that a request asks for."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
+    rows, base = differences.chosen(user, queries.read_ints(query, "evaluation"), base=queries.read_int(query, "base"))
     found = differences.compare(rows, base)
     figures = [
         {

@@ -19,7 +19,7 @@ from accounts.models import User
 from aiplatform.lib import ids, titles
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
-from aiplatform.lib.files import open_beneath, written_whole
+from aiplatform.lib.files import atomic_writer, open_beneath
 from aiplatform.lib.numbers import finite
 from datasets.formats.neutral import CLASSES
 from datasets.models import Dataset, DatasetVersion, Upload
@@ -88,7 +88,7 @@ def _check_cell(cell: str) -> None:
 def name_for(evaluation: Evaluation, user: User) -> str:
     """A free name of a dataset, to begin with."""
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
-    return titles.derived(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
+    return titles.derive_name(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
 
 
 def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", cell: str = "") -> Dataset:
@@ -179,7 +179,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
         yield version.images_path, path, f"images/{path}"
     chosen = mistake or metadata.get("cell", "").replace(",", "-")
     draft = Path(settings.DATA_ROOT) / "jobs" / str(evaluation.job_id) / f"mend-{user.pk}-{chosen}.json"
-    with written_whole(draft) as out:
+    with atomic_writer(draft) as out:
         out.write(json.dumps(_drawn(version, kept), ensure_ascii=False).encode())
     yield draft.parent, draft.name, "annotations.json"
 

@@ -298,7 +298,7 @@ def _number(name: str, parameter: Parameter, value: Any) -> float:
 
 def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
     """A name such as cells_v2_on_bccd_v1."""
-    return titles.derived(f"{model_version} on {version}", room=MAX_NAME)
+    return titles.derive_name(f"{model_version} on {version}", room=MAX_NAME)
 
 
 def stop(*, evaluation: Evaluation, by: User) -> None:

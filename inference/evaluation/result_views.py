@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.evaluation import calibration, error_datasets
 from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation import report
@@ -48,7 +48,7 @@ def evaluation_threshold(request: SignedInRequest, pk: int) -> HttpResponse:
     """Keep a threshold as the best score; "" goes back to the one with the best F1."""
     evaluation = get_object_or_404(Evaluation.objects.editable_by(request.user).select_related("job"), pk=pk)
     given = request.POST.get("threshold", "")
-    with refusals_said(request):
+    with errors_as_messages(request):
         calibration.choose(evaluation, calibration.number_in(given) if given else None)
         messages.info(request, _("Services with this version begin with it, where a request names no score."))
     return redirect("inference:evaluation-detail", pk)
@@ -60,7 +60,7 @@ def evaluation_annotate(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a dataset of images with a mistake."""
     evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
     given = request.POST
-    with refusals_said(request):
+    with errors_as_messages(request):
         made = error_datasets.annotate(
             evaluation, by=request.user, name=given.get("name", "").strip()[:100],
             mistake=given.get("mistake", ""), cell=given.get("cell", ""),

@@ -50,14 +50,14 @@ def compared(request: Request) -> dict[str, Any]:
     """The parts of some evaluations, with differences from a base."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
+    rows, base = differences.chosen(user, queries.read_ints(query, "evaluation"), base=queries.read_int(query, "base"))
     return _answered(request, rows, base)
 
 
 def _answered(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
     user: Any = request.user
     query = request.query_params
-    asked = Asked(query.get("search", "")[:100], queries.whole(query, "class_id"), query.get("split", "")[:10])
+    asked = Asked(query.get("search", "")[:100], queries.read_int(query, "class_id"), query.get("split", "")[:10])
     return {"base": base.pk, "slices": [_slice(one) for one in slices.of(rows, base, asked=asked, by=user)]}
 
 

@@ -16,7 +16,7 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.files import OutsideRoot, open_beneath
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
 from inference.evaluation import error_datasets, evaluations, promotion, results, saved_parameters
@@ -70,14 +70,14 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
     form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=known)
     form.kept = chosen.code if chosen else None
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
             return redirect("inference:evaluation-detail", evaluation.pk)
     else:
-        look_further(form, evaluations.check)
+        check_valid_fields(form, evaluations.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],

@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once
 from inference.pipelines import checks, graph, kinds, pipeline_warnings, runs, writing
@@ -165,7 +165,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action in ("partial_update", "destroy", "draft", "keep_draft", "drop_draft", "save_version"):
             rows = rows.editable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
+            given = queries.read_filters(self.request)
             rows = rows.named_like(given.get("search", "")[:100])
             if "name" in given:
                 rows = rows.filter(name=given["name"])
@@ -183,14 +183,14 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Make a pipeline; with `spec` also its first version."""
-        given = sent(PipelineIn(data=request.data), writing.check_about)
+        given = parse_request(PipelineIn(data=request.data), writing.check_about)
         return self.answer(writing.create(user=request.user, **given), 201)
 
     @extend_schema(request=PipelineChangeIn, responses=PipelineDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Change its name, description or who sees it."""
         pipeline = self.get_object()
-        given = sent(PipelineChangeIn(data=request.data), writing.check_about)
+        given = parse_request(PipelineChangeIn(data=request.data), writing.check_about)
         return self.answer(writing.change(pipeline, **given))
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -208,7 +208,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["post"])
     def check(self, request: ApiRequest) -> Response:
         """What keeps a specification from running, as this person, and what may go wrong when it does."""
-        spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
+        spec = graph.parse(parse_request(SpecIn(data=request.data))["spec"])
         found = [*checks.problems(spec, request.user), *pipeline_warnings.doubts(spec)]
         return Response(ProblemsOut({"problems": found}).data)
 
@@ -225,7 +225,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def keep_draft(self, request: ApiRequest, pk: str) -> Response:
         """Keep what this person draws, where `If-Match` names the revision that it began from; else 412."""
         pipeline = self.get_object()
-        given = sent(DraftIn(data=request.data))
+        given = parse_request(DraftIn(data=request.data))
         revision = _revision(request.headers.get("If-Match", ""))
         return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
 
@@ -248,7 +248,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def save_version(self, request: ApiRequest, pk: str) -> Response:
         """Save a version; the same meaning as the newest one gives that one back."""
         pipeline = self.get_object()
-        given = sent(PipelineVersionIn(data=request.data))
+        given = parse_request(PipelineVersionIn(data=request.data))
         version = writing.save_version(pipeline, user=request.user, **given)
         return Response(PipelineVersionOut(version).data, status=201)
 
@@ -260,9 +260,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def text(self, request: ApiRequest, pk: str) -> Response:
         """A version as YAML or Python; the newest when left out."""
         pipeline = self.get_object()
-        given = queries.given(request)
-        form = queries.one_of(given, "as", "yaml", "python") or "yaml"
-        version = self._version(pipeline, queries.whole(given, "version"))
+        given = queries.read_filters(request)
+        form = queries.read_choice(given, "as", "yaml", "python") or "yaml"
+        version = self._version(pipeline, queries.read_int(given, "version"))
         return Response({"version": version.number, "text": text_of(pipeline, version, form)})
 
     @extend_schema(
@@ -271,8 +271,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, pagination_class=None)
     def diff(self, request: ApiRequest, pk: str) -> Response:
         """What differs between the versions `a` and `b`."""
-        pipeline, given = self.get_object(), queries.given(request)
-        a, b = (self._version(pipeline, queries.whole(given, name)) for name in ("a", "b"))
+        pipeline, given = self.get_object(), queries.read_filters(request)
+        a, b = (self._version(pipeline, queries.read_int(given, name)) for name in ("a", "b"))
         return Response(PipelineChangeOut(changes_of(a, b), many=True).data)
 
     @staticmethod
@@ -288,7 +288,7 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def runs(self, request: ApiRequest, pk: str) -> Response:
         """Begin a run, as oneself."""
         pipeline = self.get_object()
-        given = sent(PipelineRunIn(data=request.data))
+        given = parse_request(PipelineRunIn(data=request.data))
         version = self._version(pipeline, given.pop("version"))
         run = runs.begin(user=request.user, version=version, **given)
         return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=201)

@@ -32,7 +32,7 @@ class PipelineQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name or description contains each of the words."""
-        return search.having(self, words, "name", "description")
+        return search.filter_by_text(self, words, "name", "description")
 
 
 def _of_pipeline(rows: Any, user: User, editable: Any) -> Any:

@@ -87,7 +87,7 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "started": row.started_at,
         "ended": row.ended_at,
         "elapsed_s": (took := elapsed_s(row.started_at, row.ended_at)),
-        "took": "" if took is None else times.words(took),
+        "took": "" if took is None else times.format_duration(took),
         "cached": _earlier(row),
         "items": dict(counts),
         "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,

@@ -68,7 +68,7 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     if missing:
         raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
     suffix = f"_{step.item}" if step.item != WHOLE else ""
-    name = titles.derived(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
+    name = titles.derive_name(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
     return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=given)
 
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
+from aiplatform.lib.api import PlatformViewSet, StrictMixin, parse_request
 from inference.pipelines import diffing, graph, text
 from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import Pipeline
@@ -76,7 +76,7 @@ class PipelineTextViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def read(self, request: ApiRequest) -> Response:
         """Read YAML."""
-        said = text.from_yaml(sent(TextIn(data=request.data))["text"])
+        said = text.from_yaml(parse_request(TextIn(data=request.data))["text"])
         parsed = graph.parse(said.spec)
         layout = None if said.layout is None else graph.layout_of(said.layout, parsed)
         return Response({"spec": graph.canonical(parsed), "layout": layout})
@@ -85,7 +85,7 @@ class PipelineTextViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def write(self, request: ApiRequest) -> Response:
         """Write YAML or Python."""
-        given = sent(SpecToWriteIn(data=request.data))
+        given = parse_request(SpecToWriteIn(data=request.data))
         parsed = graph.parse(given["spec"])
         spec, layout = graph.canonical(parsed), given["layout"]
         if given["form"] == "python":
@@ -99,7 +99,7 @@ class PipelineTextViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def compare(self, request: ApiRequest) -> Response:
         """What differs between two specifications, step by step, without secrets."""
-        given = sent(TwoSpecsIn(data=request.data))
+        given = parse_request(TwoSpecsIn(data=request.data))
         old, new = (graph.canonical(graph.parse(given[name])) for name in ("old", "new"))
         changes = diffing.diff(old, new, is_secret)
         told = [{**change.as_json(), "sentence": diffing.words(change)} for change in changes]

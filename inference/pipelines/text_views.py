@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.pipelines import (
     checks,
     diffing,
@@ -138,7 +138,7 @@ def version_draft(request: SignedInRequest, pk: int, number: int) -> HttpRespons
     found = _version(pipeline, str(number))
     word = request.POST.get("revision", "")
     revision = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else -1
-    with refusals_said(request):
+    with errors_as_messages(request):
         writing.keep_draft(pipeline, request.user, spec=found.spec, layout=pipeline.layout, revision=revision)
         said = _("You draw on from version %(number)s. Save it to make it the newest.")
         messages.info(request, said % {"number": number})

@@ -21,7 +21,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries, rates, signatures
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.parsers import is_sound
@@ -122,7 +122,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         rows = PipelineTrigger.objects.visible_to(user).select_related("owner", "pipeline")
         if self.action in ("partial_update", "destroy", "rotate"):
             rows = rows.editable_by(user)
-        if self.action == "list" and (number := queries.whole(queries.given(self.request), "pipeline")):
+        if self.action == "list" and (number := queries.read_int(queries.read_filters(self.request), "pipeline")):
             rows = rows.filter(pipeline=number)
         return rows
 
@@ -130,7 +130,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Set up a trigger; its runs run as oneself."""
-        given = sent(TriggerIn(data=request.data, context=self.get_serializer_context()))
+        given = parse_request(TriggerIn(data=request.data, context=self.get_serializer_context()))
         pipeline = given.pop("pipeline")
         if not Pipeline.objects.editable_by(request.user).filter(pk=pipeline.pk).exists():
             self.permission_denied(request)
@@ -141,7 +141,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=TriggerChangeIn, responses=TriggerOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Switch it on or off, or have it run another version; but for switching off, its owner alone."""
-        trigger, given = self.get_object(), sent(TriggerChangeIn(data=request.data))
+        trigger, given = self.get_object(), parse_request(TriggerChangeIn(data=request.data))
         with transaction.atomic():
             if "version" in given:
                 trigger = trigger_settings.agree(trigger, given["version"], by=request.user)
@@ -158,7 +158,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     def rotate(self, request: ApiRequest, pk: str) -> Response:
         """Give a webhook a new secret, told now and never again; the one before holds for a day. Its owner alone."""
-        given = sent(RotateIn(data=request.data))
+        given = parse_request(RotateIn(data=request.data))
         trigger, secret = trigger_settings.rotate(self.get_object(), by=request.user, at_once=given["at_once"])
         shown = TriggerOut(trigger, context=self.get_serializer_context()).data
         return Response({**shown, "secret": secret}, headers={"Cache-Control": "no-store"})

@@ -17,7 +17,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.services import named_secrets
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from inference.pipelines import (
     approvals,
     graph,
@@ -60,7 +60,7 @@ def new(request: SignedInRequest) -> HttpResponse:
     """Make a pipeline, empty or from a template, and go to the canvas."""
     form = NewPipelineForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             about = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
             spec = templates.spec_of(form.cleaned_data["template"])
             pipeline = writing.create(user=request.user, spec=spec, **about)
@@ -108,7 +108,7 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
     pipeline = _editable(request, pk)
     form = PipelineForm(request.POST, instance=pipeline)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             writing.change(pipeline, **form.cleaned_data)
     else:
         messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
@@ -120,9 +120,9 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a pipeline, once its name was typed."""
     pipeline = _editable(request, pk)
-    if not name_typed(request, pipeline.name):
+    if not is_name_confirmed(request, pipeline.name):
         return redirect("pipelines:detail", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         writing.delete(pipeline)
         messages.info(request, _("Pipeline %(name)s is deleted.") % {"name": pipeline.name})
         return redirect("pipelines:list")
@@ -137,7 +137,7 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
     version = _version(pipeline, request.POST.get("version") or request.GET.get("version", ""))
     form = RunForm(request.POST or None, spec=graph.parse(version.spec))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
             run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
             return redirect("pipelines:run", run.pk)
@@ -227,7 +227,7 @@ def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).editable_by(request.user)
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     step = request.POST.get("step", "")[:170]
-    with refusals_said(request):
+    with errors_as_messages(request):
         if verb == "cancel":
             runs.cancel(run)
         elif verb == "retry":
@@ -244,7 +244,7 @@ def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
     approval: StepApproval = get_object_or_404(
         StepApproval.objects.visible_to(request.user).put_to(request.user), pk=pk
     )
-    with refusals_said(request):
+    with errors_as_messages(request):
         comment = request.POST.get("comment", "")
         approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)
         messages.info(request, _("Your answer is kept. The run goes on by itself."))

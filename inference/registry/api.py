@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, parse_request
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from inference.registry import (
     baselines,
@@ -82,12 +82,12 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         rows = Model.objects.visible_to(self.request.user).for_list()
         if self.action != "list":
             return rows
-        given = queries.given(self.request)
+        given = queries.read_filters(self.request)
         narrowed = rows.narrowed(
-            task=queries.one_of(given, "task", *(name for name, _word in task_labels.choices())),
-            stage=queries.one_of(given, "stage", *Stage.values),
+            task=queries.read_choice(given, "task", *(name for name, _word in task_labels.choices())),
+            stage=queries.read_choice(given, "stage", *Stage.values),
             alias=given.get("alias", ""),
-            group=queries.whole(given, "group"),
+            group=queries.read_int(given, "group"),
         )
         return narrowed.named_like(given.get("search", ""))
 
@@ -103,7 +103,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         answered then (202, with its address in `Location`) in place of the version.
         """
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
-        return _brought_in(request, sent(serializer, imports.check, user=request.user))
+        return _brought_in(request, parse_request(serializer, imports.check, user=request.user))
 
     @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
@@ -248,11 +248,11 @@ def _answer(made: ModelVersion | ModelTask) -> Response:
 
 
 def _kept(request: Request, version: ModelVersion) -> None:
-    keep(request, _answer(version))
+    store_response(request, _answer(version))
 
 
 def _queued(request: Request, task: ModelTask) -> None:
-    keep(request, _answer(task))
+    store_response(request, _answer(task))
 
 
 def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:

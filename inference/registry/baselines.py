@@ -48,7 +48,7 @@ def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -
             _("The images that %(model)s learned from are not here, or not shared with you.") % {"model": version}
         )
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": 0}
-    name = titles.derived(f"{version} baseline", room=100)
+    name = titles.derive_name(f"{version} baseline", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=model_jobs.KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=ModelTask.Act.BASELINE, version=version)

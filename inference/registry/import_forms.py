@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
@@ -146,7 +146,7 @@ class BringForm(forms.Form):
             # where nothing is said no field is wrong by itself
             self.add_error("file" if named else None, _("Choose a file, or say where the model lies."))
         if self.is_trial and not {"pictures", "dataset"} & set(self.errors):
-            with refusals_shown_on(self):
+            with errors_shown_on(self):
                 trials.check_pictures(len(given.get("pictures") or ()), given.get("dataset"))
         return given
 

@@ -85,7 +85,7 @@ def submit(
                 "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0,
                 "max_runtime": MAX_RUNTIME,
             }  # fmt: skip
-            title = titles.derived(f"{model or name} import", room=100)
+            title = titles.derive_name(f"{model or name} import", room=100)
             job = submission.submit(owner=user, kind=model_jobs.KIND, name=title, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=ModelTask.Act.IMPORT)
             queued(task)

@@ -76,7 +76,7 @@ def measure(
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": gpus}
     if device_model:
         resources |= {"gpus_per_node": 1, "device_model": device_model}
-    name = titles.derived(f"{version} speed", room=100)
+    name = titles.derive_name(f"{version} speed", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=Act.MEASURE, version=version)
@@ -139,7 +139,7 @@ def convert(
         }  # fmt: skip
         with transaction.atomic():
             resources: Resources = {"cluster": cluster_for(user, None), "cpus": CPUS, "gpus_per_node": 0}
-            called = titles.derived(f"{model or name} import", room=100)
+            called = titles.derive_name(f"{model or name} import", room=100)
             job = submission.submit(owner=user, kind=KIND, name=called, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=Act.CONVERT)
             queued(task)

@@ -34,7 +34,7 @@ class ModelQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name or description contains each of the words."""
-        return search.having(self, text, "name", "description")
+        return search.filter_by_text(self, text, "name", "description")
 
     def narrowed(self, *, task: str = "", stage: str = "", alias: str = "", group: int | None = None) -> Self:
         """Models with a version of a task, in a stage, or under an alias; and those of people in a group."""

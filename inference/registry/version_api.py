@@ -80,7 +80,9 @@ class ModelActs(Base):
     def comparison(self, request: ApiRequest, pk: str) -> Response:
         """Versions of the model fact by fact: what they are, cost, reached, and were trained with."""
         model, query = get_object_or_404(Model.objects.visible_to(request.user), pk=pk), request.query_params
-        versions, base = version_tables.chosen(model, queries.wholes(query, "version"), queries.whole(query, "base"))
+        versions, base = version_tables.chosen(
+            model, queries.read_ints(query, "version"), queries.read_int(query, "base")
+        )
         rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
         numbers = [version.number for version in versions]
         return Response({"versions": numbers, "base": base.number, "rows": rows})

@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.presentation import audit_sentences
 from aiplatform.lib import ids
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from inference.registry import (
     aliases,
     cards,
@@ -39,7 +39,7 @@ def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
     if len(context["versions"]) > 1:
         numbers = [number for text in request.GET.getlist("compare") if (number := ids.number(text)) is not None]
         base, everything = ids.number(request.GET.get("base", "")), request.GET.get("all") == "1"
-        with refusals_said(request):
+        with errors_as_messages(request):
             beside, first = version_tables.chosen(context["model"], numbers, base)
             context |= {
                 "beside": beside,
@@ -85,7 +85,7 @@ def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     form = CardForm(request.POST or None, initial=cards.of(model))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             cards.write(model=model, by=request.user, card=form.cleaned_data)
             return redirect("inference:model-detail", pk)
     words = {"title": _("Card"), "lead": _("What others must know before they use the model.")}
@@ -98,7 +98,7 @@ def version_stage(request: SignedInRequest, pk: int) -> HttpResponse:
     version = _own(request, pk)
     form = StageForm(request.POST or None, version=version, initial={"stage": request.GET.get("stage", "")})
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             given = form.cleaned_data
             stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
@@ -114,7 +114,7 @@ def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
     known = {name: request.GET[name] for name in ("version", "name") if name in request.GET}
     form = AliasForm(request.POST or None, model=model, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             aliases.put(version=form.cleaned_data["version"], name=form.cleaned_data["name"], by=request.user)
             return redirect("inference:model-versions", pk)
     lead = _("Programs and commands name the version by it, as in %(name)s@champion. It moves in one step.")
@@ -126,7 +126,7 @@ def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_alias_remove(request: SignedInRequest, pk: int) -> HttpResponse:
     """Take an alias away."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         aliases.remove(model=model, name=request.POST.get("name", ""), by=request.user)
     return redirect("inference:model-versions", pk)
 

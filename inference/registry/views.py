@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from aiplatform.lib.zips import send_zip
 from inference.registry import cards, hardware_speeds, imports, model_jobs, model_page, packages, task_labels
 from inference.registry import registration as registry
@@ -64,10 +64,10 @@ def model_upload(request: SignedInRequest) -> HttpResponse:
     known = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             return _page_of(_brought_in(request, form))
     else:
-        look_further(form, imports.check, user=request.user)
+        check_valid_fields(form, imports.check, user=request.user)
     return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -142,7 +142,7 @@ def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     form = VersionForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             return _page_of(_brought_in(request, form, model=model))
     return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
 
@@ -185,7 +185,7 @@ def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a model with its versions; its name must have been typed."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    if not name_typed(request, model.name):
+    if not is_name_confirmed(request, model.name):
         return redirect("inference:model-detail", pk)
     registry.delete(model=model, by=request.user)
     return redirect("inference:model-list")
@@ -210,7 +210,7 @@ def version_measure(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue a measurement of how fast a version answers, on the processor or on a kind of card (`device`)."""
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
     kind, card = device_rules.parsed(request.POST.get("device") or CPU.name)
-    with refusals_said(request):
+    with errors_as_messages(request):
         gpus = 0 if kind == CPU.name else 1
         model_jobs.measure(user=request.user, version=version, gpus=gpus, device_model=card if gpus else "")
     page = reverse("inference:model-detail", args=[version.model_id])

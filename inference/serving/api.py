@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.idempotency import once
 from inference.serving import endpoints, model_swaps
 from inference.serving.feedback.api import FeedbackActions
@@ -88,7 +88,7 @@ class ServiceViewSet(
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = ServiceIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, endpoints.check, user=request.user)
+        given = parse_request(serializer, endpoints.check, user=request.user)
         return self._answer(endpoints.create(user=request.user, **given), 201)
 
     @extend_schema(request=ServiceEditIn, responses=ServiceOut)

@@ -99,7 +99,7 @@ def create(
     """
     if not name:
         taken = set(Service.objects.filter(owner=user).values_list("name", flat=True))
-        name = titles.derived(model_version.model.name, taken=taken, room=MAX_NAME)
+        name = titles.derive_name(model_version.model.name, taken=taken, room=MAX_NAME)
     resources.setdefault("cpus", DEFAULT_CPUS)
     found = Refusals()
     with found:

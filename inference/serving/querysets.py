@@ -27,4 +27,4 @@ class ServiceQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, description or model contains each of the words."""
-        return search.having(self, text, "name", "description", "model_version__model__name")
+        return search.filter_by_text(self, text, "name", "description", "model_version__model__name")

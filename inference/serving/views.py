@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from inference.evaluation import thresholds
 from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
@@ -46,11 +46,11 @@ def service_new(request: SignedInRequest) -> HttpResponse:
     known = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
     form = ServiceForm(request.POST or None, user=request.user, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             service = endpoints.create(user=request.user, **form.submission())
             return redirect("inference:service-detail", service.pk)
     else:
-        look_further(form, endpoints.check, user=request.user)
+        check_valid_fields(form, endpoints.check, user=request.user)
     context = {
         "form": form,
         "list_url": reverse("inference:service-list"),
@@ -107,7 +107,7 @@ def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     known["share_process"] = host_assignment.wants(service)
     form = ServiceEditForm(request.POST or None, initial=known)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             endpoints.edit(service=service, **form.change())
             return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
@@ -120,7 +120,7 @@ def service_model(request: SignedInRequest, pk: int) -> HttpResponse:
     service = _own(request, pk)
     form = ServiceModelForm(request.POST or None, service=service, initial=_other_than(service))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             model_swaps.change_model(service=service, version=form.cleaned_data["model_version"], by=request.user)
             return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
@@ -155,7 +155,7 @@ def service_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a service; its name must have been typed."""
     service = _own(request, pk)
-    if not name_typed(request, service.name):
+    if not is_name_confirmed(request, service.name):
         return redirect("inference:service-detail", pk)
     endpoints.delete(service=service, by=request.user)
     return redirect("inference:service-list")

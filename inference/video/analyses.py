@@ -88,7 +88,7 @@ def submit(
         NotAMember: the person does not belong to the cluster.
     """
     label = video.name if video else streams.masked(url)
-    name = name or titles.derived(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
     found = Refusals()
     with found:
         check_decoder()

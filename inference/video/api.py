@@ -18,7 +18,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, VisibleField, parse_request
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once_in_parts
@@ -144,8 +144,8 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = VideoAnalysis.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        given = queries.read_filters(self.request)
+        state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
         rows = VideoAnalysis.objects.visible_to(self.request.user).for_list()
         return rows.in_state(state).named_like(given.get("search", ""))
 
@@ -154,7 +154,7 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Queue an analysis of a video that is sent along, of a finished upload, or of an uploaded video."""
         serializer = VideoIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, analyses.check)
+        given = parse_request(serializer, analyses.check)
         sources = {name: given.pop(name) for name in SOURCES if name in given}
         if len(sources) != 1:
             said = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
@@ -188,8 +188,8 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"])
     def events(self, request: ApiRequest, pk: str) -> Response:
         """What happened, in its order; also while it runs."""
-        given = queries.given(request)
-        kind = queries.one_of(given, "type", *VideoEvent.Type.values)
+        given = queries.read_filters(request)
+        kind = queries.read_choice(given, "type", *VideoEvent.Type.values)
         rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
         self.orders = VIDEO_EVENTS  # type: ignore[misc]  # of this action alone
         page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
@@ -221,7 +221,7 @@ class VideoFileViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def get_queryset(self) -> Any:
         rows = VideoFile.objects.visible_to(self.request.user).select_related("owner")
-        return rows.named_like(queries.given(self.request).get("search", ""))
+        return rows.named_like(queries.read_filters(self.request).get("search", ""))
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete a video; what was found in it stays."""

@@ -64,7 +64,7 @@ def keep(*, user: User, source: Path, filename: str) -> VideoFile:
 
 def _title(filename: str) -> str:
     """A name for people, of whatever the file was called."""
-    return titles.derived(Path(filename).name, room=100)
+    return titles.derive_name(Path(filename).name, room=100)
 
 
 @transaction.atomic

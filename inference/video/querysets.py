@@ -12,7 +12,7 @@ from inference.registry.querysets import JobRowQuerySet
 class VideoFileQuerySet(OwnedQuerySet):
     def named_like(self, text: str) -> Self:
         """Its name contains each of the words."""
-        return search.having(self, text, "name")
+        return search.filter_by_text(self, text, "name")
 
 
 class VideoAnalysisQuerySet(JobRowQuerySet):
@@ -21,7 +21,7 @@ class VideoAnalysisQuerySet(JobRowQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, model or source contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "source_label")
+        return search.filter_by_text(self, text, "job__name", "model_label", "source_label")
 
 
 class VideoEventQuerySet(OwnedQuerySet):

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from inference.evaluation import evaluations
 from inference.evaluation.metric_labels import GROUP_WORDS
 from inference.registry.uploads import on_disk
@@ -49,12 +49,12 @@ def video_new(request: SignedInRequest) -> HttpResponse:
     """The form of an analysis; `?model_version=`, `?video=` fill in what is known, `?again=` all of an analysis."""
     form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_known(request))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             analyses.check_decoder()
             analysis = analyses.submit(user=request.user, video=_video(request, form), **form.submission())
             return redirect("inference:video-detail", analysis.pk)
     else:
-        look_further(form, analyses.check)
+        check_valid_fields(form, analyses.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -164,7 +164,7 @@ def video_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def video_again(request: SignedInRequest, pk: int) -> HttpResponse:
     """Watch the same video once more, with the lines and zones that were drawn on the page."""
     before = get_object_or_404(VideoAnalysis.objects.editable_by(request.user).for_list(), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         made = analyses.again(
             before=before, by=request.user, places=presentation.parsed(request.POST.get("places", ""))
         )
@@ -186,7 +186,7 @@ def file_list(request: SignedInRequest) -> HttpResponse:
 def file_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a video; what was found in it stays."""
     video = get_object_or_404(VideoFile.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         files.delete(video=video)
     return redirect("inference:video-file-list")
 

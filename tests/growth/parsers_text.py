@@ -217,7 +217,7 @@ register(
 register(
     Parser(
         "command line",
-        lambda text: (script.words(text), secret_names.values_in_words(script.words(text))),
+        lambda text: (script.words(text), secret_names.find_secrets_in_args(script.words(text))),
         WORDS,
         script.MOST,
         (

@@ -189,7 +189,7 @@ def test_claim_take_lets_one_of_two_claimants_in(db):
     rules = Claims(ttl=timedelta(seconds=10))
     row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
 
-    first, second = in_turn(lambda: rules.take(row), lambda: rules.take(row))
+    first, second = in_turn(lambda: rules.acquire(row), lambda: rules.acquire(row))
 
     assert (first.epoch, second) == (1, None)
     assert row.get().holder == first.holder
@@ -198,12 +198,12 @@ def test_claim_take_lets_one_of_two_claimants_in(db):
 def test_claim_write_and_takeover_never_both_succeed(db):
     rules = Claims(ttl=timedelta(seconds=10))
     row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
-    slow = rules.take(row)
+    slow = rules.acquire(row)
     row.update(renewed_at=now() - timedelta(seconds=11))
 
-    taken, wrote = in_turn(lambda: rules.take(row), slow.renew)
+    taken, wrote = in_turn(lambda: rules.acquire(row), slow.renew)
     row.update(renewed_at=now() - timedelta(seconds=11))
-    renewed, late = in_turn(taken.renew, lambda: rules.take(row))
+    renewed, late = in_turn(taken.renew, lambda: rules.acquire(row))
 
     assert taken.epoch == 2
     assert isinstance(wrote, ClaimLost), wrote

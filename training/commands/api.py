@@ -16,9 +16,9 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
-from aiplatform.lib.idempotency import keep, once_in_parts
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
+from aiplatform.lib.idempotency import once_in_parts, store_response
+from aiplatform.lib.secret_names import mask_params
 from training.commands import services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
@@ -86,7 +86,7 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
         return script.shown(command.worker_script)
 
     def get_variables(self, command: Command) -> dict[str, str]:
-        return hidden(command.variables)
+        return mask_params(command.variables)
 
     def get_datasets(self, command: Command) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in command.inputs.all()]
@@ -113,8 +113,8 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         rows = Command.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+            given = queries.read_filters(self.request)
+            state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
             rows = rows.in_state(state).named_like(given.get("search", "")[:100])
         return rows
 
@@ -122,17 +122,19 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue a command. Follow it under `/api/v1/jobs/{id}/`."""
-        given = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        given = parse_request(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
         asked = request_of(request.user, given)
         with transaction.atomic():
             command = services.submit(user=request.user, request=asked)
-            return keep(request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201))
+            return store_response(
+                request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201)
+            )
 
     @extend_schema(request=CommandIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        data = parse_request(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
         asked = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
         resources = services.check(request.user, asked)
         return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))

@@ -25,4 +25,4 @@ class CommandQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name or command contains each of the words."""
-        return search.having(self, words, "job__name", "script")
+        return search.filter_by_text(self, words, "job__name", "script")

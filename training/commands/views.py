@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.commands import services
 from training.commands.forms import CommandForm
 from training.commands.models import Command
@@ -59,16 +59,16 @@ def new(request: SignedInRequest) -> HttpResponse:
     initial, pattern = _beginning(request)
     form = CommandForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 command = services.submit(user=request.user, request=services.CommandRequest(**form.request_fields()))
                 if command.job.array_id:
                     return redirect("workers:array", command.job.array_id)
                 return redirect("workers:job", command.pk)
         else:
-            look_further(form, services.check_parts)
+            check_valid_fields(form, services.check_parts)
     context = {"form": form, "pattern": pattern}
     return render(request, "commands/new.html", context, status=422 if form.errors else 200)
 

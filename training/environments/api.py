@@ -16,10 +16,10 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
-from aiplatform.lib.idempotency import keep as keep_answer
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once, once_in_parts
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.idempotency import store_response as keep_answer
+from aiplatform.lib.secret_names import mask_params
 from training.environments import actions, jupyter_access, lifecycle, panel, services, vscode
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
@@ -99,7 +99,7 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
         return str(self._facts(environment)["image"])
 
     def get_variables(self, environment: Environment) -> dict[str, str]:
-        return hidden(environment.variables)
+        return mask_params(environment.variables)
 
     def get_datasets(self, environment: Environment) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in environment.inputs.all()]
@@ -142,8 +142,8 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         rows = Environment.objects.visible_to(self.request.user).kept().for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+            given = queries.read_filters(self.request)
+            state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
             return rows.in_state(state).named_like(given.get("search", "")[:100])
         return rows if self.action == "retrieve" else rows.editable_by(self.request.user)
 
@@ -155,7 +155,9 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue an environment. Ask for it until its `condition` is `ready`."""
-        given = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        given = parse_request(
+            EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts
+        )
         asked = request_of(request.user, given)
         with transaction.atomic():
             environment = services.submit(user=request.user, request=asked)
@@ -166,7 +168,9 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        data = parse_request(
+            EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts
+        )
         asked = services.EnvironmentRequest(**{name: value for name, value in data.items() if name not in PLACES})
         resources = services.check(request.user, asked)
         return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
@@ -184,7 +188,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def extend(self, request: ApiRequest, pk: str) -> Response:
         """Let it run longer, up to what its cluster allows; beyond that those in charge are asked."""
-        given = sent(MoreIn(data=request.data))
+        given = parse_request(MoreIn(data=request.data))
         return Response({"granted": actions.extend(self.get_object(), hours=given["hours"], by=request.user)})
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -43,4 +43,4 @@ class EnvironmentQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name or description contains each of the words."""
-        return search.having(self, words, "job__name", "description")
+        return search.filter_by_text(self, words, "job__name", "description")

@@ -176,7 +176,7 @@ def check_folder(folder: str) -> str:
 def name_for(user: User) -> str:
     """A name that no live environment of this person has."""
     taken = set(Environment.objects.kept().unfinished().filter(job__owner=user).values_list("job__name", flat=True))
-    return titles.derived(user.username, "lab", taken=taken, room=40)
+    return titles.derive_name(user.username, "lab", taken=taken, room=40)
 
 
 def as_request(environment: Environment) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def token_of(environment: Environment) -> str:
 
 def hidden_in_log(environment: Environment, opened: Sequence[str]) -> list[str]:
     """Texts that are starred out: `opened` (token and secrets), and what is secret by its name among the variables."""
-    return [*opened, *secret_names.values(environment.variables)]
+    return [*opened, *secret_names.find_secrets(environment.variables)]
 
 
 def idle_limit(environment: Environment) -> timedelta | None:
@@ -226,7 +226,7 @@ def _spec(environment: Environment, request: EnvironmentRequest) -> dict[str, An
     """Everything it is made of, as it stands in spec.json and on pages; secrets by name alone."""
     spec: dict[str, Any] = {
         "folder": environment.folder,
-        "variables": secret_names.hidden(environment.variables),
+        "variables": secret_names.mask_params(environment.variables),
         "secrets": environment.secret_names,
         "datasets": run_inputs.spec(request.datasets),
     }

@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.environments import actions, lifecycle, panel, services
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
@@ -61,14 +61,14 @@ def new(request: SignedInRequest) -> HttpResponse:
     initial, pattern = _beginning(request)
     form = EnvironmentForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 asked = services.EnvironmentRequest(**form.request_fields())
                 return redirect("workers:job", services.submit(user=request.user, request=asked).pk)
         else:
-            look_further(form, services.check_parts)
+            check_valid_fields(form, services.check_parts)
     context = {"form": form, "pattern": pattern}
     return render(request, "environments/new.html", context, status=422 if form.errors else 200)
 

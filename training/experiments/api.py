@@ -17,7 +17,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from training.experiments import annotating, comparison, table
 from training.experiments.annotating import Change
 from training.experiments.comparison_api import FigureOut
@@ -173,14 +173,14 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Say something of a run: tags, notes, a star, whether it is archived, who sees it."""
         run = self.get_object()
-        annotating.change(request.user, [run.pk], Change(**sent(ChangeIn(data=request.data))))
+        annotating.change(request.user, [run.pk], Change(**parse_request(ChangeIn(data=request.data))))
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=BulkIn, responses=BulkOut)
     @action(detail=False, methods=["post"])
     def bulk(self, request: ApiRequest) -> Response:
         """Say the same of many runs, or of none where one of them may not be changed."""
-        said = sent(BulkIn(data=request.data))
+        said = parse_request(BulkIn(data=request.data))
         changed = annotating.change(request.user, said.pop("runs"), Change(**said))
         return Response({"changed": len(changed)})
 
@@ -251,14 +251,14 @@ class RunViewViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=ViewIn, responses={201: ViewOut})
     def create(self, request: ApiRequest) -> Response:
         """Save a view."""
-        made = annotating.keep_view(request.user, **sent(ViewIn(data=request.data)))
+        made = annotating.keep_view(request.user, **parse_request(ViewIn(data=request.data)))
         return Response(ViewOut(made).data, 201)
 
     @extend_schema(request=ViewIn, responses=ViewOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         """Save a view anew."""
         row = self.get_object()
-        said = sent(ViewIn(data=request.data))
+        said = parse_request(ViewIn(data=request.data))
         return Response(ViewOut(annotating.keep_view(row.owner, view=row, **said)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -269,4 +269,7 @@ class RunViewViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 def _asked(request: Request) -> dict[str, Any]:
     given: Mapping[str, str] = request.query_params
-    return {"text": given.get("filter", ""), "archived": queries.one_of(given, "archived", "true", "false") == "true"}
+    return {
+        "text": given.get("filter", ""),
+        "archived": queries.read_choice(given, "archived", "true", "false") == "true",
+    }

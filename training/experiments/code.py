@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.files import OutsideRoot, open_beneath, walk_beneath
 from aiplatform.lib.line_diff import Budget, unified_rows
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments.models import Run
 from training.programs.models import CodeSnapshot
 
@@ -112,7 +112,7 @@ def _texts(run: Run, limits: Limits) -> Iterator[tuple[str, bytes | None]]:
         text = getattr(request, name, "")
         if text:
             yield f"<{name}>", text.encode()
-    variables: Mapping[str, Any] = hidden(request.variables)
+    variables: Mapping[str, Any] = mask_params(request.variables)
     if variables:
         yield "<variables>", "".join(f"{name}={value}\n" for name, value in sorted(variables.items())).encode()
     if request.code is not None:

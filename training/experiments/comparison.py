@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.catalog import param_labels
 from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
@@ -163,7 +163,7 @@ def _params(run: Run) -> dict[str, Any]:
     preset = PRESETS.get(run.training.preset) if run.training is not None else None
     defaults = {param.name: param.default for param in preset.parameters} if preset else {}
     if preset is None and run.job is not None:
-        defaults = dict(hidden(media.reported_params(run.job)))
+        defaults = dict(mask_params(media.reported_params(run.job)))
     return defaults | {row.key: row.value for row in run.params.all()}
 
 

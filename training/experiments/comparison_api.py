@@ -121,7 +121,7 @@ class ComparisonViewSet(PlatformViewSet):
 def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
     query = request.query_params
-    return comparison.chosen(user, queries.wholes(query, "run"), trainings=queries.wholes(query, "training"))
+    return comparison.chosen(user, queries.read_ints(query, "run"), trainings=queries.read_ints(query, "training"))
 
 
 def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
@@ -132,8 +132,8 @@ def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
         raise Invalid(said, field="key")
     given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
     return wanted, {
-        "axis": queries.one_of(given, "axis", *comparison.AXES) or "step",
-        "width": queries.whole(given, "width", comparison.WIDTH),
+        "axis": queries.read_choice(given, "axis", *comparison.AXES) or "step",
+        "width": queries.read_int(given, "width", comparison.WIDTH),
         "span": _span(given),
     }
 

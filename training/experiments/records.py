@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments.models import Param, Run, Tag
 from workers.core.models import Job
 
@@ -45,7 +45,7 @@ def set_tags(run: Run, tags: Mapping[str, str]) -> None:
 
 def rows(run: Run, params: Mapping[str, Any]) -> list[Param]:
     """Parameters as they are stored: nested ones by their path, as `optimizer.lr`; secret ones hidden."""
-    flat = hidden(dict(_flat("", params)))
+    flat = mask_params(dict(_flat("", params)))
     made = []
     for key, value in list(flat.items())[:MOST_PARAMS]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

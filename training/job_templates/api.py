@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from training.job_templates import parameters, services
 from training.job_templates.models import JobTemplate, TemplateVersion
 from training.job_templates.orders import ORDERING
@@ -135,7 +135,7 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action == "use":
             return rows.usable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
+            given = queries.read_filters(self.request)
             rows = rows.named_like(given.get("search", "")[:100])
             if "name" in given:
                 rows = rows.filter(name=given["name"])
@@ -146,7 +146,7 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: Request) -> Response:
         """Store a template: of a request, or of a job."""
         user: Any = request.user
-        given = sent(TemplateIn(data=request.data, context=self.get_serializer_context()))
+        given = parse_request(TemplateIn(data=request.data, context=self.get_serializer_context()))
         content = Content(request=given.pop("request", {}), parameters=_parameters(given.pop("parameters", ())))
         if job := given.pop("job"):
             content, given["kind"] = services.from_job(job, user=user), job.kind
@@ -157,7 +157,7 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Change it; another request or other parameters become a new version."""
         user: Any = request.user
         template = self.get_object()
-        given = sent(TemplateChangeIn(data=request.data))
+        given = parse_request(TemplateChangeIn(data=request.data))
         content = None
         if "request" in given or "parameters" in given:
             had = services.content_of(template.newest)
@@ -181,12 +181,12 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Queue the job that it says, with these values of its parameters."""
         user: Any = request.user
         template = self.get_object()
-        given = sent(UseIn(data=request.data))
+        given = parse_request(UseIn(data=request.data))
         version = _version(template, given["version"])
         with transaction.atomic():
             job = services.use(version, user=user, values=given["values"], instead=given["request"])
             made = {"id": job.pk, "name": job.name, "array": job.array_id, "url": f"/jobs/{job.pk}/"}
-            return keep(request, Response(MadeOut(made).data, status=201))
+            return store_response(request, Response(MadeOut(made).data, status=201))
 
 
 def _version(template: JobTemplate, number: int | None) -> TemplateVersion:

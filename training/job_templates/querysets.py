@@ -22,4 +22,4 @@ class TemplateQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name or description contains each of the words."""
-        return search.having(self, words, "name", "description")
+        return search.filter_by_text(self, words, "name", "description")

@@ -14,7 +14,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, is_name_confirmed, needs
 from training.job_templates import parameters, services
 from training.job_templates.forms import TemplateForm, UseForm
 from training.job_templates.models import JobTemplate, TemplateVersion
@@ -69,7 +69,7 @@ def new(request: SignedInRequest) -> HttpResponse:
     form = TemplateForm(request.POST)
     kind = request.POST.get("kind", "command")
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             template = services.create(user=request.user, kind=kind, **form.values())
             return redirect("templates:detail", template.pk)
     return _shown(request, form, kind)
@@ -86,7 +86,7 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     initial |= {"text": request_text.written(content.request), "parameters": parameters.written(content.parameters)}
     form = TemplateForm(request.POST or None, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             services.change(template, user=request.user, **form.values())
             return redirect("templates:detail", pk)
     return _shown(request, form, template.kind, template)
@@ -104,7 +104,7 @@ def use(request: SignedInRequest, pk: int) -> HttpResponse:
     secret = frozenset(parameters.names_in(version.request.get(schema.secrets) or {}))
     form = UseForm(request.POST if request.method == "POST" else None, version=version, secrets=secret)
     if form.is_bound and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             job = services.use(version, user=request.user, values=form.values(), instead=form.instead())
             return redirect("workers:array", job.array_id) if job.array_id else redirect("workers:job", job.pk)
     context = {
@@ -122,7 +122,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a template, once its name was typed."""
     rows = JobTemplate.objects.visible_to(request.user).editable_by(request.user)
     template: JobTemplate = get_object_or_404(rows, pk=pk)
-    if not name_typed(request, template.name):
+    if not is_name_confirmed(request, template.name):
         return redirect("templates:detail", pk)
     services.delete(template)
     messages.info(request, _("Template %(name)s is deleted.") % {"name": template.name})
@@ -164,7 +164,7 @@ def _beginning(request: SignedInRequest) -> tuple[request_schemas.RequestSchema,
 def _of_form(request: SignedInRequest, schema: request_schemas.RequestSchema) -> Content:
     """What the form of a kind says, with its code as a snapshot; the secrets' values stay behind."""
     form: Any = schema.form(request.POST, request.FILES, user=request.user)
-    with refusals_shown_on(form):
+    with errors_shown_on(form):
         form.take_code()
     return services.without_secrets(schema, schema.of_form(form))
 

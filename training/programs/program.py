@@ -58,7 +58,7 @@ def written(run: RunDir, name: str, text: str) -> list[str]:
 
 def named_secrets(program: Program) -> list[str]:
     """Values of variables and in scripts whose names say that they are secret."""
-    named = [*secret_names.values(program.variables), *script.secrets_in(program.script)]
+    named = [*secret_names.find_secrets(program.variables), *script.secrets_in(program.script)]
     return named + script.secrets_in(program.worker_script)
 
 
@@ -66,7 +66,7 @@ def spec(program: Program, *, nodes: int) -> dict[str, Any]:
     """What a job's spec says of its program; secrets by name alone."""
     said: dict[str, Any] = {
         "command": script.shown(program.script),
-        "variables": secret_names.hidden(program.variables),
+        "variables": secret_names.mask_params(program.variables),
         "secrets": program.secret_names,
     }
     if nodes > 1 or program.launcher not in ("", "once"):
@@ -85,6 +85,6 @@ def script_facts(program: Program) -> list[Fact]:
 
 def variable_facts(program: Program) -> list[Fact]:
     """The variables as people may see them."""
-    told = [f"{name}={value}" for name, value in secret_names.hidden(program.variables).items()]
+    told = [f"{name}={value}" for name, value in secret_names.mask_params(program.variables).items()]
     lines = told + [f"{name}=••••••" for name in program.secret_names]
     return [Fact(_("Environment variables"), "\n".join(lines), code=True)] if lines else []

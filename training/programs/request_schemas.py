@@ -18,7 +18,7 @@ from rest_framework.serializers import Serializer
 from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform.lib import read_once
-from aiplatform.lib.api import sent
+from aiplatform.lib.api import parse_request
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
 from workers.core import kinds
@@ -114,7 +114,7 @@ def body_of(
     """
     context = {"request": SimpleNamespace(user=user)}
     try:
-        return sent(serializer(data=dict(body), context=context), check)
+        return parse_request(serializer(data=dict(body), context=context), check)
     except ValidationError as exc:
         raise refusal(exc.detail) from None
 

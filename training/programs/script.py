@@ -56,17 +56,17 @@ def name_of(text: str) -> str:
     hidden = set(secrets_in(first))
     told = [word for word in words(first) if not word.startswith("-") and "=" not in word and word not in hidden]
     plain = [PurePosixPath(word).name for word in told]
-    return titles.derived(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
+    return titles.derive_name(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
 
 
 def secrets_in(text: str) -> list[str]:
     """Values whose names say that they are secret: `--api-key VALUE`, `TOKEN=VALUE`."""
-    return secret_names.values_in_words(words(text))
+    return secret_names.find_secrets_in_args(words(text))
 
 
 def shown(text: str) -> str:
     """The text as pages and the API show it."""
-    return secret_names.hushed(text, secrets_in(text))
+    return secret_names.mask_text(text, secrets_in(text))
 
 
 def filled(text: str, places: Mapping[str, str]) -> list[str]:

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from training.programs.serializers import PLACES, with_code
 from training.runs import checkpoints, drafts, folds, jobs, previews, profiles, results, steering
@@ -80,8 +80,8 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         rows = TrainingJob.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+            given = queries.read_filters(self.request)
+            state = queries.read_choice(given, "state", *GROUPS, *JobState.values)
             rows = rows.in_state(state).named_like(given.get("search", "")[:100])
         return rows
 
@@ -104,16 +104,16 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        given = sent(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        given = parse_request(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
         asked = request_of(request.user, given)
         with transaction.atomic():
-            return keep(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
+            return store_response(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
 
     @extend_schema(request=PreviewIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        data = parse_request(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
         for name in PLACES:
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
@@ -171,7 +171,9 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def profile(self, request: ApiRequest, pk: str) -> Response:
         """Profile some of its steps by a short job, which leaves profile/profile.json among its files."""
         training = self.get_object()
-        return self.answer(previews.profile(training, by=request.user, **sent(ProfileIn(data=request.data))), 201)
+        return self.answer(
+            previews.profile(training, by=request.user, **parse_request(ProfileIn(data=request.data))), 201
+        )
 
     @extend_schema(responses=ProfileOut)
     @profile.mapping.get
@@ -223,7 +225,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def log(self, request: ApiRequest, pk: str) -> Response:
         """Part of the log by byte offset; `next_offset` is where to go on."""
         job, params = self.get_object().job, request.query_params
-        wanted = {name: queries.whole(params, name) for name in ("offset", "limit", "tail")}
+        wanted = {name: queries.read_int(params, name) for name in ("offset", "limit", "tail")}
         given = {name: value for name, value in wanted.items() if value is not None}
         piece = logs.piece(job, attempt=asked.attempt(job, params), rank=asked.rank(job, params), **given)
         return Response(dataclasses.asdict(piece))

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
@@ -119,7 +119,7 @@ def _edit(
     sent = request.POST if request.method == "POST" and request.POST.get("begin") != "form" else None
     form = ParameterSetForm(sent, preset=preset, params=begun, initial=initial)
     if form.is_bound and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             saved = parameter_sets.save(
                 user=request.user,
                 **{name: form.cleaned_data[name] for name in about},
@@ -129,7 +129,7 @@ def _edit(
             )
             return redirect("training:params-detail", saved.pk)
     else:
-        look_further(form, parameter_sets.check_name, user=request.user, existing=existing)
+        check_valid_fields(form, parameter_sets.check_name, user=request.user, existing=existing)
     context = {"form": form, "group": form.groups()[0], "preset": preset, "existing": existing, "presets": PRESETS}
     return render(request, "training/params_edit.html", context, status=422 if form.errors else 200)
 

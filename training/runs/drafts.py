@@ -317,8 +317,8 @@ def _name_for(user: User, request: TrainingRequest, preset: str, look: str) -> s
     """A name such as cells_detect, or cells_detect_2 where the person has one of that name."""
     taken = set(TrainingJob.objects.filter(job__owner=user).values_list("job__name", flat=True))
     if request.version is None:
-        return titles.derived(custom_code.name_stem(request), taken=taken, room=MAX_NAME)
-    return titles.derived(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
+        return titles.derive_name(custom_code.name_stem(request), taken=taken, room=MAX_NAME)
+    return titles.derive_name(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
 
 
 def _preset(request: TrainingRequest) -> Preset | None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib import ids, row_choices
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from training.catalog.version_fields import VersionChoice, VersionChoices
@@ -204,7 +204,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             self.check_params(PRESETS[data["preset"]])
         if self.is_explicit and data.get("preset"):
             preset = PRESETS.get(data["preset"])
-            with refusals_shown_on(self):
+            with errors_shown_on(self):
                 given = self.params_of(preset) if preset else {}
                 explicit_mode.check(preset, given, data_comes=bool(data.get("upload_id")))
         return data

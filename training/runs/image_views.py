@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from training.runs import checkpoints, drafts, previews
 from training.runs import images as pictures
 from training.runs.forms import OWN, SubmitForm
@@ -59,14 +59,14 @@ def preview_new(request: SignedInRequest) -> HttpResponse:
         if form.cleaned_data["preset"] == OWN:
             form.add_error("preset", gettext_lazy("Own code cannot be previewed. Choose a preset."))
         else:
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 wanted = drafts.TrainingRequest(**form.request_fields())
                 training = previews.preview(user=request.user, request=wanted)
                 if request.htmx:
                     return render(request, "training/_preview.html", _preview_of(training) | {"training": training})
                 return redirect("training:job-images", training.pk)
     else:
-        look_further(form, drafts.check_parts)
+        check_valid_fields(form, drafts.check_parts)
     wrong = [(form.fields[name].label if name in form.fields else "", said) for name, said in form.errors.items()]
     return render(request, "training/_preview_refused.html", {"wrong": wrong}, status=422)
 
@@ -101,7 +101,7 @@ def job_layers(request: SignedInRequest, pk: int) -> HttpResponse:
     training = _of_preset(request, pk)
     form = LayersForm(request.POST, request.FILES, rows=checkpoints.valid(training))
     form.is_valid()  # a checkpoint that is gone is refused by the service
-    with refusals_said(request):
+    with errors_as_messages(request):
         previews.layers(
             training, by=request.user, checkpoint=request.POST.get("checkpoint", "")[:60],
             image=form.files.get("image"),

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from training.runs import output_datasets
 from training.runs.output_panel import OutputDatasetForm
 from workers.core import kinds
@@ -22,7 +22,7 @@ def dataset(request: SignedInRequest, job: int) -> HttpResponse:
     row: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=job)
     form = OutputDatasetForm(request.POST)
     given = form.cleaned_data if form.is_valid() else {}
-    with refusals_said(request):
+    with errors_as_messages(request):
         made = output_datasets.make(row, by=request.user, **given)
         return redirect("datasets:import", made.dataset_id, made.pk)
     return redirect(f"{kinds.url_of(row)}?tab=files")

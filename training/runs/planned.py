@@ -90,7 +90,7 @@ def _free_name(user: User, filename: str) -> str:
     """A name for the dataset from that of the file: photos.tar.gz → photos, photos_2 where that is taken."""
     stem = filename.split(".", maxsplit=1)[0]
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
-    return titles.derived(stem, taken=taken, room=datasets.NAME_MAX)
+    return titles.derive_name(stem, taken=taken, room=datasets.NAME_MAX)
 
 
 def kept(request: TrainingRequest) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from datasets.services import report_wording
 from training.runs import planned
 from training.runs.models import PlannedTraining
@@ -51,6 +51,6 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     row = _find(request, pk)
     if verb not in ACTS:
         raise Http404
-    with refusals_said(request):
+    with errors_as_messages(request):
         ACTS[verb](row)
     return redirect("training:job-list") if verb == "cancel" else redirect("training:planned", pk)

@@ -206,7 +206,7 @@ def _copied(owner: User, words: str, folder: Path) -> Path:
         descriptor = _opened(owner, words)
     except (files.OutsideRoot, Invalid) as exc:
         raise FileNotFoundError(words) from exc
-    with os.fdopen(descriptor, "rb") as file, files.written_whole(target) as out:
+    with os.fdopen(descriptor, "rb") as file, files.atomic_writer(target) as out:
         if os.fstat(file.fileno()).st_size > LARGEST:
             raise FileNotFoundError(words)
         shutil.copyfileobj(file, out, 1 << 20)

@@ -177,6 +177,6 @@ def handed_over(training: TrainingJob, run: RunDir) -> dict[str, str]:
 
 def _keep(image: File[Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.written_whole(path) as target:
+    with files.atomic_writer(path) as target:
         for chunk in image.chunks():
             target.write(chunk)

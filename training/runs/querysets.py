@@ -49,7 +49,7 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name, description, preset or dataset contains each of the words."""
-        return search.having(self, words, "job__name", "description", "preset", "version_label")
+        return search.filter_by_text(self, words, "job__name", "description", "preset", "version_label")
 
 
 class ParameterSetQuerySet(OwnedQuerySet):
@@ -62,4 +62,4 @@ class ParameterSetQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name, description or preset contains each of the words."""
-        return search.having(self, words, "name", "description", "preset")
+        return search.filter_by_text(self, words, "name", "description", "preset")

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
-from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.programs import script
@@ -247,10 +247,10 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         read_only_fields = fields
 
     def get_params(self, training: TrainingJob) -> dict[str, Any]:
-        return training.params if training.preset else hidden(training.params)
+        return training.params if training.preset else mask_params(training.params)
 
     def get_arguments(self, training: TrainingJob) -> str:
-        return hushed(training.arguments, snippets.secrets_of(training))
+        return mask_text(training.arguments, snippets.secrets_of(training))
 
     def get_command(self, training: TrainingJob) -> str:
         return script.shown(training.script)
@@ -259,7 +259,7 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         return script.shown(training.worker_script)
 
     def get_variables(self, training: TrainingJob) -> dict[str, str]:
-        return hidden(training.variables)
+        return mask_params(training.variables)
 
     def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]

@@ -20,7 +20,7 @@ def secrets_of(training: TrainingJob) -> list[str]:
         words = shell_words.split(training.arguments)
     except ValueError:
         words = training.arguments.split()
-    named = [*secret_names.values(training.params), *secret_names.values_in_words(words)]
+    named = [*secret_names.find_secrets(training.params), *secret_names.find_secrets_in_args(words)]
     return named + program.named_secrets(training)
 
 

@@ -13,7 +13,7 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from datasets.models import DatasetVersion
 from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
@@ -45,10 +45,10 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         initial |= default_device(PRESETS.get(initial["preset"]))
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 asked = drafts.TrainingRequest(**form.request_fields())
                 if upload := form.cleaned_data.get("upload_id"):
                     request.user.require(Action.DATASETS_CREATE)
@@ -58,7 +58,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
                 training = jobs.submit(user=request.user, request=asked)
                 return redirect("training:job-detail", training.pk)
         else:
-            look_further(form, drafts.check_parts)
+            check_valid_fields(form, drafts.check_parts)
     begun_from = form.begun_from()
     context = {
         "form": form,

@@ -15,8 +15,8 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
+from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.zips import send_zip
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
@@ -148,7 +148,7 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if asked != job_tabs.OVERVIEW:
         return redirect(ROUTES[asked], pk)
     preset = PRESETS.get(training.preset)
-    changed = parameter_sets.differences(preset, training.params if preset else hidden(training.params))
+    changed = parameter_sets.differences(preset, training.params if preset else mask_params(training.params))
     shown_figures = list(results.readable(training.metrics))
     return shown(
         request,
@@ -226,7 +226,7 @@ def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
 def job_profile(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue a profile; what it found appears on the tab of metrics."""
     training = training_or_404(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         previews.profile(training, by=request.user, steps=ids.number(request.POST.get("steps", "")) or 0)
     return redirect("training:job-metrics", pk)
 
@@ -293,8 +293,8 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
     ]
     secrets = snippets.secrets_of(training)
     more = panels_of(request, training, job_tabs.SPEC)
-    quiet = [(key, label, hushed(text, secrets)) for key, label, text in ways]
-    return shown(request, training, "job-spec", spec=hushed(snippets.pretty(training), secrets), ways=quiet, **more)
+    quiet = [(key, label, mask_text(text, secrets)) for key, label, text in ways]
+    return shown(request, training, "job-spec", spec=mask_text(snippets.pretty(training), secrets), ways=quiet, **more)
 
 
 @needs(Action.TRAINING_CONTROL)
@@ -302,7 +302,7 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
 def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Pause, continue, finish or stop: sends the control command; the state follows."""
     training = training_or_404(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         steering.steer(training, verb, by=request.user)
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
@@ -325,7 +325,7 @@ def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
         initial={**initial, "checkpoint": request.GET.get("checkpoint", choices[0][0] if choices else "")},
     )
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             jobs.restore(
                 training,
                 by=request.user,

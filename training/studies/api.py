@@ -17,7 +17,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once, once_in_parts
 from training.runs.serializers import TrainingDetailOut
@@ -233,8 +233,8 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action not in ("list", "retrieve", "trials", "curves", "importance"):
             rows = rows.editable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.in_state(queries.one_of(given, "state", *Study.State.values))
+            given = queries.read_filters(self.request)
+            rows = rows.in_state(queries.read_choice(given, "state", *Study.State.values))
             rows = rows.named_like(given.get("search", "")[:100])
             if "name" in given:
                 rows = rows.filter(name=given["name"])
@@ -252,14 +252,14 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Begin a study."""
-        given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
+        given = parse_request(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
         return self.answer(creating.create(user=request.user, request=request_of(given)), 201)
 
     @extend_schema(request=StudyChangeIn, responses=StudyDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Change its limits, description or who sees it."""
         study = self.get_object()
-        given = sent(StudyChangeIn(data=request.data))
+        given = parse_request(StudyChangeIn(data=request.data))
         about = {name: given.pop(name) for name in ("description", "visibility") if name in given}
         if "time_limit_s" in given:
             seconds = given.pop("time_limit_s")
@@ -296,7 +296,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def enqueue(self, request: ApiRequest, pk: str) -> Response:
         """Try these parameters next; the sampler adds what is missing."""
         study = self.get_object()
-        return self.answer(actions.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
+        return self.answer(actions.put_next(study, parse_request(ParamsIn(data=request.data))["params"]), 202)
 
     @extend_schema(request=BestIn, responses={201: TrainingDetailOut})
     @action(detail=True, methods=["post"])
@@ -304,7 +304,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def best(self, request: ApiRequest, pk: str) -> Response:
         """Train with the best parameters once more, as an ordinary training."""
         study = self.get_object()
-        given = sent(BestIn(data=request.data))
+        given = parse_request(BestIn(data=request.data))
         training = actions.train_best(study, by=request.user, number=given["trial"], params=given["params"])
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
 
@@ -335,12 +335,12 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def importance(self, request: ApiRequest, pk: str) -> Response:
         """How much each parameter mattered; empty while too few trials say so."""
         study = self.get_object()
-        given = queries.given(request)
+        given = queries.read_filters(request)
         keys = [one["key"] for one in study.objectives]
         key = given.get("objective") or keys[0]
         if key not in keys:
             said = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
             raise Invalid(said, field="objective")
-        evaluator = queries.one_of(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
+        evaluator = queries.read_choice(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
         found = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)
         return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": found}).data)

@@ -26,7 +26,7 @@ class StudyQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name, description, preset or dataset contains each of the words."""
-        return search.having(self, words, "name", "description", "preset", "version_label")
+        return search.filter_by_text(self, words, "name", "description", "preset", "version_label")
 
     def due(self) -> Self:
         """Those that begin trials, and those with a trial that ended, or was restored, since it was looked at."""

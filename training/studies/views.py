@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.pages import name_typed, needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, is_name_confirmed, needs
 from training.programs.pairs import read_pairs
 from training.studies import actions, budget, objectives, presentation
 from training.studies.models import Study, Trial
@@ -87,7 +87,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Pause, resume or stop a study."""
     study = _changeable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         ACTS[verb](study, by=request.user)
     return redirect("studies:detail", pk)
 
@@ -97,7 +97,7 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
 def enqueue(request: SignedInRequest, pk: int) -> HttpResponse:
     """Try parameters next: one `name = value` a line."""
     study = _changeable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         actions.put_next(study, _pairs(request))
         messages.info(request, _("They are tried next."))
     return redirect("studies:detail", pk)
@@ -108,7 +108,7 @@ def enqueue(request: SignedInRequest, pk: int) -> HttpResponse:
 def best(request: SignedInRequest, pk: int) -> HttpResponse:
     """Train with the best parameters once more; `params` are lines `name = value` in place of the study's own."""
     study = _changeable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         training = actions.train_best(study, by=request.user, params=_pairs(request))
         return redirect("training:job-detail", training.pk)
     return redirect("studies:detail", pk)
@@ -119,7 +119,7 @@ def best(request: SignedInRequest, pk: int) -> HttpResponse:
 def limits(request: SignedInRequest, pk: int) -> HttpResponse:
     """Change how many trials there may be, in all and at once."""
     study = _changeable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         actions.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
     return redirect("studies:detail", pk)
 
@@ -129,9 +129,9 @@ def limits(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a study, once its name was typed."""
     study = _changeable(request, pk)
-    if not name_typed(request, study.name):
+    if not is_name_confirmed(request, study.name):
         return redirect("studies:detail", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         actions.delete(study)
         messages.info(request, _("Study %(name)s is deleted.") % {"name": study.name})
         return redirect("studies:list")

@@ -20,7 +20,7 @@ from accounts.access.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
-from aiplatform.lib.search import Hit, having
+from aiplatform.lib.search import Hit, filter_by_text
 from workers.core.count_classes import JOB, CountClass
 from workers.core.device_kinds import KINDS as DEVICE_KINDS
 from workers.core.models import Attempt, Job
@@ -248,7 +248,7 @@ class JobKind:
     def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
         """What the global search finds of this kind: its jobs by name."""
         jobs = Job.objects.visible_to(user).filter(kind=self.name).select_related(*self.related)
-        for job in having(jobs, words, "name").order_by("-pk")[:limit]:
+        for job in filter_by_text(jobs, words, "name").order_by("-pk")[:limit]:
             if url := url_of(job):
                 yield Hit(job.name, url)
 

@@ -41,11 +41,11 @@ def take(name: str, holder: str) -> int | None:
     """Become or stay the holder; return the epoch, or None while somebody else holds it."""
     row = Lease.objects.filter(name=name)
     row.filter(renewed_at__lt=now() - GAP).update(watched_since=now())
-    claim = CLAIMS.take(row, holder=holder)
+    claim = CLAIMS.acquire(row, holder=holder)
     if claim is None and not row.exists():
         with suppress(IntegrityError), transaction.atomic():  # another process was faster
             Lease.objects.create(name=name)
-        claim = CLAIMS.take(row, holder=holder)
+        claim = CLAIMS.acquire(row, holder=holder)
     return claim.epoch if claim else None
 
 

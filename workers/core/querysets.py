@@ -140,4 +140,4 @@ class AlarmQuerySet(QuerySet[Any]):
         """Alarms of a severity, of a rule (its key), with each of the words in what they are about; "" for all."""
         rows = self.filter(severity=severity) if severity else self
         rows = rows.filter(rule__key=rule) if rule else rows
-        return search.having(rows, words, "subject")
+        return search.filter_by_text(rows, words, "subject")

@@ -68,7 +68,7 @@ def write(attempt: Attempt) -> bool:
     except sealed.Unsealable:
         found = None
     run.path.mkdir(parents=True, exist_ok=True)
-    with files.written_whole(run.path / HANDED) as file:
+    with files.atomic_writer(run.path / HANDED) as file:
         os.fchmod(file.fileno(), 0o600)  # before anything is in it
         file.write(json.dumps(found).encode())
     if Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists():

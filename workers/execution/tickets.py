@@ -139,7 +139,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
         **disk_limits.of_ticket(attempt, rank, launch, tmp),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
-        secrets=[*launch.secrets, *secret_names.values(launch.env)],
+        secrets=[*launch.secrets, *secret_names.find_secrets(launch.env)],
         rlimits={"CORE": 0},
     )
     ticket.opening = opening_lines.of(ticket, attempt, held, launch)

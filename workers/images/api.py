@@ -16,7 +16,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import Job, VirtualCluster
 from workers.images.containers import adding
@@ -133,8 +133,8 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         catalog.all_there()
         rows = Image.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.of_kind(queries.one_of(given, "kind", *Image.Kind.values))
+            given = queries.read_filters(self.request)
+            rows = rows.of_kind(queries.read_choice(given, "kind", *Image.Kind.values))
             rows = rows.named_like(given.get("search", "")[:100])
         return rows
 
@@ -147,7 +147,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Ask for an engine; follow the job `build_job`."""
         given = BuildIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(given, engines.check, user=request.user)
+        fields = parse_request(given, engines.check, user=request.user)
         return self._answer(engines.build(user=request.user, **fields), 201)
 
     @extend_schema(request=None, responses=ImageOut)
@@ -164,7 +164,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def save(self, request: ApiRequest) -> Response:
         """Save what was installed in a job, which goes on afterwards. Ask for the image until it is ready."""
         given = SaveIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(given, engines.check_name, user=request.user)
+        fields = parse_request(given, engines.check_name, user=request.user)
         if not Job.objects.editable_by(request.user).filter(pk=fields["job"].pk).exists():
             self.permission_denied(request)
         return self._answer(saving.request(by=request.user, **fields), 201)
@@ -185,7 +185,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def container(self, request: ApiRequest) -> Response:
         """Add a container image; it is looked up at once. Ask for it until it is ready or failed."""
         given = ContainerIn(data=request.data, context=self.get_serializer_context())
-        return self._answer(adding.add(user=request.user, **sent(given, adding.check, user=request.user)), 201)
+        return self._answer(adding.add(user=request.user, **parse_request(given, adding.check, user=request.user)), 201)
 
     @extend_schema(request=None, responses=ImageOut)
     @action(detail=True, methods=["post"])
@@ -198,7 +198,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=EditIn, responses=ImageOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         image = self._own(request, pk)
-        given = sent(EditIn(data=request.data))
+        given = parse_request(EditIn(data=request.data))
         known = {"description": image.description, "visibility": image.visibility}
         return self._answer(images.edit(image=image, **{**known, **given}))
 

@@ -55,7 +55,7 @@ class EngineKind(JobKind):
         target.mkdir(exist_ok=True)
         target.chmod(0o755)
         own, plan = run.path / "builder.py", run.path / "plan.json"
-        files.write_whole(own, Path(builder.__file__).read_bytes())
+        files.write_atomically(own, Path(builder.__file__).read_bytes())
         write_json(plan, engines.plan(engine))
         for path in (own, plan):
             path.chmod(0o644)

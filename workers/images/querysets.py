@@ -52,7 +52,7 @@ class ImageQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name, tag or description contains each of the words."""
-        return search.having(self, words, "name", "tag", "description")
+        return search.filter_by_text(self, words, "name", "tag", "description")
 
     def of_kind(self, kind: str) -> Self:
         """Images of one kind; all for an empty word."""

@@ -217,5 +217,7 @@ def shares_on_offer() -> list[tuple[int, int]]:
     The figure is that of the smallest card there is, so that every card keeps the promise.
     """
     cards = Device.objects.filter(health=Device.Health.OK, kind=Device.Kind.GPU).exclude(node__state=Node.State.LOST)
-    sizes = read_once.fact("card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True))))
+    sizes = read_once.get_or_read(
+        "card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True)))
+    )
     return [(eighths, sizes[0] * eighths // 8) for eighths in range(1, 8)] if sizes else []

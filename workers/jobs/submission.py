@@ -169,16 +169,16 @@ def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
     Raises:
         NeverFits: one for each number that is too large. While no machine has joined at all nothing is refused.
     """
-    machines = read_once.fact("machines", planner_input.machines)
+    machines = read_once.get_or_read("machines", planner_input.machines)
     if not machines:
         return
     request, place = resource_request.request_of(requested), requested["cluster"]
-    devices = read_once.fact("devices", planner_input.devices)
-    groups = read_once.fact("groups", planner_input.resource_groups)
-    cluster = read_once.fact(("cluster", place.pk), lambda: planner_input.cluster_of(place))
+    devices = read_once.get_or_read("devices", planner_input.devices)
+    groups = read_once.get_or_read("groups", planner_input.resource_groups)
+    cluster = read_once.get_or_read(("cluster", place.pk), lambda: planner_input.cluster_of(place))
     reasons = why_never(
         request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups,
-        clusters=read_once.fact("clusters", planner_input.clusters),
+        clusters=read_once.get_or_read("clusters", planner_input.clusters),
         preemptible=requested.get("preemptible", kinds.get(kind).preemptible),
     )  # fmt: skip
     found = Refusals()

@@ -131,7 +131,7 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
 
     def get_queryset(self) -> Any:
         rows = EdgeGroup.objects.visible_to(self.request.user).for_list()
-        return rows.named_like(queries.given(self.request).get("search", ""))
+        return rows.named_like(queries.read_filters(self.request).get("search", ""))
 
     def _own(self) -> EdgeGroup:
         group: EdgeGroup = self.get_object()

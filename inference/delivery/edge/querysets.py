@@ -14,7 +14,7 @@ class EdgeGroupQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Its name, or what it runs, contains each of the words."""
-        return search.having(self, text, "name", "wanted__model_label")
+        return search.filter_by_text(self, text, "name", "wanted__model_label")
 
 
 class EdgeDeviceQuerySet(OwnedQuerySet):

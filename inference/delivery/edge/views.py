@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from inference.delivery.edge import agent_download, fleet, logs, packages
 from inference.delivery.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, said_of
@@ -36,7 +36,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
     """The form of a group."""
     form = EdgeGroupForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             group = fleet.create(user=request.user, **form.cleaned_data)
             return redirect("inference:edge-group", group.pk)
     return render(request, "inference/edge_new.html", {"form": form}, status=422 if form.errors else 200)
@@ -110,7 +110,7 @@ def group_release(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let a share of the devices run a version."""
     group, form = _own(request, pk), EdgeReleaseForm(request.POST, user=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             fleet.release(group=group, by=request.user, **form.cleaned_data)
             return redirect("inference:edge-group", pk)
     return _page(request, group, status=422, release_form=form)
@@ -121,7 +121,7 @@ def group_release(request: SignedInRequest, pk: int) -> HttpResponse:
 def group_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let all devices run what the group ran before."""
     group = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         fleet.roll_back(group=group, by=request.user)
     return redirect("inference:edge-group", pk)
 
@@ -131,7 +131,7 @@ def group_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
 def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a group; its name must have been typed."""
     group = _own(request, pk)
-    if not name_typed(request, group.name):
+    if not is_name_confirmed(request, group.name):
         return redirect("inference:edge-group", pk)
     fleet.delete(group=group, by=request.user)
     return redirect("inference:edge-list")
@@ -143,7 +143,7 @@ def device_add(request: SignedInRequest, pk: int) -> HttpResponse:
     """Add a device; the page after it shows the command with its code, once."""
     group, form = _own(request, pk), EdgeDeviceForm(request.POST)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             made, code = fleet.add_device(group=group, by=request.user, **form.cleaned_data)
             answer = _page(request, _own(request, pk), added=made, code=code)
             answer["Cache-Control"] = "no-store"

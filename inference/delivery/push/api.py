@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.message_field import MessageOut
 from aiplatform.lib.titles import TITLE
@@ -99,7 +99,7 @@ class PushTargetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, N
 
     def get_queryset(self) -> Any:
         rows = PushTarget.objects.visible_to(self.request.user).for_list()
-        return rows.named_like(queries.given(self.request).get("search", ""))
+        return rows.named_like(queries.read_filters(self.request).get("search", ""))
 
     def _own(self, request: ApiRequest) -> PushTarget:
         target: PushTarget = self.get_object()
@@ -110,13 +110,13 @@ class PushTargetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, N
     @extend_schema(request=PushTargetIn, responses={201: PushTargetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        given = sent(PushTargetIn(data=request.data), targets.check)
+        given = parse_request(PushTargetIn(data=request.data), targets.check)
         return Response(PushTargetOut(targets.create(user=request.user, **given)).data, status=201)
 
     @extend_schema(request=PushTargetEditIn, responses=PushTargetOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         target = self._own(request)
-        given = sent(PushTargetEditIn(data=request.data))
+        given = parse_request(PushTargetEditIn(data=request.data))
         return Response(PushTargetOut(targets.change(target=target, by=request.user, **given)).data)
 
     def perform_destroy(self, instance: PushTarget) -> None:
@@ -181,15 +181,15 @@ class PushViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Push.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *Push.State.values)
+        given = queries.read_filters(self.request)
+        state = queries.read_choice(given, "state", *Push.State.values)
         rows = Push.objects.visible_to(self.request.user).for_list().named_like(given.get("search", ""))
         return rows.filter(state=state) if state else rows
 
     @extend_schema(request=PushIn, responses={201: PushOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        given = sent(PushIn(data=request.data, context=self.get_serializer_context()))
+        given = parse_request(PushIn(data=request.data, context=self.get_serializer_context()))
         push = pushes.submit(
             user=request.user, version=given["model_version"], target=given["target"], content=given["content"]
         )

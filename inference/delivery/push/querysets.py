@@ -16,7 +16,7 @@ class PushTargetQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name or address contains each of the words."""
-        return search.having(self, text, "name", "address")
+        return search.filter_by_text(self, text, "name", "address")
 
 
 class PushQuerySet(OwnedQuerySet):
@@ -25,4 +25,4 @@ class PushQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Model or target contains each of the words."""
-        return search.having(self, text, "model_name", "target_name")
+        return search.filter_by_text(self, text, "model_name", "target_name")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from inference.delivery.push import pushes, targets
 from inference.delivery.push.forms import PushForm, PushTargetForm
 from inference.delivery.push.models import Push, PushTarget
@@ -50,7 +50,7 @@ def target_new(request: SignedInRequest, kind: str) -> HttpResponse:
         raise Http404
     form = PushTargetForm(request.POST or None, way=way)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             target = targets.create(user=request.user, kind=kind, **form.given)
             _tell(request, target, works=targets.test(target))
             return redirect("inference:push-target", target.pk)
@@ -96,7 +96,7 @@ def target_edit(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     form = PushTargetForm(request.POST or None, way=way, target=target)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             target = targets.change(target=target, by=request.user, **form.given)
             _tell(request, target, works=targets.test(target))
             return redirect("inference:push-target", pk)
@@ -125,7 +125,7 @@ def target_forget_key(request: SignedInRequest, pk: int) -> HttpResponse:
 def target_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Forget a target; its name must have been typed."""
     target = _own(request, pk)
-    if not name_typed(request, target.name):
+    if not is_name_confirmed(request, target.name):
         return redirect("inference:push-target", pk)
     targets.delete(target=target, by=request.user)
     return redirect("inference:push-list")
@@ -144,7 +144,7 @@ def version_push(request: SignedInRequest, pk: int) -> HttpResponse:
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
     form = PushForm(request.POST or None, user=request.user, version=version)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             pushes.submit(user=request.user, version=version, **form.cleaned_data)
             return redirect("inference:version-push", pk)
     context = _rows(request, version) | {
@@ -183,7 +183,7 @@ def push_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def push_again(request: SignedInRequest, pk: int) -> HttpResponse:
     """Push once more what failed or was stopped."""
     push = get_object_or_404(Push.objects.editable_by(request.user).for_list(), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         pushes.again(push, by=request.user)
     return _back(push)
 

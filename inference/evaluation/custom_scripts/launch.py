@@ -54,7 +54,7 @@ def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> L
             "AIP_SPLIT": evaluation.split,
         },
         read_only=[model.path, *version.folders],
-        secrets=[*secret_names.values(evaluation.params), *command_lines.secrets_in(row.arguments)],
+        secrets=[*secret_names.find_secrets(evaluation.params), *command_lines.secrets_in(row.arguments)],
         finish_grace_s=FINISH_GRACE_S,
     )
     made = launching.with_image(made, job)  # before the words: it says which Python there is

@@ -133,7 +133,7 @@ def spec(request: ScriptRequest, params: Mapping[str, Any]) -> dict[str, Any]:
         "arguments": command_lines.shown(request.arguments),
         "output_path": request.output_path,
         "code": {"id": code.pk, "origin": code.origin, "files": code.files} if code else None,
-        "params": secret_names.hidden(params),
+        "params": secret_names.mask_params(params),
     }
 
 
@@ -175,7 +175,7 @@ class Judging(Protocol):
 
 def shown_params(row: Judging) -> dict[str, Any]:
     """The parameters for whoever may see the row; a script may have been given secrets."""
-    return secret_names.hidden(row.params) if row.is_scripted else dict(row.params)
+    return secret_names.mask_params(row.params) if row.is_scripted else dict(row.params)
 
 
 def open_params(evaluation: Evaluation) -> dict[str, Any]:

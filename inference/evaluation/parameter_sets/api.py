@@ -13,7 +13,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
@@ -108,7 +108,7 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
     def get_queryset(self) -> Any:
         if self.action in ("partial_update", "destroy"):
             return EvaluationSet.objects.editable_by(self.request.user)
-        words = queries.given(self.request).get("search", "")[:100]
+        words = queries.read_filters(self.request).get("search", "")[:100]
         return EvaluationSet.objects.visible_to(self.request.user).for_list().named_like(words)
 
     @extend_schema(request=EvaluationSetIn, responses={201: EvaluationSetOut})
@@ -116,7 +116,7 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
     def create(self, request: ApiRequest) -> Response:
         """Keep parameters under a name."""
         asked = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
-        given = requests.taken(request.user, sent(asked, saved_parameters.check_name, user=request.user))
+        given = requests.taken(request.user, parse_request(asked, saved_parameters.check_name, user=request.user))
         evaluation = given.pop("evaluation", None)
         begun = saved_parameters.of(evaluation) if evaluation is not None else {}
         return Response(EvaluationSetOut(saved_parameters.save(user=request.user, **(begun | given))).data, status=201)
@@ -127,7 +127,7 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
         row = self.get_object()
         asked = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
         changed = requests.taken(
-            request.user, sent(asked, saved_parameters.check_name, user=request.user, existing=row)
+            request.user, parse_request(asked, saved_parameters.check_name, user=request.user, existing=row)
         )
         given = {"name": row.name} | changed
         return Response(EvaluationSetOut(saved_parameters.save(user=request.user, existing=row, **given)).data)

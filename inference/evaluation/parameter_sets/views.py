@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from inference.evaluation import evaluations, saved_parameters
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation, EvaluationSet
@@ -77,14 +77,14 @@ def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun:
     form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=begun)
     form.kept = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             saved = saved_parameters.save(user=request.user, existing=row, task=task, **form.content())
             return redirect("inference:evaluation-set", saved.pk)
     else:
-        look_further(form, saved_parameters.check_name, user=request.user, existing=row)
+        check_valid_fields(form, saved_parameters.check_name, user=request.user, existing=row)
     task_word = EvaluationSet(task=task).get_task_display()
     context = {"form": form, "row": row, "task_word": task_word, "advanced": [form[name] for name in form.ADVANCED]}
     return render(request, "inference/evaluation_set_edit.html", context, status=422 if form.errors else 200)

@@ -82,7 +82,7 @@ def html(evaluation: Evaluation, reader: User) -> str:
 
 def file_name(evaluation: Evaluation) -> str:
     """A name for the file."""
-    return ".".join([titles.derived(evaluation.job.name, room=80), "html"])
+    return ".".join([titles.derive_name(evaluation.job.name, room=80), "html"])
 
 
 def answer(evaluation: Evaluation, reader: User) -> HttpResponse:

@@ -69,7 +69,11 @@ def check_own_code(user: User, request: Any, params: Any) -> None:
 
 def _with_values(given: Any) -> list[str]:
     """Names that say that they are secret, of those that hold a value."""
-    return [str(one) for one in given if secret_names.values({one: given[one]})] if isinstance(given, Mapping) else []
+    return (
+        [str(one) for one in given if secret_names.find_secrets({one: given[one]})]
+        if isinstance(given, Mapping)
+        else []
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -98,7 +98,7 @@ class TrainStep(StepKind):
 def _model_name(call: Call) -> str:
     """What the training is called, and so the model that gets a version: the same in each run."""
     item = f"_{call.row.item}" if call.row.item >= 0 else ""
-    return call.params["model"] or titles.derived(f"{call.run.pipeline.name}_{call.row.step}{item}", room=90)
+    return call.params["model"] or titles.derive_name(f"{call.run.pipeline.name}_{call.row.step}{item}", room=90)
 
 
 def submit(user: User, body: Mapping[str, Any]) -> TrainingJob:

@@ -174,7 +174,7 @@ def check_into(params: Mapping[str, Any], user: User) -> None:
 def named_after(call: Call, version: DatasetVersion) -> str:
     """A name of a dataset for what this step makes of a version; the same in each run."""
     step = call.row.step.replace("/", "_")
-    return titles.derived(f"{version.dataset.name[: NAME_MAX - 11]}_{step[:10]}", room=NAME_MAX)
+    return titles.derive_name(f"{version.dataset.name[: NAME_MAX - 11]}_{step[:10]}", room=NAME_MAX)
 
 
 def version_of(asked: Mapping[str, Any], user: User) -> DatasetVersion:

@@ -104,7 +104,7 @@ def _usual_way(parts: Sequence[ModelVersion]) -> str:
 def _name_for(user: User, kind: str, parts: Sequence[ModelVersion]) -> str:
     taken = set(Model.objects.filter(owner=user).values_list("name", flat=True))
     first = parts[0].model.name if parts else ""
-    return titles.derived(f"{first} {kind}", taken=taken, room=MAX_NAME)
+    return titles.derive_name(f"{first} {kind}", taken=taken, room=MAX_NAME)
 
 
 def _description(part: ModelVersion) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
 from inference.registry.composition import composition
 from inference.registry.composition.forms import FORMS
@@ -31,7 +31,7 @@ def model_compose(request: SignedInRequest) -> HttpResponse:
     kind = kind if kind in FORMS else ENSEMBLE
     form = FORMS[kind](request.POST or None, user=request.user, initial=request.GET.dict())
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             version = composition.compose(user=request.user, **form.submission())
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
     context = {"form": form, "kind": kind, "kinds": KIND_WORDS, "lead": LEADS[kind]}

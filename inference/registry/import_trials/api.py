@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
 from aiplatform.lib.titles import TITLE
@@ -92,7 +92,7 @@ class TrialActs(Base):
     def begin_trial(self, request: ApiRequest) -> Response:
         """Queue a job that runs a model on pictures in every way that is possible."""
         serializer = TrialIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(serializer, imports.check, user=request.user)
+        fields = parse_request(serializer, imports.check, user=request.user)
         if (model := fields["model"]) is not None:
             fields["model"] = self._own(model)
         uploads = [import_serializers.complete(one, "picture_uploads") for one in fields.pop("picture_uploads")]

@@ -123,7 +123,7 @@ def submit(
             "origin": _of_origin(brought.origin), "names": [one.name[:200] for one in pictures],
             "version": version.pk if version else None,
         }  # fmt: skip
-        called = titles.derived(f"{model or name} trial", room=100)
+        called = titles.derive_name(f"{model or name} trial", room=100)
         with transaction.atomic():
             resources: Resources = {
                 "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0, "max_runtime": LONGEST,

@@ -78,7 +78,7 @@ def submit(*, user: User, version: ModelVersion) -> ModelTask:
     if newest is not None and not newest.job.published:
         raise CannotExport(_("An export of %(model)s is on its way. Wait until it has ended.") % {"model": version})
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0}
-    name = titles.derived(f"{version} torch", room=100)
+    name = titles.derive_name(f"{version} torch", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=model_jobs.KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=Act.TORCH, version=version)

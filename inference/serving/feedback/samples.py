@@ -241,7 +241,7 @@ def _handed_over(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, 
 def name_for(holder: Holder, user: User) -> str:
     """A free name of a dataset, to begin with."""
     taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
-    return titles.derived(holder.name, taken=taken, room=25)
+    return titles.derive_name(holder.name, taken=taken, room=25)
 
 
 def _came_back(holder: Holder) -> str:

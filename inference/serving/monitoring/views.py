@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.registry import baselines
 from inference.registry.drift import ENOUGH, Drift, Looks
 from inference.serving.models import Service
@@ -74,7 +74,7 @@ def _row(one: Drift) -> dict[str, Any]:
 def baseline(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue the job that counts the training images."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         if service.model_version is not None:
             baselines.learn(user=request.user, version=service.model_version)
     return redirect("inference:service-monitoring", pk)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics, trials
 from inference.serving.traffic.forms import TrialForm, TrialPartForm
@@ -22,7 +22,7 @@ def trial_new(request: SignedInRequest, pk: int) -> HttpResponse:
     service = _own(request, pk)
     form = TrialForm(request.POST or None, service=service)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             given = form.cleaned_data
             trials.start(
                 service=service, version=given["model_version"], mode=given["mode"], percent=given["percent"],
@@ -39,7 +39,7 @@ def trial_part(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give it more or fewer of the requests."""
     service, form = _own(request, pk), TrialPartForm(request.POST)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             trials.change_part(service=service, percent=form.cleaned_data["percent"], by=request.user)
     return redirect("inference:service-detail", pk)
 
@@ -49,7 +49,7 @@ def trial_part(request: SignedInRequest, pk: int) -> HttpResponse:
 def trial_promote(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let the tried version answer everything."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         trials.promote(service=service, by=request.user)
     return redirect("inference:service-detail", pk)
 
@@ -59,7 +59,7 @@ def trial_promote(request: SignedInRequest, pk: int) -> HttpResponse:
 def trial_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
     """Go back to the version that the service has."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         trials.roll_back(service=service, by=request.user)
     return redirect("inference:service-detail", pk)
 

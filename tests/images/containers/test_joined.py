@@ -198,7 +198,7 @@ def test_copy_that_is_being_fetched_is_not_ended_by_the_sweep(registry, waiting,
     job, _attempt = waiting()
     copy = NodeCopy.objects.get()
     machines("server")
-    assert copies.CLAIMS.take(NodeCopy.objects.filter(pk=copy.pk))
+    assert copies.CLAIMS.acquire(NodeCopy.objects.filter(pk=copy.pk))
     Job.objects.filter(pk=job.pk).update(state="stopped")
 
     collecting.go_on()

@@ -16,7 +16,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import ids, queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from aiplatform.lib.downloads import attachment
 from aiplatform.lib.idempotency import once
 from training.experiments.models import Visibility
@@ -111,7 +111,7 @@ class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action in ("partial_update", "destroy", "restore"):
             rows = rows.editable_by(user)
         if self.action == "list":
-            rows = rows.titled_like(queries.given(self.request).get("search", "")[:100])
+            rows = rows.titled_like(queries.read_filters(self.request).get("search", "")[:100])
             return rows.for_list()
         return rows.select_related("owner", "author")
 
@@ -122,14 +122,14 @@ class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Write a report."""
-        given = sent(ReportIn(data=request.data), writing.check, user=request.user)
+        given = parse_request(ReportIn(data=request.data), writing.check, user=request.user)
         return Response(ReportDetailOut(writing.create(user=request.user, **given)).data, status=201)
 
     @extend_schema(request=ReportChangeIn, responses=ReportDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Save a title, a text or who sees it; refused where somebody else saved meanwhile."""
         report = self.get_object()
-        given = sent(ReportChangeIn(data=request.data), writing.check, user=request.user)
+        given = parse_request(ReportChangeIn(data=request.data), writing.check, user=request.user)
         return Response(ReportDetailOut(writing.save(report, user=request.user, **given)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -155,7 +155,7 @@ class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def restore(self, request: ApiRequest, pk: str, number: str) -> Response:
         """Make an older version the newest again, as a version of its own."""
         report = self.get_object()
-        given = sent(ReportRestoreIn(data=request.data))
+        given = parse_request(ReportRestoreIn(data=request.data))
         restored = writing.restore(report, user=request.user, number=_number(number), version=given["version"])
         return Response(ReportDetailOut(restored).data)
 

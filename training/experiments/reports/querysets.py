@@ -18,4 +18,4 @@ class ReportQuerySet(OwnedQuerySet):
 
     def titled_like(self, words: str) -> Self:
         """The title or the text contains each of the words."""
-        return search.having(self, words, "title", "text")
+        return search.filter_by_text(self, words, "title", "text")

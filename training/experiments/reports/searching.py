@@ -13,5 +13,5 @@ from training.experiments.reports.models import Report
 
 def reports(user: Any, words: str, limit: int) -> Iterable[search.Hit]:
     """Reports whose title holds the words."""
-    rows = search.having(Report.objects.visible_to(user), words, "title").order_by("-updated_at", "-pk")
+    rows = search.filter_by_text(Report.objects.visible_to(user), words, "title").order_by("-updated_at", "-pk")
     return [search.Hit(row.title, reverse("reports:detail", args=[row.pk])) for row in rows.defer("text")[:limit]]

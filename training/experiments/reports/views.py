@@ -14,7 +14,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import attachment
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from training.experiments import code, comparison
 from training.experiments.reports import documents, exporting, initial_panels, presentation, writing
 from training.experiments.reports.forms import ReportForm
@@ -57,10 +57,10 @@ def new(request: SignedInRequest) -> HttpResponse:
         return _writing(request, ReportForm(initial={"text": _begun(request)}))
     form = ReportForm(request.POST)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             report = writing.create(user=request.user, **form.values())
             return redirect("reports:detail", report.pk)
-    look_further(form, writing.check, user=request.user)
+    check_valid_fields(form, writing.check, user=request.user)
     return _writing(request, form)
 
 
@@ -75,10 +75,10 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     form = ReportForm(request.POST)
     version = ids.number(request.POST.get("version", "")) or 0
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             writing.save(report, user=request.user, version=version, **form.values())
             return redirect("reports:detail", pk)
-    look_further(form, writing.check, user=request.user)
+    check_valid_fields(form, writing.check, user=request.user)
     return _writing(request, form, report)
 
 
@@ -119,7 +119,7 @@ def restore(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make an older version the newest again."""
     report: Report = get_object_or_404(_changeable(request), pk=pk)
     number, version = (ids.number(request.POST.get(name, "")) or 0 for name in ("number", "version"))
-    with refusals_said(request):
+    with errors_as_messages(request):
         writing.restore(report, user=request.user, number=number, version=version)
         messages.info(request, _("Version %(number)s is the newest again.") % {"number": number})
         return redirect("reports:detail", pk)
@@ -141,7 +141,7 @@ def export(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a report with all versions, once its title was typed."""
     report: Report = get_object_or_404(_changeable(request), pk=pk)
-    if not name_typed(request, report.title):
+    if not is_name_confirmed(request, report.title):
         return redirect("reports:detail", pk)
     report.delete()
     messages.info(request, _("The report %(title)s is deleted.") % {"title": report.title})

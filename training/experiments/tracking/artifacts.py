@@ -240,7 +240,7 @@ def _opened_new(folder: int, name: bytes) -> Iterator[IO[bytes]]:
 
 def _size(folder: int, name: bytes) -> int | None:
     try:
-        about = trees.about(folder, name)
+        about = trees.stat_entry(folder, name)
     except FileNotFoundError:
         return None
     return about.st_size if stat.S_ISREG(about.st_mode) else 0

@@ -62,7 +62,7 @@ def _json(given: dict[str, Any], status: int) -> JsonResponse:
 
 def _refused(request: HttpRequest, refusal: DomainError) -> JsonResponse:
     if refusal.status == 403:
-        denials.tell(request, refusal.code)
+        denials.report(request, refusal.code)
     answered = _json({"error_code": refusals.code_of(refusal), "message": refusal.sentences}, refusal.status)
     if refusal.status == 501:  # no fault of the platform: it is noted above by its name
         answered._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark, without a public name

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments import comparison
 from workers.core.models import Curve, Job, MediaSeries
 from workers.jobs.output import media
@@ -99,6 +99,6 @@ def series(runs: Sequence[Job], kind: str) -> list[dict[str, Any]]:
 
 def parameters(runs: Sequence[Job]) -> list[tuple[str, list[Any]]]:
     """Hyper-parameters that programs themselves named, with the value of each run; secrets are hidden."""
-    given = [dict(hidden(media.reported_params(run))) for run in runs]
+    given = [dict(mask_params(media.reported_params(run))) for run in runs]
     names = list(dict.fromkeys(name for each in given for name in each))
     return [(name, [each.get(name) for each in given]) for name in names]

@@ -104,5 +104,5 @@ def _text(words: Mapping[str, Any], name: str) -> str:
 
 def _proof(who: str, of_relay: str, of_asker: str, target: tuple[int, int, int]) -> str:
     words = json.dumps([who, of_relay, of_asker, *target])
-    key = kept.kept(settings.DATA_ROOT / KEY)
+    key = kept.load_or_create(settings.DATA_ROOT / KEY)
     return salted_hmac("workers.execution.exec.greeting", words, secret=key, algorithm="sha256").hexdigest()

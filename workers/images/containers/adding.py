@@ -161,7 +161,7 @@ def _send(image: Image) -> None:
 def run(image_id: int) -> None:
     """Look one image up and note what was found; somebody else who is at it is left alone. Safe to send twice."""
     rows = Image.objects.filter(pk=image_id, kind=Image.Kind.CONTAINER, state=State.LOOKING)
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     image = rows.select_related("login").first() if claim else None
     if claim is None or image is None:
         return

@@ -96,7 +96,7 @@ def try_again(copy: NodeCopy) -> None:
 def run(copy_id: int) -> None:
     """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
     rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
         return

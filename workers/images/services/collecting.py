@@ -60,7 +60,7 @@ def _turn() -> Iterator[bool]:
 
 def _claimed(copy_id: int) -> None:
     rows = _wanted().filter(pk=copy_id)
-    claim = copies.CLAIMS.take(rows)
+    claim = copies.CLAIMS.acquire(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
         return
@@ -86,7 +86,7 @@ def _collect(copy: NodeCopy, pulse: Pulse) -> None:
     digest, text = asked.manifest(reference.name, copy.digest)
     own = _own(text, reference, kind)
     for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
-        files.write_whole(paths.blob(folder, name), content)
+        files.write_atomically(paths.blob(folder, name), content)
     manifest = registry_client.manifest_here(stored.Kept(folder), reference, text, kind)
     pulse.total = manifest.bytes
     copies.fetch(asked, reference, manifest, folder, pulse)

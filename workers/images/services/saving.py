@@ -156,7 +156,7 @@ def run(image_id: int) -> None:
 
 
 def _claimed(rows: QuerySet[Image], box: Path) -> None:
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     image = rows.select_related("job", "engine").first() if claim else None
     if claim is None or image is None:
         return

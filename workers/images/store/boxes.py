@@ -74,7 +74,7 @@ def make_thin(job: Job, engine: Path, uid: int) -> Path:
         _build_thin(venv, packages, engine)
     if uid and venv.stat().st_uid != uid:
         with trees.opened(venv) as opened:
-            trees.give(opened, uid)
+            trees.change_owner(opened, uid)
     return box
 
 
@@ -89,7 +89,7 @@ def _build_thin(venv: Path, packages: Path, engine: Path) -> None:
         (venv / "bin" / name).write_text(PIP.format(venv / "bin/python"))
         (venv / "bin" / name).chmod(0o755)
     seen = next(engine.glob("lib/python3*/site-packages"))
-    files.write_whole(packages / SEEN, LINE.format(str(seen)).encode())
+    files.write_atomically(packages / SEEN, LINE.format(str(seen)).encode())
     (packages / SEEN).chmod(0o644)
 
 

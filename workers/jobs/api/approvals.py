@@ -58,12 +58,12 @@ class ApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action == "answer":
             rows = rows.answerable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
+            given = queries.read_filters(self.request)
             if "answer" in given:
-                rows = rows.filter(answer=queries.one_of(given, "answer", *Approval.Answer.values))
+                rows = rows.filter(answer=queries.read_choice(given, "answer", *Approval.Answer.values))
             for name, column in (("cluster", "job__cluster"), ("job", "job")):
                 if name in given:
-                    rows = rows.filter(**{column: queries.whole(given, name)})
+                    rows = rows.filter(**{column: queries.read_int(given, name)})
         return rows
 
     @extend_schema(request=ApprovalIn, responses=ApprovalOut)

@@ -46,7 +46,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Newest first. Filters: `state` (also `live`), `kind`, `cluster`, `array` (ids), `search` (in the name)."""
-        given = queries.given(request)
+        given = queries.read_filters(request)
         rows = self.get_queryset()
         if given.get("state") == "live":
             rows = rows.filter(ended_at=None)
@@ -57,10 +57,10 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if "kind" in given:
             rows = rows.filter(kind=given["kind"])
         if "cluster" in given:
-            rows = rows.filter(cluster=queries.whole(given, "cluster"))
+            rows = rows.filter(cluster=queries.read_int(given, "cluster"))
         if "array" in given:
-            rows = rows.filter(array=queries.whole(given, "array"))
-        rows = search.having(rows, given.get("search", ""), "name")
+            rows = rows.filter(array=queries.read_int(given, "array"))
+        rows = search.filter_by_text(rows, given.get("search", ""), "name")
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
 
     @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])
@@ -71,9 +71,9 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         and owner show, never the name.
         """
         user: Any = request.user
-        given = queries.given(request)
+        given = queries.read_filters(request)
         mine = given.get("mine") in {"1", "True"}
-        entries, total = queue.waiting(user, cluster=queries.whole(given, "cluster"), mine=mine)
+        entries, total = queue.waiting(user, cluster=queries.read_int(given, "cluster"), mine=mine)
         return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
     @action(detail=True)

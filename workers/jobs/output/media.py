@@ -95,7 +95,7 @@ def _written(attempt: Attempt, shown: Shown, room: int) -> _Made | None:
     place = folder(attempt.job_id, attempt.number)
     place.mkdir(parents=True, exist_ok=True)
     if not (place / name).exists():
-        files.write_whole(place / name, data)
+        files.write_atomically(place / name, data)
     return _Made(shown, facts, name, len(data))
 
 

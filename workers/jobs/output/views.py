@@ -87,7 +87,7 @@ def _spec(job: Job, user: User) -> dict[str, Any]:
 
 def _quiet(value: Any) -> Any:
     if isinstance(value, dict):
-        return secret_names.hidden({name: _quiet(inner) for name, inner in value.items()})
+        return secret_names.mask_params({name: _quiet(inner) for name, inner in value.items()})
     return [_quiet(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import units
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from workers.core import kinds, run_time
 from workers.core.models import Job, TimeRequest
 from workers.jobs import more_time
@@ -29,7 +29,7 @@ def ask(request: SignedInRequest, pk: int) -> HttpResponse:
     job: Job = get_object_or_404(rows, pk=pk)
     form = MoreTimeForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             more_time.ask(job, **form.cleaned_data, by=request.user)
             messages.info(request, _("Asked. You are told when somebody has answered."))
             return redirect(kinds.url_of(job) or "workers:queue")
@@ -71,7 +71,7 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         given = form.cleaned_data
         hours = given["hours"] if grant else None
-        with refusals_said(request):
+        with errors_as_messages(request):
             more_time.answer(row, grant=grant, by=request.user, hours=hours, word=given["word"])
             messages.info(request, _("Granted; it counts at once.") if grant else _("Denied; the owner is told."))
     else:

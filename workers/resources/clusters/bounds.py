@@ -49,7 +49,7 @@ class Bounds:
 def bounds(cluster: VirtualCluster, kind: str) -> Bounds:
     """What the operator set for jobs on devices of `kind` ("gpu", "npu", "cpu"), else the defaults."""
     limits = JobLimit.objects.filter(cluster=cluster, kind=kind)
-    row = read_once.fact(("bounds", cluster.pk, kind), limits.first)
+    row = read_once.get_or_read(("bounds", cluster.pk, kind), limits.first)
     return bounds_of(row) if row else Bounds()
 
 
@@ -98,7 +98,7 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
                 field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
             )  # fmt: skip
     found.end()
-    possible = as_there_is(limit, read_once.fact("largest", largest))
+    possible = as_there_is(limit, read_once.get_or_read("largest", largest))
     return max(cpus, possible.cpus_min), max(memory_mib or possible.memory_max_mib, possible.memory_min_mib)
 
 

@@ -284,7 +284,7 @@ def record(
 
 def machine_id() -> str:
     """The random id this machine made for itself, kept beside its other secrets."""
-    return hashlib.sha256(kept.kept(Path(settings.RUN_DIR) / "machine_id").encode()).hexdigest()
+    return hashlib.sha256(kept.load_or_create(Path(settings.RUN_DIR) / "machine_id").encode()).hexdigest()
 
 
 def _present(node: Node) -> None:

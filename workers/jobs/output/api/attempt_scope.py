@@ -13,7 +13,7 @@ from workers.core.models import Job
 
 def rank(job: Job, given: Mapping[str, Any]) -> int:
     """The machine that is asked for, the first one unless said."""
-    number = queries.whole(given, "rank", 0) or 0
+    number = queries.read_int(given, "rank", 0) or 0
     if number not in job.ranks:
         raise Http404
     return number
@@ -21,7 +21,7 @@ def rank(job: Job, given: Mapping[str, Any]) -> int:
 
 def attempt(job: Job, given: Mapping[str, Any]) -> int | None:
     """The attempt that is asked for; None is the newest."""
-    number = queries.whole(given, "attempt")
+    number = queries.read_int(given, "attempt")
     if number and number > job.attempt_number:
         raise Http404
     return number or None

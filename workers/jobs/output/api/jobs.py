@@ -67,14 +67,14 @@ class JobOutputViewSet(NumberedViewSet):
         `before=N` gives whole lines that end there; `attempt` is the newest unless given, `rank` the first machine.
         """
         job = self.get_object()
-        given = queries.given(request)
+        given = queries.read_filters(request)
         piece = logs.piece(
             job,
             attempt=attempt_scope.attempt(job, given),
-            offset=queries.whole(given, "offset", 0) or 0,
+            offset=queries.read_int(given, "offset", 0) or 0,
             limit=_limit(request),
-            tail=queries.whole(given, "tail"),
-            before=queries.whole(given, "before"),
+            tail=queries.read_int(given, "tail"),
+            before=queries.read_int(given, "before"),
             rank=attempt_scope.rank(job, given),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
@@ -83,9 +83,9 @@ class JobOutputViewSet(NumberedViewSet):
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
-        number = attempt_scope.attempt(job, queries.given(request)) or job.attempt_number
+        number = attempt_scope.attempt(job, queries.read_filters(request)) or job.attempt_number
         try:
-            rank = attempt_scope.rank(job, queries.given(request))
+            rank = attempt_scope.rank(job, queries.read_filters(request))
             descriptor = logs.open_whole(job, number, rank)
         except FileNotFoundError:
             raise Http404 from None
@@ -112,14 +112,14 @@ class JobOutputViewSet(NumberedViewSet):
         `key` or `keys` (comma-separated) choose; `max_points` (2 to 2,000) thins by lowest and highest.
         """
         job = self.get_object()
-        given = queries.given(request)
+        given = queries.read_filters(request)
         named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
-        most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        most = queries.read_int(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
         curves = metrics.curves(job, attempt=attempt_scope.attempt(job, given), keys=keys, max_points=most)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
 
 def _limit(request: Request) -> int:
-    limit = queries.whole(request.query_params, "limit", logs.PIECE)
+    limit = queries.read_int(request.query_params, "limit", logs.PIECE)
     return logs.PIECE if limit is None else min(limit, logs.PIECE)

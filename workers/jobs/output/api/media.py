@@ -93,13 +93,13 @@ class JobMediaViewSet(NumberedViewSet):
     @action(detail=True, url_path="media")
     def items(self, request: Request, pk: str) -> Response:
         """What is kept, in the order in which it came; `kind`, `name` and `step` choose."""
-        job, given = self.get_object(), queries.given(request)
+        job, given = self.get_object(), queries.read_filters(request)
         rows = media.items_of(job, attempt=attempt_scope.attempt(job, given))
-        if kind := queries.one_of(given, "kind", *KINDS):
+        if kind := queries.read_choice(given, "kind", *KINDS):
             rows = rows.filter(series__kind=kind)
         if name := given.get("name"):
             rows = rows.filter(series__name=name)
-        if (step := queries.whole(given, "step")) is not None:
+        if (step := queries.read_int(given, "step")) is not None:
             rows = rows.filter(step=step)
         page = self.paginate_queryset(rows)
         out = MediaItemOut(page, many=True, context={"job": job})
@@ -109,9 +109,9 @@ class JobMediaViewSet(NumberedViewSet):
     @action(detail=True, url_path="media/series", pagination_class=None, filter_backends=[])
     def series(self, request: Request, pk: str) -> Response:
         """Its series: names, first and last step, how many came and how many are kept; and what could not be read."""
-        job, given = self.get_object(), queries.given(request)
+        job, given = self.get_object(), queries.read_filters(request)
         number = attempt_scope.attempt(job, given)
-        rows = media.series_of(job, attempt=number, kind=queries.one_of(given, "kind", *KINDS))
+        rows = media.series_of(job, attempt=number, kind=queries.read_choice(given, "kind", *KINDS))
         found = {"series": rows, "notes": notes.of(media.missed(job, attempt=number))}
         return Response(MediaOverviewOut(found).data, headers={"Cache-Control": "private, no-store"})
 

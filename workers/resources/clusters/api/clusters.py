@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib import queries, search
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, sent
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import VirtualCluster
 from workers.planning.planner.snapshot import Quota
@@ -59,7 +59,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action in {"members", "add_member", "remove_member"}:
             rows = rows.administered_by(user)
         if self.action == "list":
-            rows = search.having(rows, self.request.query_params.get("search", ""), "name")
+            rows = search.filter_by_text(rows, self.request.query_params.get("search", ""), "name")
         return rows
 
     @extend_schema(request=ClusterIn, responses={201: ClusterOut})
@@ -102,7 +102,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Change the bounds of one device kind; counts from the next job that is submitted."""
         user: Any = request.user
         cluster = self.get_object()
-        given = sent(BoundsSerializer(data=request.data))
+        given = parse_request(BoundsSerializer(data=request.data))
         bounds.set_bounds(cluster, given.pop("kind"), bounds.Bounds(**given), by=user)
         return Response(_bounds(cluster))
 
@@ -117,7 +117,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Let a person or a group in; a group brings everybody who is or will be in it."""
         by: Any = request.user
         cluster = self.get_object()
-        given = sent(MemberIn(data=request.data))
+        given = parse_request(MemberIn(data=request.data))
         person, group = members.find(**_who(given))
         charge = given["administers"]
         if charge is not None:
@@ -135,7 +135,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Take out `?user=` or `?group=`; refused while they have jobs there that have not ended."""
         by: Any = request.user
         cluster = self.get_object()
-        person, group = members.find(**_who(queries.given(request)))
+        person, group = members.find(**_who(queries.read_filters(request)))
         if person is not None:
             if not cluster.memberships.filter(user=person).exists():
                 raise Http404
@@ -169,7 +169,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
         serializer = ClusterIn(data=request.data, partial=cluster is not None)
-        given = sent(serializer, clusters.check_name, cluster=cluster)
+        given = parse_request(serializer, clusters.check_name, cluster=cluster)
         columns = (
             "name",
             "jobs_per_user",

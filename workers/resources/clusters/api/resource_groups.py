@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import Node, ResourceGroup, ResourceWindow
 from workers.resources.clusters import resource_groups
@@ -101,7 +101,7 @@ class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         context = {"request": self.request}
         serializer = ResourceGroupIn(data=self.request.data, partial=group is not None, context=context)
-        given = sent(serializer, partial(resource_groups.check, group))
+        given = parse_request(serializer, partial(resource_groups.check, group))
         hours = given.pop("windows", None)
         if hours is None:
             hours = list(group.windows.values("weekdays", "begins", "ends")) if group else []

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from workers.core.models import VirtualCluster
 from workers.resources.clusters import members
 from workers.resources.clusters.forms.clusters import GroupForm, MembersForm
@@ -75,7 +75,7 @@ def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Take somebody out."""
     cluster = administered(request, pk)
     member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
-    with refusals_said(request):
+    with errors_as_messages(request):
         if not members.remove(cluster, member, by=request.user):
             messages.info(request, _("%(person)s stays in through a group.") % {"person": member})
     return redirect("workers:cluster-members", pk)
@@ -87,7 +87,7 @@ def remove_group(request: SignedInRequest, pk: int, group: int) -> HttpResponse:
     """Take a group out."""
     cluster = administered(request, pk)
     link = get_object_or_404(cluster.group_links.select_related("group"), group_id=group)
-    with refusals_said(request):
+    with errors_as_messages(request):
         members.remove_group(cluster, link.group, by=request.user)
     return redirect("workers:cluster-members", pk)
 

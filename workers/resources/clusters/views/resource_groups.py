@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from workers.core.models import ResourceGroup
 from workers.resources.clusters import resource_groups
 from workers.resources.clusters.forms.resource_groups import WEEKDAYS, ResourceGroupForm, windows_form
@@ -54,7 +54,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let everybody start on its machines again."""
     group = get_object_or_404(ResourceGroup.objects.visible_to(request.user), pk=pk)
     name = group.name
-    if not name_typed(request, name):
+    if not is_name_confirmed(request, name):
         return redirect("workers:resource-group", pk)
     resource_groups.delete(group, by=request.user)
     messages.info(request, _("Resource group %(name)s is deleted.") % {"name": name})
@@ -66,12 +66,12 @@ def _form(request: SignedInRequest, group: ResourceGroup | None) -> HttpResponse
     windows = windows_form(request.POST or None, group=group)
     if request.method == "POST" and all([form.is_valid(), windows.is_valid()]):
         hours = [one for one in (part.hours() for part in windows) if one]
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             resource_groups.save(group, **form.cleaned_data, hours=hours, by=request.user)
             messages.info(request, _("Saved. It counts for what starts from now on; what runs goes on."))
             return redirect("workers:resource-groups")
     else:
-        look_further(form, partial(resource_groups.check, group))
+        check_valid_fields(form, partial(resource_groups.check, group))
     context = {"form": form, "windows": windows, "group": group, "zone": settings.TIME_ZONE}
     wrong = form.errors or (windows.is_bound and not windows.is_valid())
     return render(request, "workers/resource_group_form.html", context, status=422 if wrong else 200)

@@ -50,7 +50,7 @@ class HistoryView(PlatformAPIView):
         if of == "clusters":
             found = history.cluster_curves(user, span=span, moment=now())
         elif of == "machines":
-            node = queries.whole(given, "node")
+            node = queries.read_int(given, "node")
             if node is not None and not Node.objects.visible_to(user).filter(pk=node).exists():
                 raise Http404
             found = history.curves(user, span=span, moment=now(), node=node)

@@ -31,9 +31,9 @@ class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = Device.objects.visible_to(user).select_related("node")
         if self.action == "list":
-            given = queries.given(self.request)
+            given = queries.read_filters(self.request)
             if "node" in given:
-                rows = rows.filter(node=queries.whole(given, "node"))
+                rows = rows.filter(node=queries.read_int(given, "node"))
             if "kind" in given:
                 rows = rows.filter(kind=given["kind"])
         return rows

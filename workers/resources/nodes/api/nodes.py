@@ -50,7 +50,7 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = Node.objects.visible_to(user).prefetch_related("devices__node")
         if self.action == "list":
-            given = queries.given(self.request)
+            given = queries.read_filters(self.request)
             if given.get("state", Node.State.LIVE) not in Node.State.values:
                 raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
             if "state" not in given:
