@@ -25,7 +25,7 @@ def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) 
 
 def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
     if isinstance(user, User):
-        who = getattr(request, "behind", None) or user  # who acts for somebody signs out as who they are
+        who = getattr(request, "behind", None) or user  # an administrator in a takeover signs out as themselves
         taking_over.end(request)
         audit.record(who, "signed_out", who)
         UserSession.objects.filter(session_key=getattr(request.session, "session_key", None) or "").delete()

@@ -96,8 +96,8 @@ class AssetQuerySet(OwnedQuerySet):
 
         Args:
             split: name of a split; "" for images without one, None for all.
-            class_id: a class that stands on them.
-            annotated: whether any class stands on them; None for both.
+            class_id: a class of their objects.
+            annotated: whether they have any object; None for both.
             content: a value of `Asset.Content`; None for all.
             text: the path contains each of its words.
         """
@@ -111,7 +111,7 @@ class AssetQuerySet(OwnedQuerySet):
             rows = rows.filter(content=with_objects) if annotated else rows.filter(content__lt=with_objects)
         if content is not None:
             rows = rows.filter(content=content)
-        if text.strip():  # looked for in the index of paths, beside which the rows with their shapes are long
+        if text.strip():  # searched in the index of paths, as rows with their shapes are long
             named = search.filter_by_text(self.model.objects.filter(version=version_id).order_by(), text, "path")
             rows = rows.filter(pk__in=named.values("pk"))
         return rows

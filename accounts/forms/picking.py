@@ -46,7 +46,7 @@ class PeopleField(forms.CharField):
     """Usernames between spaces, commas or lines; cleaned to accounts, each once, in the order they were named.
 
     Args:
-        among: accounts that may be named; to all others the field says that nobody is called so.
+        among: accounts that may be named; all others are reported as unknown.
         most: how many at once, at most 1,000.
     """
 

@@ -35,7 +35,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
 def delete(*, user: User, by: User, taker: User | None = None) -> None:
     """Delete an account: its work stops, its sessions, keys and rights end, its facts are erased.
 
-    The row stays, so that histories keep a name and nobody gets the folders of the same name later.
+    The row stays, so that histories keep a name and no later account gets the folders of the same name.
 
     Args:
         taker: who gets everything it owns; None: all stays under the deleted name, for operators to see.

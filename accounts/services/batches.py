@@ -103,7 +103,7 @@ def start(
         chosen: ids of the clusters everybody joins.
 
     Raises:
-        Invalid: the file as a whole is wrong; nothing was queued. What is wrong with a row stands in the report.
+        Invalid: the file as a whole is wrong; nothing was queued. Errors in single rows are in the report.
         BeyondYou: one row asks for more than `by` has; nothing was queued.
     """
     all_roles = {role.name: role for role in Role.objects.visible_to(by)}

@@ -53,7 +53,7 @@ def sign_in(username: str, password: str) -> User | None:
 def _sign_in(username: str, password: str) -> Arrival | None:
     try:
         entry = _find_entry(username)
-        # A name that nobody has takes as long as one that somebody has: a bind that cannot succeed.
+        # An unknown name takes as long as a known one: a bind that cannot succeed.
         name = str(entry["dn"]) if entry else f"uid={secrets.token_hex(8)},{settings.LDAP_BASE}"
         with _connected(name, password) as connection:
             if not connection.bind() or entry is None:
@@ -93,7 +93,7 @@ def _connected(name: str, password: str) -> Iterator[Connection]:
         connection_socket = connection.socket
         connection.unbind()
         if isinstance(connection_socket, socket):
-            connection_socket.close()  # ldap3 leaves it open where nobody answered
+            connection_socket.close()  # ldap3 leaves it open after a connection without response
 
 
 def _find_entry(username: str) -> Mapping[str, Any] | None:

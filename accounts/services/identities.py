@@ -1,8 +1,8 @@
 """Accounts of people who sign in through an identity provider: found, made, or refused by the registration policy.
 
-An identity provider (OpenID Connect, LDAP) proves who somebody is there and calls `enter`. An account is found by the
+An identity provider (OpenID Connect, LDAP) authenticates a user and calls `enter`. An account is found by the
 pair of issuer and subject alone. A name or an e-mail says nothing, unless the operator says so and it passes
-the account as `candidate`; the first administrator's account is never taken for somebody's.
+the account as `candidate`; the first administrator's account is never linked.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
     try:
         user = make(email=arrival.email, phone=arrival.phone[:30])
     except Invalid:
-        user = make()  # an odd address or number keeps nobody out
+        user = make()  # an invalid address or number does not prevent a sign-in
     audit.record(user, "registered", user, issuer=arrival.issuer)
     return user
 

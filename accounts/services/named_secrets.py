@@ -1,7 +1,7 @@
-"""Secrets by name: set by a person, read by what runs as this person, shown to nobody.
+"""Secrets by name: set by a user, read by what runs as this user, never shown.
 
 What names a secret keeps the name alone. The value is looked up when a job is submitted or a step begins, as the person
-whom it runs as, so whoever shares a pipeline lends no secret of theirs.
+whom it runs as, so sharing a pipeline shares no secrets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sign-in by OpenID Connect: authorization code flow with PKCE, state and nonce, by Authlib.
 
-Nothing is kept between two sign-ins: the provider's description and keys are read anew each time, so that a changed
-key needs no restart, and no cache that others can write decides who somebody is.
+Nothing is kept between two sign-ins: the provider's description and keys are read each time, so that a changed
+key needs no restart, and no cache that others can write decides an identity.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def start_sign_in(*, back: str) -> tuple[str, dict[str, str]]:
         back: address of our page that the provider sends the browser to.
 
     Raises:
-        ProviderAway: nobody answers there, or not as a provider does.
+        ProviderAway: no response, or not that of a provider.
     """
     with _speaking(back) as session:
         described = _described(session)
@@ -83,7 +83,7 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
 
     Raises:
         NotProved: another browser's answer, a code that was used, or a token that does not hold.
-        ProviderAway: nobody answers there.
+        ProviderAway: no response.
         NotLetIn: see `identities.enter`.
     """
     if not constant_time_compare(answered.get("state", ""), session_values.get("state") or secrets.token_urlsafe()):

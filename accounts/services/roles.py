@@ -233,7 +233,7 @@ def update_group(
     Raises:
         BeyondYou: its roles, old or new, or a member who comes or goes, go beyond `by`.
         FirstAdministrator: the first account joins and leaves no group.
-        Invalid: a group without a role gives nobody anything.
+        Invalid: a group without a role has no effect.
         NameTaken, LastAdministrator.
     """
     _check_group(name, roles, group)

@@ -130,7 +130,7 @@ def switch_off(user: User, *, by: User) -> None:
     """Switch the factor off; its recovery codes are deleted.
 
     Raises:
-        BeyondYou: somebody else's account that may do more than `by`.
+        BeyondYou: another user's account that may do more than `by`.
         FirstAdministrator: only its owner switches the second factor of that account off.
     """
     ceiling.touch(by, user)

@@ -23,7 +23,7 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
     """Return a thing `by` may share: their own, one they manage, and for operators any.
 
     Raises:
-        NotFound: there is none, or it is somebody else's; the sentence is the same.
+        NotFound: it does not exist, or belongs to another user; the message is the same.
         NotAllowed: no role allows changing things of this kind.
     """
     shareable = sharing.KINDS.find(kind)
@@ -63,7 +63,7 @@ def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: 
 
     Raises:
         NotFound, NotAllowed: see `find`.
-        Invalid, WrongLevel: nobody of that name, or a level this kind does not have.
+        Invalid, WrongLevel: an unknown name, or a level this kind does not have.
         DomainError: this one must not be shared; says why.
     """
     shareable, thing = find(kind, pk, by=by)

@@ -1,6 +1,6 @@
-"""Take over an account: an administrator acts as somebody else, with a banner and entries in the trail.
+"""Take over an account: an administrator acts as another user, with a banner and entries in the trail.
 
-The session stays the administrator's. It names whom they act for, and every request asks anew whether they may.
+The session stays the administrator's. It names the user they act for, and every request checks again that they may.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def start(request: Any, person: User) -> None:
     """Act as `person` from the next request on.
 
     Raises:
-        NoChain: the caller acts for somebody already.
+        NoChain: the caller acts for another user already.
         NotAllowed, BeyondYou: see `allowed`.
     """
     if getattr(request, "behind", None) is not None:

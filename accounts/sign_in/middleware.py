@@ -26,7 +26,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 class TakeOverMiddleware:
     """Let an administrator be the user they act for in this request; runs after authentication."""
 
-    OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # nobody makes these for another
+    OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # not available in a takeover
     SHOWN = ("/account/second-factor/", "/account/notifications/", "/api/v1/me/notifications/")
 
     def __init__(self, get_response: Handler) -> None:

@@ -26,7 +26,7 @@ def share_page(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
     shareable, thing = shares.find(kind, pk, by=request.user)
     form = ShareForm(request.POST or None, kind=shareable, groups=shares.groups_of(request.user))
     if request.method == "POST" and form.is_valid():
-        with errors_shown_on(form), transaction.atomic():  # all or nobody
+        with errors_shown_on(form), transaction.atomic():  # all or none
             fields = form.cleaned_data
             act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, "level": fields["level"]}
             for person in fields["person"]:

@@ -82,7 +82,7 @@ def register(request: HttpRequest) -> HttpResponse:
 
 
 REGISTRATIONS_PER_HOUR = 20  # from one address: a class behind one router, not a flood
-PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was right, and when
+PENDING = "awaits_code"  # in an anonymous session: whose password was right, and when
 CODE_WITHIN_S = 300.0
 
 

@@ -196,7 +196,7 @@ def pip(
                 if match:
                     count += 1
                     progress(f"[{min(count, total)}/{total}] {match[1]}" if total else match[1])
-        except BaseException:  # whoever ends us does not wait for the rest of pip's work
+        except BaseException:  # pip must not continue after this process
             process.kill()
             raise
         code = process.wait()

@@ -4,7 +4,7 @@
     aiplatform-0.1.0/bundle/manifest.json    whom it fits; size and SHA-256 of every other file; first in the tar
     aiplatform-0.1.0/bundle/wheels/
 
-An unpacked bundle is one, too: the program in it installs from the folder beside itself. Made by `bundling`; read
+An unpacked bundle is one, too: its program installs from its own folder. Made by `bundling`; read
 before anything is installed, hence standard library only.
 """
 
@@ -51,7 +51,7 @@ class Manifest:
 
     version: str  # of the product
     source: str  # commit, with a + where files had been changed since
-    extras: list[str]  # parts beside the product itself: "gate"
+    extras: list[str]  # parts other than the product itself: "gate"
     machine: Machine
     packages: list[str]  # lines of the lock, as far as wheels of them are inside
     installed_bytes: int  # size of all packages once they are installed
@@ -299,7 +299,7 @@ class Bundle:
     def room_needed(self) -> int:
         """Return how many bytes an installation takes while it goes on."""
         unpacked = 0 if self.is_folder else sum(size for size, _digest in self.manifest.wheels().values())
-        compiled = self.manifest.installed_bytes // 5  # Python's own files beside each module
+        compiled = self.manifest.installed_bytes // 5  # Python's compiled file of each module
         return self.manifest.installed_bytes + compiled + unpacked
 
 

@@ -137,7 +137,7 @@ def fetch(folder: Path, lines: list[str]) -> list[Path]:
     """Have pip lay a wheel of each pinned line, and of what these need beyond the lock, into `folder`; in order.
 
     pip takes them from where an installation would take them, torch from AIP_TORCH_INDEX_URL, and builds what is
-    offered as source only. A CUDA build of torch needs packages that a lock written beside a CPU build does not name.
+    offered as source only. A CUDA build of torch needs packages that a lock written with a CPU build does not name.
 
     Raises:
         Refused: some line has none.

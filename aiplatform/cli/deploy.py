@@ -28,7 +28,7 @@ CLOSED = (
 ADD_ONLY = ("accounts_auditentry", "tracking_jobtoken")
 #: Apps whose rows only the server writes; nodes read people to know whose job it is.
 SERVERS = ("accounts", "auth", "contenttypes", "guardian", "admin", "sessions", "axes")
-#: Rows of these that a node's work brings about all the same (a job's owner is told).
+#: Tables with rows that a node's work creates all the same (notifications of a job's owner).
 TOLD = ("accounts_notification", "accounts_delivery")
 
 

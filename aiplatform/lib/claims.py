@@ -4,15 +4,15 @@
 
     claim = EXPORTS.acquire(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
     if claim is None:
-        return                                   # somebody else is at it
-    claim.write(done=500)                        # renews; raises ClaimLost once somebody else took over
+        return                                   # another holder works on it
+    claim.write(done=500)                        # renews; raises ClaimLost after a takeover
     claim.release(state=SUCCESS)
 
 Works on every model with the columns `holder` (text, "" while free), `renewed_at` (time of the holder's last sign of
 life) and a number that counts the takes. Every step is one UPDATE that names what it expects to find, so it means the
 same on SQLite and PostgreSQL, and of two who come at once one wins. A claim that ran out still belongs to its holder
-until somebody takes it: the holder may go on, and the other one is refused, but never both. With `ends_with_process`
-nobody of the same machine waits for a process that is gone; what runs elsewhere is known by its silence alone.
+until it is taken over: the holder may go on, and the other one is refused, but never both. With `ends_with_process`
+processes of the same host do not wait for one that has ended; of other hosts only silence is known.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Claims:
             columns: what else changes with a take.
 
         Returns:
-            None while somebody else holds it, and where `rows` has no row.
+            None while another holder has it, and if `rows` is empty.
         """
         pk = rows.values_list("pk", flat=True).first()
         if pk is None:
@@ -135,7 +135,7 @@ class Claim:
         """Give a sign of life. Inside a transaction this also keeps others from taking over until it ends.
 
         Raises:
-            ClaimLost: somebody else took over.
+            ClaimLost: another holder took over.
         """
         self.write()
 
@@ -143,7 +143,7 @@ class Claim:
         """Change the row and give a sign of life.
 
         Raises:
-            ClaimLost: somebody else took over; nothing was changed.
+            ClaimLost: another holder took over; nothing was changed.
         """
         if not self._mine().update(renewed_at=self.rules.clock(), **columns):
             raise ClaimLost(f"A row of {self.row.model._meta.label} is no longer held by {self.holder}.")

@@ -31,7 +31,7 @@ wording.register(
 )
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _POSTGRESQL_FULL = "53100"
-#: What SQLite says when it cannot even make the files beside its own.
+#: Message of SQLite when it cannot even create its journal files.
 _SQLITE_MAYBE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 

@@ -126,7 +126,7 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     shown = inline and kind in SHOWN
     response = streamed(request, _slice(file, begin, end))
-    # a body nobody reads never reaches its own `with`
+    # an unread body never reaches its own `with`
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # Django's own list of what to close, without a public name
     _set_range_headers(response, part, etag, info.st_size)
     response["Content-Type"] = kind if shown or kind == "application/json" else "application/octet-stream"

@@ -222,7 +222,7 @@ def _flatten(root: Path) -> None:
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        if folder.is_symlink():  # took a folder's place; from here on nobody else can put one there
+        if folder.is_symlink():  # replaced a folder; from here on no other process can create one
             folder.unlink()
             continue
         with os.scandir(folder) as listing:
@@ -250,7 +250,7 @@ def free_bytes(path: Path) -> int:
 def copy_data(source: BinaryIO, target: BinaryIO) -> None:
     """Copy a file into an empty one; file systems that can (XFS, Btrfs) share the blocks until one changes.
 
-    A hard link would save the space everywhere, but whoever may write the source could then change the copy. What is
+    A hard link would save the space everywhere, but writers of the source could then change the copy. What is
     appended meanwhile is left out, so a program that writes without end does not keep the copy from ending.
     """
     remaining = os.fstat(source.fileno()).st_size

@@ -1,6 +1,6 @@
 """The port by which machines of one platform reach each other's jobs: whether it is reached. Standard library only.
 
-A firewall in between shows only when somebody looks into a job, so `join` and `doctor` ask beforehand.
+A firewall in between shows only when a user opens a job's page, so `join` and `doctor` check beforehand.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def page(
 ) -> Page:
     """One page of `rows`, newest first unless another order is given; `?next=` or `?previous=` hold the last key.
 
-    A key that cannot be read (a link somebody bent) shows the first page.
+    An unreadable key (an edited link) shows the first page.
 
     Args:
         order: "pk" or a column that is never null (`job__name` reaches through relations), "-" in front for falling;

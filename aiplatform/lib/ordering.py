@@ -2,9 +2,9 @@
 
     ORDERING = Ordering("-created", created="pk", name="job__name", owner="job__owner__username")
 
-A word stands for the rising order, with "-" in front for the falling one. Only words that are named here reach the
+A word means the rising order, with "-" in front the falling one. Only words that are named here reach the
 database. A column is never null, since keyset pages compare with it; what may be missing is an expression that says
-what stands in its place (`Coalesce(…)`).
+its replacement (`Coalesce(…)`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aiplatform.lib import keyset
 from aiplatform.lib.errors import Invalid
 
 PARAMETER = "ordering"
-NO_FIGURE = -1.0  # stands for a missing figure: below every share
+NO_FIGURE = -1.0  # represents a missing value: below every share
 
 
 def first_figure(column: str, keys: Iterable[str]) -> Coalesce:

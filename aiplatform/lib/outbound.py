@@ -143,7 +143,7 @@ def post(
 
     Raises:
         ForbiddenAddress: see `resolve`.
-        OSError, http.client.HTTPException: nobody answered properly within `timeout_s` seconds.
+        OSError, http.client.HTTPException: no valid response within `timeout_s` seconds.
     """
     target = resolve(url, allowed=allowed)
     connection = Pinned(target, timeout_s)

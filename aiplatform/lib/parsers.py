@@ -21,7 +21,7 @@ MAX_CONTAINERS = 200_000  # brackets in a body: each list or object takes as lon
 LARGEST = 2**63 - 1  # of whole numbers, in every database we speak to
 _DIGITS = len(str(LARGEST)) + 1  # with a sign
 _TOO_LARGE = float("inf")
-_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # whole numbers beside, that fit, are read without a call of ours
+_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # shorter whole numbers, which fit, are read without a call of ours
 _KINDS = {str, int, float, bool, type(None), list, dict}
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-_FIRST_MARKER = 2_083_019_471  # stands for the first parameter while the SQL is built; fits in 32 bits
+_FIRST_MARKER = 2_083_019_471  # represents the first parameter while the SQL is built; fits in 32 bits
 _MAX_PARAMETERS = 9
 
 

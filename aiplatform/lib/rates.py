@@ -25,7 +25,7 @@ def count(name: str, *, within_s: int) -> int:
     try:
         cache.add(key, 0, within_s)
         return int(cache.incr(key))
-    except Exception as exc:  # noqa: BLE001 - whatever the cache's library raises: a broken cache stops nobody's work
+    except Exception as exc:  # noqa: BLE001 - any error of the cache's library: a broken cache stops no work
         log.warning("rate=%s is not counted: %s", name, exc)
         return 0
 

@@ -1,4 +1,4 @@
-"""Facts that many services ask for are read once within `reading()`: by whoever does much in one go.
+"""Values that many services read are read once within `reading()`, which callers with many reads use.
 
 Only for what may be some moments old, such as which machines there are; never for what decides who comes first or who
 may do something.

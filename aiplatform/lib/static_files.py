@@ -1,6 +1,6 @@
 """Static files with a fingerprint in the address, so that browsers keep them for a year.
 
-The fingerprint covers all static files and stands before their paths: `/static/<fingerprint>/base/frame.js`. What
+The fingerprint covers all static files and precedes their paths: `/static/<fingerprint>/base/frame.js`. What
 names other files relative to itself (`import` in a script, `import.meta.url`, `url()` in a style sheet) thereby stays
 within the same fingerprint. Any changed file changes every address.
 

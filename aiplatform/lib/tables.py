@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-BOM = "\ufeff"  # spreadsheets read UTF-8 only when told
+BOM = "\ufeff"  # spreadsheets read UTF-8 only with this mark
 
 
 def cell(value: object) -> str:

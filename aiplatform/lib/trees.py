@@ -1,4 +1,4 @@
-"""Folders that somebody else writes to at the same time: reached by descriptors, one step after the other.
+"""Folders that other users write to at the same time: reached by descriptors, one step after the other.
 
 No link is followed, so nothing can be swapped between a check and the use. Names are bytes, as the disk has them; a
 path is a tuple of them and never too long.
@@ -124,7 +124,7 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
 def change_owner(root: int, uid: int) -> None:
     """Change the owner of a tree to a user and the group of the same number; the root last.
 
-    So whoever was interrupted sees by the root's owner that there is more to do.
+    So after an interruption the root's owner shows that work is left.
     """
     with contextlib.closing(_folders(root, None)) as folders:
         for folder, here, waiting in folders:
@@ -180,7 +180,7 @@ def move_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> 
     name = _single(name)
     try:
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
-    except PermissionError:  # a folder nobody may write to cannot move
+    except PermissionError:  # a read-only folder cannot move
         os.close(_open_writable(from_folder, name))
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
@@ -188,7 +188,7 @@ def move_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> 
 def remove(folder: int, name: bytes, *, until: float | None = None) -> bool:
     """Delete an entry of a folder that no other user writes to, at any depth; return whether nothing is left.
 
-    Each folder within it moves beside it before its turn comes.
+    Each subfolder moves next to it before it is deleted.
     """
     waiting, again = deque([name]), 0
     while waiting:
@@ -197,7 +197,7 @@ def remove(folder: int, name: bytes, *, until: float | None = None) -> bool:
         doomed = waiting.popleft()
         if not _delete_contents(folder, doomed, waiting):
             waiting.append(doomed)
-            if (again := again + 1) > 100:  # somebody who had it open goes on writing
+            if (again := again + 1) > 100:  # a process that has it open continues to write
                 return False
     return True
 

@@ -116,7 +116,7 @@ class Wording:
 
     Args:
         text: a lazy text, `ngettext_lazy(one, many, "count")` where a number decides, or a plain text without words.
-        shows: how places are filled whose fact is not shown as it stands, by the name of the place.
+        shows: formatters of placeholders whose fact is not shown unchanged, by the placeholder's name.
     """
 
     def __init__(self, text: Any, /, **shows: Show) -> None:

@@ -119,7 +119,7 @@ def sort_head(page: ListPage, word: str, label: str, kind: str = "") -> SafeStri
 
     Args:
         word: one of the list's `Ordering`.
-        kind: "num" stands at the right; it and "time" begin with the largest.
+        kind: "num" is aligned right; it and "time" start with the largest.
     """
     rising, falling = word, f"-{word}"
     first, second = (falling, rising) if kind else (rising, falling)

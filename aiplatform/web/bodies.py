@@ -30,7 +30,7 @@ ANYBODYS_BYTES = 256 << 10
 """Largest body of who is not signed in."""
 LOOK_BYTES = 16 << 20
 """A look at the free disk space after each so many bytes."""
-#: Find who else than a signed-in person may send what is large, by the scope of the request; None for nobody.
+#: Find senders of large bodies other than signed-in users, by the scope of the request; None for unknown ones.
 CALLERS: Registry[Callable[[dict[str, Any]], object | None]] = Registry("caller with a large body", name=dotted_name)
 
 

@@ -1,4 +1,4 @@
-"""A limit of requests that one caller has in progress in a web process, so that nobody takes all threads.
+"""A limit of requests that one caller has in progress in a web process, so that no caller takes all threads.
 
 Further requests of the caller wait in order; those that find the queue full, or wait too long, are answered with 429.
 A caller is a user, once one of the requests has proven who that is, else an address: unproven tokens and cookies

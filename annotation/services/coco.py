@@ -53,7 +53,7 @@ class Annotation:
         rings: in pixels, meant as its kind means them.
         kind: a name of datasets.shapes.
         came_as: fields of the annotation it was in the version it came with; None for what was drawn here.
-        untouched: nobody changed it since, so it leaves as it came.
+        untouched: not changed since the import, so it is exported unchanged.
     """
 
     id: int

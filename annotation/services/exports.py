@@ -1,7 +1,7 @@
 """Convert a set to a file (COCO, or an archive of another format), and to a dataset version.
 
 The row is the truth: a worker that dies leaves it `converting` and its claim runs out, the sweep sends it
-again. The file is written beside its place and renamed, so half a file never has a name.
+again. The file is written under another name and renamed, so no partial file has its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures beside the rows of lists, in a fixed number of queries."""
+"""Statistics of the rows of lists, in a fixed number of queries."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
     """Give a person a role in the project, in place of one they have.
 
     Raises:
-        Invalid: nobody of that name, the owner, or somebody whose own role does not allow it.
+        Invalid: an unknown name, the owner, or a user whose own role does not allow it.
     """
     person = User.objects.filter(username=username.strip(), is_active=True).first()
     if person is None:
@@ -129,7 +129,7 @@ def add_members(
     """Give several people a role, as `add_member`; all of them or, where one cannot have it, none.
 
     Raises:
-        Invalid: nobody was named, or one sentence for each who cannot have the role.
+        Invalid: no names, or one message for each user who cannot have the role.
     """
     members, problems = [], []
     for username in dict.fromkeys(name.strip() for name in usernames if name.strip()):

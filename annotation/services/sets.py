@@ -228,7 +228,7 @@ def _name_taken(label: LabelClass) -> NameTaken:
 def remove_label(label: LabelClass) -> None:
     """Remove an unused class.
 
-    Somebody may be drawing with it right now: the row stays, retired, and comes back by itself
+    A user may be drawing with it right now: the row stays, retired, and becomes active again
     when a shape of it arrives. Its id is never given again.
 
     Raises:

@@ -137,7 +137,7 @@ def _shape(annotation_set: AnnotationSet, task: ImageTask, labels: dict[int, int
     name, rings = was.editable(entry)
     x, y, width, height = entry["bbox"]
     came = {key: value for key, value in entry.items() if key not in KEPT_BESIDE}
-    if name != was.name:  # what people draw instead cannot stand for it until somebody changes it
+    if name != was.name:  # the drawable kind replaces it only after a change
         came["segmentation"] = entry["segmentation"]
     return Shape(
         task=task,

@@ -22,7 +22,7 @@ from annotation.views.lookup import managed, manages, project_of
 from datasets.formats.exports import FORMATS
 from datasets.models import DatasetVersion
 
-OFFERED = 8  # projects named beside the form of a new one
+OFFERED = 8  # existing projects offered by the form of a new one
 
 
 @needs(Action.ANNOTATION_VIEW)

@@ -1,6 +1,6 @@
 """What people change in their home: folders made, things moved, deleted and brought.
 
-What comes and what goes passes through folders beside the homes that no job sees, so that nobody has his hands in it.
+New and deleted files pass through folders next to the homes that no job sees, so that no job interferes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def make_folder(user: User, path: str) -> Entry:
     """Create a folder, and its missing parents.
 
     Raises:
-        Invalid, NameTaken, Closed: what stands in the way.
+        Invalid, NameTaken, Closed.
     """
     location = paths.own(user, path)
     if not location.parts:

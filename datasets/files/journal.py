@@ -43,7 +43,7 @@ def noted(user: User, before: str, after: str, what: str) -> Iterator[None]:
         what: its identity.
 
     Raises:
-        RuntimeError: within a transaction, where nobody would see the note before the change, nor after a kill.
+        RuntimeError: within a transaction, which hides the note from other processes and loses it after a kill.
     """
     with transaction.atomic(durable=True):
         row = HomeChange.objects.create(owner=user, path=before, to=after, identity=what, holder=claims.new_holder())
@@ -81,7 +81,7 @@ def _left(rows: QuerySet[HomeChange]) -> list[HomeChange]:
 @transaction.atomic
 def _apply(row: HomeChange, *, happened: bool) -> None:
     if not HomeChange.objects.filter(pk=row.pk).delete()[0]:
-        return  # somebody else settled it
+        return  # another process settled it
     if happened and row.to and _identity_at(row.owner, row.to) == row.identity:
         share_paths.follow(row.owner, row.path, row.to)
     elif happened:

@@ -1,4 +1,4 @@
-"""What lies in a folder, sorted and in pages."""
+"""Entries of a folder, sorted and in pages."""
 
 from __future__ import annotations
 

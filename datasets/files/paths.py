@@ -1,4 +1,4 @@
-"""Where a path leads: into the reader's own home, or into a folder that somebody shares with them."""
+"""Resolution of paths: in the reader's own home, or in a folder that is shared with them."""
 
 from __future__ import annotations
 

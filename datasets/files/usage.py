@@ -24,7 +24,7 @@ from workers.resources.monitoring.snapshot import Share
 
 FRESH = timedelta(seconds=60)
 AT_MOST_S = 2.0
-"""As long as somebody waits for a page; what is not whole by then is measured by a sweep."""
+"""Time limit while a page waits; an incomplete measurement is continued by a sweep."""
 SWEEP_S = 300.0
 LOOK_AGAIN = 10 * FRESH
 """How old may be what is known of a home that programs write to, or that is nearly full."""
@@ -33,7 +33,7 @@ ROUND_S = 15.0
 NEARLY = 0.8
 ALARMS = ("home_low", "home_full")
 MOST = 1 << 60
-"""Larger than what lies there can be; files with holes say anything."""
+"""Larger than any home; sparse files report any size."""
 
 
 class HomeFull(DomainError):

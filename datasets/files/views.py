@@ -1,4 +1,4 @@
-"""Pages of files: what lies in a folder, one file, and what is shared. The same services as `datasets/files/api.py`."""
+"""Pages of files: a folder, one file, and shared folders. The same services as `datasets/files/api.py`."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class CocoFile:
         self.problems: Problems = parsed.problems
         self.split = split
         self.near = str(PurePosixPath(name).parent).removeprefix(".")
-        self.categories: dict[Key, int | None] = {}  # None: the id stands for several classes
+        self.categories: dict[Key, int | None] = {}  # None: several classes have the id
         self.images: dict[Key, ImageItem | None] = {}  # None: it cannot be used, its shapes go with it
         self.lost: Counter[Key] = Counter()  # shapes of such images
 

@@ -1,4 +1,4 @@
-"""What the files beside images and annotations are, so that each can be named in the report. No database."""
+"""Kinds of files other than images and annotations, so that the report can name each. No database."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class _File:
 
     def _results(self, task: Mapping[str, Any], where: str) -> tuple[list[Any], bool]:
         """Return the results of the selected annotation, and whether the task is annotated."""
-        if "annotations" not in task:  # JSON-MIN: lists of values beside the data
+        if "annotations" not in task:  # JSON-MIN: lists of values next to the data
             lists = [value for value in task.values() if isinstance(value, list)]
             results: list[Any] = [{"value": entry} for values in lists for entry in values if isinstance(entry, dict)]
             choices = [value for key, value in task.items() if key == "choice" and isinstance(value, str)]

@@ -92,7 +92,7 @@ class Listing:
     def match(self, name: str, *, near: str = "", split: str = "") -> Match:
         """Find the image that an annotation file means by `name`: a path of any kind, also absolute, or an address.
 
-        Tried in order: beside the annotation file (`near`: its folder), as given, the longest common path suffix,
+        Tried in order: next to the annotation file (`near`: its folder), as given, the longest common path suffix,
         then the same ignoring case, percent-encoding, and the ending. Of several equal ones those of the file's
         split, then the nearest; of equally near ones none. Without the exact name only one that is unique.
         """

@@ -1,8 +1,8 @@
-"""Find the mask images beside images: by folder or affix, by the image of the same name, and by what they hold.
+"""Find mask images: by folder or affix, by the image of the same name, and by what they hold.
 
-A mask that is taken for an image is learned as background, so everything that looks like one is set aside, whether it
-is read or not. What only its content suggests is a mask where the image beside it is a photograph or in colour; where
-both could be either, the folder is reported and a user decides.
+A mask that is taken for an image is used as background in training, so everything that looks like one is set aside,
+whether it is read or not. A file that only its content suggests is a mask if its image is a photograph or in colour;
+if both could be either, the folder is reported and a user decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read mask images beside pictures: each value or colour is a class, each connected part of it an object.
+"""Read mask images: each value or colour is a class, each connected part of it an object.
 
 The outlines are exact to the pixel, holes included; a part too frayed for a polygon is kept as runs. Value 0 and
 black are background; 255 is the undecided border, unless it is the only value there is.

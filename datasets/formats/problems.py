@@ -21,10 +21,10 @@ class Problem:
     Args:
         path: the file, or the JSON path inside it ("annotations[12].bbox").
         code: stable word for scripts and counts.
-        says: the sentence for people, of `report_sentences`, as code and facts: whoever reads it chooses its language.
+        says: the sentence for people, of `report_sentences`, as code and facts: each reader sees it in their language.
         level: FATAL: the data set cannot be imported; PROBLEM: something is left out or changed that was meant to
             count; NOTE: nothing is wrong, but it should be known.
-        count: how many things it stands for: shapes that went with their image.
+        count: number of affected things: shapes left out with their image.
         skipped: annotated objects of the source that are not imported because of it.
     """
 
@@ -37,7 +37,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.says, Message):  # readers come from elsewhere too, and reports are kept
-            raise TypeError("A problem is told by a message of a registered code, not by a text.")
+            raise TypeError("A problem has a message with a registered code, not a text.")
 
     @property
     def fatal(self) -> bool:

@@ -52,7 +52,7 @@ def by_image(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]
 def lines(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]]:
     """Every line of the manifest with its image in annotations.json and its annotations.
 
-    None stands for an image that annotations.json does not list: nobody annotated it.
+    None means an image that annotations.json does not list: it is not annotated.
     """
     listed = by_image(folder) if (folder / NAME).exists() else iter(())
     following = next(listed, None)

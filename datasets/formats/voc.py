@@ -145,7 +145,7 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
             continue
         parsed.labels.add(name)
         if not split or ("main" not in name.casefold() and f"{path.parent.parent}/Main/{path.name}" in listing.files):
-            continue  # lists of a class or of segmentation, beside those of detection
+            continue  # lists of a class or of segmentation, next to those of detection
         for number, line in enumerate(_list(listing, name, problems), 1):
             stem = _listed_stem(line.strip(), stems)
             if not stem:
@@ -185,7 +185,7 @@ def _image_of(listing: Listing, name: str, root: ElementTree.Element, problems: 
     near = str(PurePosixPath(name).parent)
     stem = PurePosixPath(name).stem
     same = listing.find_stem(stem)
-    if len(same) > 1:  # the same name in several folders: the one beside this file's folder
+    if len(same) > 1:  # the same name in several folders: the one next to this file's folder
         parents = defaultdict(list)
         for path in same:
             parents[str(PurePosixPath(path).parent.parent)].append(path)

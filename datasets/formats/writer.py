@@ -99,7 +99,7 @@ def write(
             if coco and image.annotated:
                 coco.add(image)
     annotations = coco.close() if coco else labelled
-    if coco:  # the manifest's hash stands for the annotations too
+    if coco:  # the manifest's hash covers the annotations too
         digest.update(coco.digest.digest())
     written = Written(
         digest.hexdigest(), count, annotations, size, {name: splits[name] for name in (*SPLITS, "") if splits[name]}

@@ -33,7 +33,7 @@ FLAT = 1e-10  # of the area of the image: less is rounding, as where a polygon's
 def fits(listing: Listing) -> bool:
     """Whether most lines of text files named like images are a class number with numbers.
 
-    Beside a YAML file with names of classes one such line is enough, or label files that are all empty.
+    With a YAML file with names of classes one such line is enough, or label files that are all empty.
     """
     pairs = _label_files(listing)
     if not pairs:
@@ -194,7 +194,7 @@ def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, k
     read_lines: set[tuple[str, ...]] = set()
     unreadable_before = problems.counts["unreadable"]
     lines = _lines(listing, name, problems)
-    item.stated = problems.counts["unreadable"] - unreadable_before  # nobody knows how many
+    item.stated = problems.counts["unreadable"] - unreadable_before  # their number is unknown
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
         fields = _words(line)

@@ -1,4 +1,4 @@
-"""The form that splits a version anew."""
+"""The form that splits a version again."""
 
 from __future__ import annotations
 

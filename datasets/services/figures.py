@@ -1,4 +1,4 @@
-"""Figures of versions: counted when one is made, for those of older platforms once somebody asks."""
+"""Statistics of versions: counted when one is made, for those of older platforms on first use."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from datasets.services.import_options import Options
 log = logging.getLogger(__name__)
 S = Import.State
 MAX_TRIES = 3
-REPORT_KEPT = timedelta(days=30)  # what waits for somebody's agreement for so long is given up
+REPORT_KEPT = timedelta(days=30)  # an import that waits so long for an agreement is given up
 OVER_KEPT = timedelta(days=7)
 
 
@@ -115,7 +115,7 @@ def start_from(
     """Queue the next version of a dataset, made of `version`.
 
     Args:
-        rewrite: name of a `rewriting.Rewrite`; "" splits anew.
+        rewrite: name of a `rewriting.Rewrite`; "" splits again.
         facts: parameters of the rewrite, as JSON.
         dataset: that gets the version; None: the one that `version` is of.
         images: how many there will be, for its progress; None: as many as `version` has.
@@ -349,7 +349,7 @@ def sweep() -> int:
             count += 1
     reported = Import.objects.filter(state=S.REPORTED)
     for row in reported.filter(agreed=True, updated_at__lt=now() - TTL / 4)[:100]:  # its worker died after the report
-        with contextlib.suppress(NotNow):  # somebody else agreed or cancelled meanwhile
+        with contextlib.suppress(NotNow):  # another user agreed or cancelled meanwhile
             count += _agree(row)
     for row in reported.filter(updated_at__lt=now() - REPORT_KEPT)[:100]:
         log.info("import=%s given up: nobody agreed to its report", row.pk)

@@ -1,6 +1,6 @@
-"""Every problem and note of an import, as a file beside its plan and later beside its version, and as CSV for people.
+"""Every problem and note of an import, as a file next to its plan and later its version, and as CSV for users.
 
-A line of the file is a problem as code and facts; the sentences of the CSV are made when somebody asks for it.
+A line of the file is a problem as code and facts; the sentences of the CSV are made on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plan of a version that is another one, split anew; `committing` makes the version by it."""
+"""The plan of a version that splits another one again; `committing` makes the version by it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Source:
     """Where the files of an import lie.
 
     Attributes:
-        name: as it stands in the metadata.
+        name: as in the metadata.
         files: (root, path below it, name in the dataset) of each, for what the metadata say. Anybody can write
             metadata, so it asks whether this person may read them.
         story: what a version of them says of its making, from the same metadata; None: what was imported.

@@ -1,4 +1,4 @@
-"""Split a version anew: a preview, then the next version with the same images and annotations.
+"""Split a version again: a preview, then the next version with the same images and annotations.
 
 The work of making that version is an import whose source is the version itself: it waits for a CPU worker, shows how
 far it is and goes on where a worker died.
@@ -27,7 +27,7 @@ class Preview:
 
     Args:
         images: split → images.
-        classes: class id → split → images on which it stands.
+        classes: class id → split → images with the class.
         groups: bundles of images that stay together.
         moved: images that change their split.
     """

@@ -26,7 +26,7 @@ class Wish:
 
     Args:
         train, val, test: percent; together 100.
-        seed: another one deals anew.
+        seed: another one gives another split.
         stratify: classes are spread as the ratios say, rare ones first.
         group: "folder" or "prefix" keeps images of one folder, or of one name before its number, together.
     """
@@ -76,7 +76,7 @@ class _Unit:
 
     key: str
     paths: list[str] = field(default_factory=list)
-    classes: Counter[int] = field(default_factory=Counter)  # class → images it stands on
+    classes: Counter[int] = field(default_factory=Counter)  # class → images with the class
 
 
 def deal(items: Iterable[Item], wish: Wish) -> dict[str, str]:

@@ -22,7 +22,7 @@ from aiplatform.lib.files import open_beneath
 from aiplatform.lib.wording import message
 from datasets.storage import image_files
 
-READY = b"ready\n"  # the first line out: whoever waits knows that it started
+READY = b"ready\n"  # the first line of output: the process has started
 
 
 def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def main() -> None:
             out.write(json.dumps([inspect(root, source, stills) for source in json.loads(line)]).encode() + b"\n")
             out.flush()
     except BrokenPipeError:
-        os._exit(1)  # nobody listens any more
+        os._exit(1)  # the parent process has ended
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ async def _answer_or_refusal(scope: Scope, receive: Receive) -> tuple[int, list[
     except DomainError as refusal:
         return refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
     except ConnectionError:
-        # Nobody is left to read this, but a server logs a request without an answer as our failure.
+        # The sender does not read this, but a server logs a request without an answer as our failure.
         return 408, [(b"connection", b"close")], b""
     except (OSError, DatabaseError) as exc:
         if not disk.is_full(exc):

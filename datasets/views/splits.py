@@ -1,4 +1,4 @@
-"""The page that splits a version anew: shares, a preview by class, then the next version."""
+"""The page that splits a version again: shares, a preview by class, then the next version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`python3 manage.py backup FOLDER`: back up database and data root while the platform runs.
 
 The database is kept as of one moment, then the files are copied. Rows point only at files that were whole before,
-so whatever the kept database knows is among the copied files; files that came later are told apart by `restore`.
+so whatever the kept database knows is among the copied files; `restore` recognizes files that were added later.
 Files that an earlier backup in the same FOLDER has are linked, so that a daily backup costs what changed.
 
 Django and the apps are imported inside functions: only after `django.setup()` can they be.

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"v(\d+)\Z")
 
 
 def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> dict[str, Any]:
-    """Set aside files the database does not know, mend paths in rows, and end what was running.
+    """Set aside files the database does not know, correct paths in rows, and end what was running.
 
     Returns:
         {"lost": job numbers, "waiting": how many, "set_aside": names}.

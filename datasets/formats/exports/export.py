@@ -24,7 +24,7 @@ class Drawn:
     """An image and what is drawn on it.
 
     Args:
-        annotated: False: nobody looked at it, so that it is not said to be empty.
+        annotated: False: not reviewed, so that it is not taken for empty.
         objects: annotations as a version's annotations.json has them.
         extra: further fields of the image (licence, address).
     """
