@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
 from aiplatform.lib.registry import Registry, dotted_name
 
@@ -43,6 +44,21 @@ class Hit:
 
 
 Find = Callable[[Any, str, int], Iterable[Hit]]
+
+
+def in_rows(model: Any, column: str, page: str, order: str = "-pk") -> Find:
+    """A `find` by one column of a table.
+
+    Args:
+        page: URL name of the page of a row.
+        order: which rows come first.
+    """
+
+    def find(user: Any, words: str, limit: int) -> list[Hit]:
+        rows = having(model.objects.visible_to(user), words, column).order_by(order, "-pk")
+        return [Hit(name, reverse(page, args=[pk])) for pk, name in rows.values_list("pk", column)[:limit]]
+
+    return find
 
 
 @dataclass(frozen=True)

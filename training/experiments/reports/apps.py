@@ -12,7 +12,7 @@ class ReportsConfig(AppConfig):
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search
-        from training.experiments.reports import navigation, searching
+        from training.experiments.reports import navigation
         from training.experiments.reports.models import Report
 
         sharing.register(
@@ -27,5 +27,6 @@ class ReportsConfig(AppConfig):
             )
         )
         ownership.register(ownership.Owned("reports", _("Reports"), Report, named=False))
-        search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=searching.reports)
+        find = search.in_rows(Report, "title", "reports:detail", "-updated_at")
+        search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=find)
         side_bar.register(side_bar.Source("work", navigation.entries))
