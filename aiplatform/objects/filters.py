@@ -37,29 +37,36 @@ class Choice(Filter):
 
     Args:
         method: (rows, name, value) → rows, where more than a comparison with the column is needed.
+        shown: what the page offers, "all" first, where that is not all of them.
     """
 
     control = "choice"
     field_class = forms.ChoiceField
 
     def __init__(
-        self, field_name: str, choices: Iterable[tuple[Any, Any]], *, label: Any = "", method: Any = None
-    ) -> None:
+        self, field_name: str, choices: Iterable[tuple[Any, Any]], *, label: Any = "", method: Any = None,
+        shown: Iterable[tuple[Any, Any]] = (),
+    ) -> None:  # fmt: skip
         super().__init__(field_name, label=label, method=method, choices=list(choices))
+        self.shown = list(shown)
 
     @property
     def offered(self) -> list[tuple[Any, Any]]:
         """Choices of the control on the page, "all" first."""
-        return [("", _("all")), *self.extra["choices"]]
+        return self.shown or [("", _("all")), *self.extra["choices"]]
 
 
 class Mine(Filter):
-    """Rows that the reader owns, where the value is 1."""
+    """Rows that the reader owns, where the value is 1.
 
-    control = "tick"
+    Args:
+        owner: column of the owner.
+        of_all: the page has the control for users who see the rows of all users.
+    """
 
-    def __init__(self, owner: str = "owner") -> None:
+    def __init__(self, owner: str = "owner", *, of_all: bool = False) -> None:
         super().__init__(owner, label=gettext_lazy("Mine only"))
+        self.control = "tick_of_all" if of_all else "tick"
 
     def filter(self, qs: QuerySet[Any], value: str | None) -> QuerySet[Any]:
         return qs.filter(**{self.field_name: self.parent.request.user}) if value == "1" else qs

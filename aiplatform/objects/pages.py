@@ -100,6 +100,7 @@ class ObjectPages(Generic[Row]):
     save_label: ClassVar[Any] = ""
     filter_label: ClassVar[Any] = ""
     empty_text: ClassVar[Any] = ""
+    empty_action: ClassVar[Any] = ""  # of the button in an empty list, where it is not `new_title`
     no_match_text: ClassVar[Any] = ""
     delete_title: ClassVar[Any] = ""
     delete_goes: ClassVar[Any] = ""
@@ -134,7 +135,7 @@ class ObjectPages(Generic[Row]):
         """Further context of the form page."""
         return {}
 
-    def check(self, request: SignedInRequest, row: Row | None) -> Callable[..., object] | None:
+    def service_check(self, request: SignedInRequest, row: Row | None) -> Callable[..., object] | None:
         """What the service would refuse of valid fields, judged where the form refused others; see `look_further`."""
         return None
 
@@ -195,7 +196,7 @@ class ObjectPages(Generic[Row]):
             if self.deleted_text:
                 messages.info(request, self.deleted_text % {"name": name})
             return response or redirect(self.names.list)
-        return redirect(self.names.detail, pk)
+        return self.to_detail(row)
 
     # what pages share
 
@@ -231,14 +232,16 @@ class ObjectPages(Generic[Row]):
 
     def render_form(self, request: SignedInRequest, form: Any, row: Row | None = None) -> HttpResponse:
         """The form page, with everything that is wrong at once."""
-        if (check := self.check(request, row)) is not None:
+        if (check := self.service_check(request, row)) is not None:
             look_further(form, check)
         context = {"form": form, "row": row, **self.form_context(request, form, row)}
         return self.render(request, self.form_template, context, 422 if form.errors else 200)
 
     def to_detail(self, row: Any) -> HttpResponse:
-        """A redirect to the page of an object."""
-        return redirect(self.names.detail, row.pk)
+        """A redirect to the page of an object, or to the list where it has none."""
+        if "detail" in self.declared or "detail" in self.url_names:
+            return redirect(self.names.detail, row.pk)
+        return redirect(self.names.list)
 
     # addresses
 
@@ -318,6 +321,6 @@ class ObjectPages(Generic[Row]):
             with refusals_said(request):
                 if (response := method(request, row, **kwargs)) is not None:
                     return response
-            return redirect(self.names.detail, pk)
+            return self.to_detail(row)
 
         return view

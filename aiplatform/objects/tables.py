@@ -48,7 +48,7 @@ class Column:
 
     def cell(self) -> str:
         """Source of a cell."""
-        kind = {"num": "num", "time": "nowrap", "actions": "actions"}.get(self.kind, "")
+        kind = {"num": "num", "time": "nowrap", "actions": "" if self.css else "actions"}.get(self.kind, "")
         return f"<td{_attribute(f'{kind} {self.css}'.strip())}>{self.content()}</td>"
 
 
@@ -70,6 +70,8 @@ class MainColumn(Column):
 class Table:
     """The columns of a list: `{% include pages.table.rows %}` shows head and body. It needs `page` and `pages`.
 
+    With `refresh_s` in the context the list is read again after as many seconds.
+
     Args:
         anchor: each row has the id `ANCHOR-NUMBER`; empty: none.
     """
@@ -83,7 +85,7 @@ class Table:
         heads = "".join(column.head(number) for number, column in enumerate(self.columns))
         cells = "".join(column.cell() for column in self.columns)
         anchor = f' id="{self.anchor}-{{{{ row.pk }}}}"' if self.anchor else ""
-        refresh = '{% if refresh %} data-refresh-s="{{ user.refresh_s }}"{% endif %}'
+        refresh = '{% if refresh_s %} data-refresh-s="{{ refresh_s }}"{% endif %}'
         body = f"<tbody{refresh}>{{% for row in page %}}<tr{anchor}>{cells}</tr>{{% endfor %}}</tbody>"
         return _compiled(f"<thead><tr>{heads}</tr></thead>{body}")
 

@@ -125,7 +125,7 @@ class ObjectBase(NumberedViewSet):
         cls.model = cls.serializer_class.Meta.model  # type: ignore[attr-defined]  # of every model serializer
         cls.queryset = cls.model.objects.none()  # type: ignore[attr-defined]  # our models have our querysets
         names = [name for name in (*READING, *WRITING, "destroy") if hasattr(cls, name)]
-        names += [extra.__name__ for extra in cls.get_extra_actions()]
+        names += [name for extra in cls.get_extra_actions() for name in extra.mapping.values()]
         standard = {name: cls.view_permission if name in READING else cls.change_permission for name in names}
         cls.needs = {**standard, **cls.needs}
         if cls.filters is not None:
@@ -144,7 +144,7 @@ class ObjectBase(NumberedViewSet):
 
     def get_object(self) -> Any:
         row = super().get_object()
-        if self.request.method not in SAFE_METHODS and self.forbids_change:
+        if self.request.method not in SAFE_METHODS and self.forbids_change and self.action not in self.reach:
             editable = self.model.objects.editable_by(self.request.user)  # type: ignore[attr-defined]  # as above
             if not editable.filter(pk=row.pk).exists():
                 self.permission_denied(self.request)
@@ -153,7 +153,7 @@ class ObjectBase(NumberedViewSet):
     def get_serializer_class(self) -> Any:
         return (self.action == "list" and self.list_serializer_class) or self.serializer_class
 
-    def check(self) -> Callable[..., object] | None:
+    def service_check(self) -> Callable[..., object] | None:
         """What the service would refuse of valid fields, judged where other fields are refused; see `sent`."""
         return None
 
@@ -166,7 +166,7 @@ class ObjectBase(NumberedViewSet):
 
     def values(self) -> dict[str, Any]:
         """The checked body of a request that creates or changes an object."""
-        return sent(self.get_input_serializer(data=self.request.data), self.check())
+        return sent(self.get_input_serializer(data=self.request.data), self.service_check())
 
     def answer(self, row: Any, status: int = 200) -> Response:
         """The object, read again with everything that the list reads."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -15,10 +14,6 @@ from inference.registry.querysets import JobRowQuerySet
 class PredictionQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
-
-    def named_like(self, text: str) -> Self:
-        """Name, model or source contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "source_label")
 
 
 class PredictedDataQuerySet(OwnedQuerySet):

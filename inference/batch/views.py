@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
@@ -18,30 +19,33 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.objects.tables import Column, Table
 from datasets.services import server_paths
 from inference.batch import drafts, exports, predictions, presentation, results
+from inference.batch.filters import PredictionFilters
 from inference.batch.forms import DraftForm, PredictionForm
 from inference.batch.models import Prediction
-from inference.batch.orders import PREDICTIONS
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_list(request: SignedInRequest) -> HttpResponse:
-    """Predictions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Prediction.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = PREDICTIONS.page(request, rows)
-    alive = any(not prediction.job.is_final for prediction in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_prediction_table.html" if request.htmx else "inference/prediction_list.html"
-    return render(request, template, context)
+class PredictionPages(JobRowPages[Prediction]):
+    """The list of batch predictions."""
+
+    model, filters = Prediction, PredictionFilters
+    basename, path, url_names = "prediction", "predictions/", {"detail": "prediction-detail"}
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    source = Column(_("Pictures"), "row.source_label", sort="source", css="wrap-any")
+    answered = Column(_("Answered"), template="inference/_prediction_count.html", kind="num")
+    table = Table(NAME, STATE, source, MODEL, answered, OWNER, CREATED)
+    region, title = "predictions", _("Predictions")
+    lead = _("A model answers all pictures of a dataset or a folder, and you take its answers along.")
+    filter_label, no_match_text = _("Filter predictions"), _("No prediction matches.")
+    empty_text = _("No predictions yet. Choose a model and pictures, and take its answers along.")
+    new_title, empty_action = _("New prediction"), _("Let a model answer pictures")
 
 
 @needs(Action.EVALUATIONS_SUBMIT)

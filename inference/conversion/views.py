@@ -7,35 +7,39 @@ from typing import Any
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.objects.tables import Column, Table
 from inference.conversion import conversions, table
+from inference.conversion.filters import ConversionFilters
 from inference.conversion.forms import ConversionForm
 from inference.conversion.models import Conversion
-from inference.conversion.orders import CONVERSIONS
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
 
-@needs(Action.MODELS_VIEW)
-def conversion_list(request: SignedInRequest) -> HttpResponse:
-    """Conversions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = CONVERSIONS.page(request, rows)
-    alive = any(not conversion.job.is_final for conversion in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_conversion_table.html" if request.htmx else "inference/conversion_list.html"
-    return render(request, template, context)
+class ConversionPages(JobRowPages[Conversion]):
+    """The list of conversions."""
+
+    model, filters = Conversion, ConversionFilters
+    basename, path, url_names = "conversion", "conversions/", {"detail": "conversion-detail"}
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    variants = Column(_("Variants"), template="inference/_conversion_targets.html")
+    dataset = Column(_("Dataset"), "row.data_label", sort="dataset")
+    table = Table(NAME, STATE, MODEL, dataset, variants, OWNER, CREATED)
+    region, title = "conversions", _("Conversions")
+    lead = _("Smaller and faster variants of a model, each judged on real images before anybody uses it.")
+    filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
+    empty_text = _("No conversions yet. One makes a model smaller and faster, and tells what that costs.")
+    new_title = _("New conversion")
 
 
 @needs(Action.MODELS_MANAGE)

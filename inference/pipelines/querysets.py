@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from workers.core.states import FINAL
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ class PipelineQuerySet(OwnedQuerySet):
             last_at=Subquery(runs.values("created_at")[:1]),
             last_run=Subquery(runs.values("pk")[:1]),
         )
-
-    def named_like(self, words: str) -> Self:
-        """Name or description contains each of the words."""
-        return search.having(self, words, "name", "description")
 
 
 def _of_pipeline(rows: Any, user: User, editable: Any) -> Any:

@@ -17,8 +17,8 @@ from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from inference.pipelines import approvals, run_presentation, runs
+from inference.pipelines.filters import RUNS
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepApprovalAnswer
-from inference.pipelines.orders import RUNS
 
 
 class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):

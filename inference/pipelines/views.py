@@ -10,14 +10,17 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.services import named_secrets
+from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.pipelines import (
     approvals,
     graph,
@@ -30,29 +33,39 @@ from inference.pipelines import (
     trigger_settings,
     writing,
 )
+from inference.pipelines.filters import RUNS, PipelineFilters
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
-from inference.pipelines.orders import PIPELINES, RUNS
 
 
-@require_safe
-@needs(Action.JOBS_VIEW)
-def index(request: SignedInRequest) -> HttpResponse:
-    """Pipelines this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Pipeline.objects.visible_to(request.user).named_like(request.GET.get("q", "")[:100])
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = PIPELINES.page(request, rows.for_list())
-    states = dict(PipelineRun.State.choices)
-    for row in page.rows:
-        row.last_label = states.get(row.last_state, "")
-    asked = (
-        StepApproval.objects.visible_to(request.user)
-        .answerable_by(request.user)
-        .select_related("step_run__run__pipeline")
+class PipelinePages(ObjectPages[Pipeline]):
+    """The list of pipelines, with questions of runs to the reader."""
+
+    model, filters = Pipeline, PipelineFilters
+    namespace = "pipelines"
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    table = Table(
+        MainColumn(_("Name"), "row.name", sort="name", below="row.description"),
+        Column(_("Version"), '{% firstof row.newest "–" %}', kind="num"),
+        Column(_("Newest run"), template="pipelines/_newest_run.html"),
+        Column(_("Runs"), "row.run_count", kind="num"),
+        Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
+        Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
+        anchor="pipeline",
     )
-    context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
-    return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
+    region, layout, title = "pipelines", "wide", _("Pipelines")
+    lead = _("Steps from data to a model in use, drawn once and run by hand, by the clock or when something changes.")
+    filter_label, no_match_text = _("Filter pipelines"), _("No pipeline matches this filter.")
+    empty_text = _("No pipelines yet. Draw the way from data to a model in use, and let it run by itself.")
+    new_title, list_template = _("New pipeline"), "pipelines/list.html"
+
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        states = dict(PipelineRun.State.choices)
+        for row in rows:
+            row.last_label = states.get(row.last_state, "")
+        open_approvals = StepApproval.objects.visible_to(request.user).answerable_by(request.user)
+        approvals = open_approvals.select_related("step_run__run__pipeline")
+        return {"asked": [one for one in approvals if not one.answers.filter(person=request.user).exists()]}
 
 
 @needs(Action.JOBS_SUBMIT)

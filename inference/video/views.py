@@ -9,19 +9,22 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, Table
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.registry.uploads import on_disk
 from inference.video import analyses, files, presentation, results
+from inference.video.filters import VideoFileFilters, VideoFilters
 from inference.video.forms import VideoForm
 from inference.video.models import VideoAnalysis, VideoFile
-from inference.video.orders import VIDEO_FILES, VIDEOS
 from inference.video.watcher import pyav
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
@@ -30,18 +33,43 @@ from workers.scheduling import preview
 CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an analysis that is made anew
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def video_list(request: SignedInRequest) -> HttpResponse:
-    """Analyses this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = VideoAnalysis.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = VIDEOS.page(request, rows)
-    alive = any(not analysis.job.is_final for analysis in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_video_table.html" if request.htmx else "inference/video_list.html"
-    return render(request, template, context)
+class VideoPages(JobRowPages[VideoAnalysis]):
+    """The list of video analyses."""
+
+    model, filters = VideoAnalysis, VideoFilters
+    basename, path, url_names = "video", "videos/", {"detail": "video-detail"}
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    source = Column(_("Video"), "row.source_label", sort="source", css="wrap-any")
+    events = Column(_("Events"), 'row.summary.events|default_if_none:"–"|default:"–"', kind="num")
+    table = Table(NAME, STATE, source, MODEL, events, OWNER, CREATED)
+    region, title = "videos", _("Videos")
+    lead = _("A detector watches a video: it follows what moves, and counts what crosses lines and enters zones.")
+    filter_label, no_match_text = _("Filter videos"), _("No video matches.")
+    empty_text = _("No videos yet. Upload one, choose a detector, and see what it follows.")
+    new_title, list_template = _("Analyse a video"), "inference/video_list.html"
+
+
+class VideoFilePages(ObjectPages[VideoFile]):
+    """Uploaded videos: the list, and their end."""
+
+    model, filters = VideoFile, VideoFileFilters
+    namespace, basename, path = "inference", "video-file", "videos/files/"
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    table = Table(
+        Column(_("Name"), "row.name", sort="name", css="main-cell"),
+        Column(_("Size"), "row.size_bytes|filesizeformat", sort="size", kind="num"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        Column(_("Acts"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
+    )
+    region, art, confirms_name = "video-files", "search", False
+    title, lead = _("Uploaded videos"), _("They stay until they are deleted, so that they can be analysed again.")
+    filter_label, no_match_text = _("Filter videos"), _("No video matches.")
+    empty_text = _("No videos yet. They are uploaded where an analysis begins.")
+    list_template = "inference/video_file_list.html"
+
+    def remove(self, request: SignedInRequest, row: VideoFile) -> None:
+        files.delete(video=row)
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
@@ -170,25 +198,6 @@ def video_again(request: SignedInRequest, pk: int) -> HttpResponse:
         )
         return redirect("inference:video-detail", made.pk)
     return redirect("inference:video-detail", pk)
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def file_list(request: SignedInRequest) -> HttpResponse:
-    """Uploaded videos; `?q=`, `?ordering=`. htmx gets the table alone."""
-    rows = VideoFile.objects.visible_to(request.user).named_like(request.GET.get("q", "")).select_related("owner")
-    context = {"page": VIDEO_FILES.page(request, rows)}
-    template = "inference/_video_file_table.html" if request.htmx else "inference/video_file_list.html"
-    return render(request, template, context)
-
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def file_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a video; what was found in it stays."""
-    video = get_object_or_404(VideoFile.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
-        files.delete(video=video)
-    return redirect("inference:video-file-list")
 
 
 def _visible(request: SignedInRequest, pk: int) -> VideoAnalysis:

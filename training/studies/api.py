@@ -216,7 +216,7 @@ class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     create_serializer_class, change_serializer_class = StudyIn, StudyChangeIn
     filters = StudyFilters
 
-    def check(self) -> Any:
+    def service_check(self) -> Any:
         return creating.check_parts if self.action == "create" else None
 
     def create_object(self, **values: Any) -> Study:

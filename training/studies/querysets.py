@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 from django.db.models import Count, F, Q
-from workers.core.states import FINAL, JobState
 
 from accounts.access.querysets import OwnedQuerySet
+from workers.core.states import FINAL, JobState
 
 
 class StudyQuerySet(OwnedQuerySet):

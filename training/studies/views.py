@@ -49,7 +49,8 @@ class StudyPages(ObjectPages[Study]):
     detail_template, live_template = "studies/detail.html", "studies/_now.html"
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
-        return {"refresh": any(row.state == Study.State.RUNNING for row in rows)}
+        is_live = any(row.state == Study.State.RUNNING for row in rows)
+        return {"refresh_s": request.user.refresh_s} if is_live else {}
 
     def details(self, request: SignedInRequest, row: Study, is_own: bool) -> dict[str, Any]:
         """The study with its trials, which `?ordering=` sorts."""

@@ -66,7 +66,7 @@ class PushTargetViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet)
     filters = PushTargetFilters
     forbids_change = True
 
-    def check(self) -> Any:
+    def service_check(self) -> Any:
         return targets.check if self.action == "create" else None
 
     def create_object(self, **values: Any) -> PushTarget:

@@ -94,7 +94,7 @@ class ReportViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     create_serializer_class, change_serializer_class = ReportIn, ReportChangeIn
     filters, object_rows = ReportFilters, "with_text"
 
-    def check(self) -> Any:
+    def service_check(self) -> Any:
         return partial(writing.check, user=self.request.user)
 
     def create_object(self, **values: Any) -> Report:

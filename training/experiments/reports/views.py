@@ -70,7 +70,7 @@ class ReportPages(ObjectPages[Report]):
             context["meanwhile"] = code.lines(newest.text, _sent_text(request))[:MOST_DIFFERING]
         return context
 
-    def check(self, request: SignedInRequest, row: Report | None) -> Callable[..., object]:
+    def service_check(self, request: SignedInRequest, row: Report | None) -> Callable[..., object]:
         return partial(writing.check, user=request.user)
 
     def create(self, request: SignedInRequest, form: ReportForm) -> Report:
