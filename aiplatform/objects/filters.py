@@ -107,8 +107,8 @@ class ObjectFilters(FilterSet):
 
     @classmethod
     def controls(cls) -> list[Mapping[str, Any]]:
-        """What the filter bar of the page shows: kind, name, label and choices of each control."""
-        return [
+        """What the filter bar of the page shows: kind, name, label and choices of each control, words first."""
+        controls = [
             {
                 "kind": control,
                 "name": PAGE_NAMES.get(name, name),
@@ -118,3 +118,4 @@ class ObjectFilters(FilterSet):
             for name, one in cls.base_filters.items()
             if (control := getattr(one, "control", "")) and one.label
         ]
+        return sorted(controls, key=lambda control: control["kind"] != Words.control)

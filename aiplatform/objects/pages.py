@@ -157,8 +157,8 @@ class ObjectPages(Generic[Row]):
         """Objects that the user may see; htmx gets the table alone."""
         rows: Any = self.filters.for_page(request, self.rows(request)).qs
         orders: Any = self.filters.orders
-        found = orders.page(request, rows.for_list())
-        context = {"page": found, **self.prepare(request, found)}
+        listed = orders.page(request, rows.for_list())
+        context = {"page": listed, **self.prepare(request, listed)}
         return self.render(request, self.table_template if request.htmx else self.list_template, context)
 
     def new_page(self, request: SignedInRequest, **kwargs: Any) -> HttpResponse:

@@ -125,7 +125,8 @@ class ObjectBase(NumberedViewSet):
         cls.model = cls.serializer_class.Meta.model  # type: ignore[attr-defined]  # of every model serializer
         cls.queryset = cls.model.objects.none()  # type: ignore[attr-defined]  # our models have our querysets
         names = [name for name in (*READING, *WRITING, "destroy") if hasattr(cls, name)]
-        names += [name for extra in cls.get_extra_actions() for name in extra.mapping.values()]
+        extra: list[Any] = cls.get_extra_actions()
+        names += [name for method in extra for name in method.mapping.values()]
         standard = {name: cls.view_permission if name in READING else cls.change_permission for name in names}
         cls.needs = {**standard, **cls.needs}
         if cls.filters is not None:

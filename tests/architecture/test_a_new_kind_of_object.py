@@ -6,8 +6,12 @@ import pytest
 from django.db import connection
 
 from aiplatform.lib import search
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, Facts
+from aiplatform.objects.viewsets import ObjectViewSet
 from tests.architecture.code import ROOT
 from tests.conftest import signed_in
+from tests.fakes.toys.faces import SOURCE, ToySerializer
 from tests.fakes.toys.models import Toy, create
 
 pytestmark = pytest.mark.django_db
@@ -152,9 +156,17 @@ def test_api_filters_as_the_page_does_and_names_what_it_does_not_know(api, car, 
 
 
 def test_object_is_found_by_those_who_see_it(car, alice, bob):
-    from tests.fakes.toys.faces import SOURCE
-
     hit = {"kind": "Toy", "icon": "star", "name": "Car", "url": f"/toys/{car.pk}/"}
     with search.SOURCES.temporarily(SOURCE):
         assert search.search(alice, "car") == [hit]
         assert search.search(bob, "car") == []
+
+
+def test_kind_without_permissions_has_no_routes():
+    class Bare(ObjectPages[Toy]):
+        model, namespace, facts = Toy, "toys", Facts(Column("Wheels", "row.wheels"))
+
+    with pytest.raises(AttributeError, match="view_permission"):
+        Bare.urls()
+    with pytest.raises(AttributeError, match="view_permission"):
+        type("BareViewSet", (ObjectViewSet,), {"serializer_class": ToySerializer})
