@@ -11,17 +11,14 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from aiplatform.client import config, errors, output
 from aiplatform.client.commands import (
     account,
     alarms,
     annotation,
-    approvals,
     clusters,
     datasets,
-    edge,
     environments,
     files,
     following,
@@ -50,24 +47,18 @@ from aiplatform.client.commands import (
     videos,
 )
 from aiplatform.client.http import Client
+from aiplatform.client.nouns import NounParser, Parser
+from aiplatform.client.nouns import add as add_nouns
 
 NOUNS = (
     account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, predictions, pipelines, videos, edge, pushing, queue, following, environments, secrets, nodes,
-    clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
+    models, services, predictions, pipelines, videos,  pushing, queue, following, environments, secrets, nodes,
+    clusters, more_time,  ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.
 Exit codes: 0 done, 1 failed, 2 usage, 4 not signed in, 5 not found, 6 job failed, 130 interrupted."""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse with one-line errors and exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        output.say(f"{self.prog}: {message}. See: {self.prog} --help")
-        raise SystemExit(errors.USAGE)
 
 
 def shared() -> argparse.ArgumentParser:
@@ -89,10 +80,11 @@ def parser() -> Parser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    nouns = top.add_subparsers(dest="noun", metavar="NOUN", required=True, parser_class=Parser)
+    nouns = top.add_subparsers(dest="noun", metavar="NOUN", required=True, parser_class=NounParser)
     parent = shared()
     for noun in NOUNS:
         noun.add(nouns, parent)
+    add_nouns(nouns)
     return top
 
 
