@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,18 @@ def pairs(items: Sequence[str] | None, *, option: str = "--param") -> dict[str, 
             raise ClientError(f"{option} {item}: write it as name=value.", USAGE)
         values[name] = typed(raw)
     return values
+
+
+def read_text(path: str | Path) -> str:
+    """Read a text file in UTF-8; `-` is standard input.
+
+    Raises:
+        ClientError: the file cannot be read.
+    """
+    try:
+        return sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ClientError(f"{path} cannot be read: {exc}", USAGE) from exc
 
 
 def limit(raw: str) -> float | int | None:

@@ -7,6 +7,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -140,7 +141,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def columns(text: str, **formats: Format) -> list[Column]:
+def columns(text: str, /, **formats: Format) -> list[Column]:
     """Columns from a text such as `id, name, job name=job_name, made=created_at|ago, share=ratio|.3f`.
 
     A column is a heading, the path of its value where that differs, and the name of a format: one of FORMATS, one of
@@ -155,8 +156,18 @@ def _column(item: str, formats: Mapping[str, Format]) -> Column:
     heading = heading if equals else path
     if not bar:
         return heading, path
-    shape = formats.get(name) or (lambda value: "" if value is None else format(value, name))
-    return heading, lambda row: shape(dig(row, path) if path else row)
+    return heading, Formatted(path, formats.get(name) or (lambda value: "" if value is None else format(value, name)))
+
+
+@dataclass(frozen=True)
+class Formatted:
+    """A value of a row at a path, or the row itself, in a format."""
+
+    path: str
+    shape: Format
+
+    def __call__(self, row: Any) -> object:
+        return self.shape(dig(row, self.path) if self.path else row)
 
 
 def titled(fields: Iterable[Column]) -> list[Column]:

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
-from aiplatform.client import output
+from aiplatform.client import output, waiting
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.options import Option, Options, fields
 from aiplatform.client.output import Column
@@ -25,23 +26,34 @@ class Verb:
     fill it; all others become the query of GET and DELETE, and the fields of the body of other methods.
 
     Attributes:
+        epilog: text below the help.
+        example: a correct command line, named where the options are refused.
         run: function in place of a request; it returns the exit code.
-        send: further fields of the request, or a function of the arguments that returns them.
+        send: further fields of the request, or a function of the arguments that returns them; it finds the route of
+            the request in `args.route`.
+        unchanged: refusal of a request without fields.
         once: send an Idempotency-Key, so that a POST that is sent twice creates one row.
         confirm: question before the request, as a template like `done`; needs the option YES.
         table: columns of the list that is printed.
         rows: key of the list in the response.
         record: fields of the one row that is printed.
         empty: message for an empty list.
+        show: prints the response where neither a table nor a record will do.
         prints: key of the response that is printed to stdout.
         done: message with the result: a template in which `args` are the arguments and `row` is the response, or a
             function of both.
         exit_code: computes the exit code of the response.
+        wait_for: template of the route that the option WAIT polls until its job has ended; the exit code is then that
+            of the job.
+        result: prints the job that was waited for.
+        finish: function of the arguments and the response in place of all printing; it returns the exit code.
     """
 
     name: str
     help: str
     options: Options = ()
+    epilog: str = ""
+    example: str = ""
     run: Run | None = None
     get: str = ""
     post: str = ""
@@ -49,33 +61,53 @@ class Verb:
     put: str = ""
     delete: str = ""
     send: Mapping[str, Any] | Callable[[argparse.Namespace], Mapping[str, Any]] | None = None
+    unchanged: str = ""
     once: bool = False
     confirm: str = ""
     table: Sequence[Column] | None = None
     rows: str = ""
     record: Sequence[Column] | None = None
     empty: str = "Nothing here yet."
+    show: Callable[[argparse.Namespace, Any], object] | None = None
     prints: str = ""
     done: str | Callable[[argparse.Namespace, Any], str] = ""
     exit_code: Callable[[Any], int] | None = None
+    wait_for: str = ""
+    result: Callable[[argparse.Namespace, Any], object] | None = None
+    finish: Callable[[argparse.Namespace, Any], int | None] | None = None
 
     @property
     def request(self) -> tuple[str, str]:
-        """Method and route."""
-        return next((name.upper(), route) for name in METHODS if (route := getattr(self, name)))
+        """Method and route; both are empty where a function runs."""
+        return next(((name.upper(), route) for name in METHODS if (route := getattr(self, name))), ("", ""))
+
+    @property
+    def parameters(self) -> set[str]:
+        """Fields that fill the route."""
+        return {name for _, name, _, _ in string.Formatter().parse(self.request[1]) if name}
+
+    @property
+    def arguments(self) -> list[Option]:
+        """All options, also those that exclude each other."""
+        return [item for group in self.options for item in group.items]
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         for item in self.options:
             item.add_to(parser)
+        if self.epilog:
+            parser.epilog, parser.formatter_class = self.epilog, argparse.RawDescriptionHelpFormatter
         parser.set_defaults(run=self.run or self.call, declared=self)
 
     def call(self, args: argparse.Namespace) -> int | None:
         """Send the request and print the response."""
         method, route = self.request
-        in_route = {name for _, name, _, _ in string.Formatter().parse(route) if name}
-        route = route.format(**fields(args, [item for item in self._flat() if item.field in in_route]))
-        sent = fields(args, [item for item in self._flat() if item.field not in in_route])
-        sent |= dict(self.send(args) if callable(self.send) else self.send or {})
+        values = fields(args, [item for item in self.arguments if item.field in self.parameters])
+        route = route.format(**{name: quote(str(value), safe="") for name, value in values.items()})
+        args.route = route
+        sent = dict(self.send(args) if callable(self.send) else self.send or {})
+        sent |= fields(args, [item for item in self.arguments if item.field not in self.parameters])
+        if self.unchanged and not sent:
+            raise ClientError(self.unchanged, USAGE)
         if self.confirm:
             confirm(args, message(self.confirm, args, None))
         if method == "GET" and self.table is not None and not self.rows:
@@ -93,18 +125,25 @@ class Verb:
 
     def report(self, args: argparse.Namespace, row: Any) -> int | None:
         """Print a response; returns the exit code."""
-        if self.table is not None:
+        if self.finish is not None:
+            return self.finish(args, row)
+        if self.wait_for and self.result and args.wait:
+            row = waiting.until_over(args.client, message(self.wait_for, args, row))
+            self.result(args, row)
+            return waiting.exit_code(row)
+        if self.table is not None and isinstance(row, dict) and not self.rows:
+            output.as_json(row) if args.json else output.table([row], self.table)
+        elif self.table is not None:
             show_list(args, row[self.rows] if self.rows else row, self.table, self.empty)
         elif self.record is not None:
             show_one(args, row, self.record)
+        elif self.show is not None:
+            output.as_json(row) if args.json else self.show(args, row)
         else:
-            if self.prints and not args.json:
+            if self.prints and not args.json and row[self.prints] not in ("", None):
                 print(row[self.prints])
             done(args, row, self.done(args, row) if callable(self.done) else message(self.done, args, row))
         return self.exit_code(row) if self.exit_code else None
-
-    def _flat(self) -> list[Option]:
-        return [item for group in self.options for item in group.items]
 
 
 METHODS = ("get", "post", "patch", "put", "delete")
@@ -151,7 +190,7 @@ def done(args: argparse.Namespace, row: Any, sentence: str) -> None:
     """Report the result: the response as JSON, or the message."""
     if args.json:
         output.as_json(row if row is not None else {})
-    else:
+    elif sentence:
         output.say(sentence)
 
 

@@ -9,7 +9,7 @@ from aiplatform.client import output
 from aiplatform.client.commands import lookup, registry
 from aiplatform.client.options import ID, LIMIT, YES, option
 from aiplatform.client.output import columns
-from aiplatform.client.verbs import Verb, done
+from aiplatform.client.verbs import Verb
 
 GROUPS = columns(
     "id, name, model=wanted, share=|share, devices, made=created_at|ago",
@@ -37,11 +37,7 @@ def _enrolment(args: argparse.Namespace, row: Any) -> str:
     return f"On the device: python3 aip-edge.pyz enrol --server {site} --code {row['code']}"
 
 
-def _print_log(args: argparse.Namespace) -> None:
-    log = args.client.get(f"edge-devices/{args.id}/log/")
-    if args.json:
-        done(args, log, "")
-        return
+def _print_log(args: argparse.Namespace, log: Any) -> None:
     for line in log["lines"]:
         print(output.clean(f"{line['at'] or '?'} {line['text']}"))
     if log["left_out"]:
@@ -77,7 +73,7 @@ NOUNS = {
         Verb("annotate", "Make a dataset of the pictures that devices sent.",
              (GROUP, option("name", help="of the dataset")),
              post="edge-groups/{group}/annotate/", done="Dataset {row[dataset]} is made of the pictures."),
-        Verb("log", "Print the last lines of a device.", (ID,), run=_print_log),
+        Verb("log", "Print the last lines of a device.", (ID,), get="edge-devices/{id}/log/", show=_print_log),
         Verb("rollback", "Let all devices run what the group ran before.", (GROUP,),
              post="edge-groups/{group}/rollback/", done=RELEASED),
         Verb("revoke", "End the token of a device.", (ID,), post="edge-devices/{id}/revoke/",

@@ -7,65 +7,46 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiplatform.client import output
-from aiplatform.client.commands.verbs import Noun
 from aiplatform.client.errors import USAGE, ClientError
+from aiplatform.client.options import fields, option
 from aiplatform.client.output import Column
+from aiplatform.client.verbs import Verb
 
 VERDICTS = {"better": "better", "worse": "worse", "no_difference": "not a difference"}
 
 
-def add(evaluate: Noun) -> None:
-    verb = evaluate.verb("compare", compare, "Compare two to six evaluations of the same images.")
-    verb.add_argument("ids", nargs="+", metavar="id")
-    verb.add_argument("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
-    verb = evaluate.verb("slices", slices, "Figures of parts of the images, of one evaluation or of two to six.")
-    verb.add_argument("ids", nargs="+", metavar="id")
-    verb.add_argument("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
-    verb.add_argument("-q", "--search", help="ask for images of your own: words in their path")
-    verb.add_argument("--class-id", type=int, metavar="ID", help="ask for images of your own: a class on them")
-    verb.add_argument("--split", help="ask for images of your own: a split")
-
-
-def slices(args: argparse.Namespace) -> None:
+def _slices(args: argparse.Namespace) -> None:
     """Print a row for each part, worst first, a column for each evaluation."""
-    _check(args.ids)
-    asked = {"search": args.search, "class_id": args.class_id, "split": args.split}
-    if len(args.ids) == 1:
-        found = args.client.get(f"evaluations/{args.ids[0]}/slices/", **asked)
+    query = fields(args, SLICE)
+    [ids] = fields(args, (IDS,)).values()
+    if len(ids) == 1:
+        comparison = args.client.get(f"evaluations/{ids[0]}/slices/", **query)
     else:
-        found = args.client.get("evaluations/comparison/slices/", evaluation=args.ids, base=args.base, **asked)
+        comparison = args.client.get("evaluations/comparison/slices/", evaluation=ids, base=args.base, **query)
     if args.json:
-        output.as_json(found)
+        output.as_json(comparison)
         return
     heads: list[Column] = [
         ("by", "by"), ("part", "name"), ("images", lambda row: f"{row['images']}{' (few)' if row['few'] else ''}"),
-        ("figure", "figure"), *((number, _told(place)) for place, number in enumerate(args.ids)),
+        ("figure", "figure"), *((number, _cell(index)) for index, number in enumerate(ids)),
     ]  # fmt: skip
-    output.table(found["slices"], heads, empty="All images are alike in what is known of them.")
+    output.table(comparison["slices"], heads, empty="All images are alike in what is known of them.")
 
 
-def _check(ids: list[str]) -> None:
-    if not all(word.isdecimal() for word in ids):
-        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
-
-
-def compare(args: argparse.Namespace) -> None:
-    """Print a row for each figure, a column for each evaluation; then who is right where."""
-    _check(args.ids)
-    found = args.client.get("evaluations/comparison/", evaluation=args.ids, base=args.base)
-    if args.json:
-        output.as_json(found)
-        return
-    rows = found["evaluations"]
-    heads: list[Column] = [("", "key"), *((_head(row), _told(place)) for place, row in enumerate(rows))]
-    told = [{"key": key, "values": [{"value": row["summary"].get(key)} for row in rows]} for key in found["only_told"]]
-    output.table([*found["figures"], *told], heads, empty="They judged no images.")
+def _compare(args: argparse.Namespace, comparison: Any) -> None:
+    """Print a row for each metric, a column for each evaluation; then which one is right where."""
+    rows = comparison["evaluations"]
+    heads: list[Column] = [("", "key"), *((_head(row), _cell(index)) for index, row in enumerate(rows))]
+    summary = [
+        {"key": key, "values": [{"value": row["summary"].get(key)} for row in rows]} for key in comparison["only_told"]
+    ]
+    output.table([*comparison["figures"], *summary], heads, empty="They judged no images.")
     names = {row["id"]: row["name"] for row in rows}
-    for one in found["mcnemar"]:
+    for test in comparison["mcnemar"]:
         output.say(
-            f"{output.clean(names[one['evaluation']])}: of {found['images']} images {one['only_other']} right that "
-            f"{output.clean(names[found['base']])} has wrong, {one['only_base']} the other way round; "
-            f"McNemar p {one['p']:.3g}: {VERDICTS[one['verdict']]}"
+            f"{output.clean(names[test['evaluation']])}: of {comparison['images']} images {test['only_other']} right "
+            f"that {output.clean(names[comparison['base']])} has wrong, {test['only_base']} the other way round; "
+            f"McNemar p {test['p']:.3g}: {VERDICTS[test['verdict']]}"
         )
 
 
@@ -73,19 +54,40 @@ def _head(row: Mapping[str, Any]) -> str:
     return f"{row['id']} {row['name']}"
 
 
-def _told(place: int) -> Callable[[Any], object]:
+def _cell(index: int) -> Callable[[Any], object]:
     def value(row: Any) -> object:
         if not row["values"]:
             return ""
-        own = row["values"][place]
+        own = row["values"][index]
         if own["value"] is None:
             return ""
-        off = own.get("difference")
-        if off is None and own.get("low") is not None and "images" in row:
+        difference = own.get("difference")
+        if difference is None and own.get("low") is not None and "images" in row:
             return f"{own['value']:.4f} ({own['low']:.4f} … {own['high']:.4f})"
-        if off is None:
+        if difference is None:
             return f"{own['value']:.4f}"
-        half = (off["high"] - off["low"]) / 2
-        return f"{own['value']:.4f} ({off['value']:+.4f} ± {half:.4f}: {VERDICTS[off['verdict']]})"
+        half = (difference["high"] - difference["low"]) / 2
+        return f"{own['value']:.4f} ({difference['value']:+.4f} ± {half:.4f}: {VERDICTS[difference['verdict']]})"
 
     return value
+
+
+def _number(text: str) -> str:
+    if not text.isdecimal():
+        raise ClientError("Give numbers of evaluations. See: aip evaluate list", USAGE)
+    return text
+
+
+IDS = option("ids", nargs="+", metavar="id", field="evaluation", find=lambda _, text: _number(text))
+BASE = option("--base", type=int, metavar="ID", help="measure the others against this one (the first)")
+SLICE = (
+    option("-q", "--search", help="ask for images of your own: words in their path"),
+    option("--class-id", type=int, metavar="ID", help="ask for images of your own: a class on them"),
+    option("--split", help="ask for images of your own: a split"),
+)
+VERBS = (
+    Verb("compare", "Compare two to six evaluations of the same images.", (IDS, BASE),
+         get="evaluations/comparison/", show=_compare),
+    Verb("slices", "Figures of parts of the images, of one evaluation or of two to six.", (IDS, BASE, *SLICE),
+         run=_slices),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""`aip models try`, `aip models use`: run a model in every way that is possible, and keep the one that is right."""
+"""`aip models try`, `ways`, `use`: run a model with every possible configuration, and register the right one."""
 
 from __future__ import annotations
 
@@ -8,53 +8,35 @@ from typing import Any
 
 from aiplatform.client import tus, waiting
 from aiplatform.client.commands import lookup, model_imports
-from aiplatform.client.commands.verbs import Noun, done, show_list
 from aiplatform.client.errors import JOB_FAILED, OK, USAGE, ClientError
-from aiplatform.client.output import Column
-
-COLUMNS: list[Column] = [
-    ("", "rank"),
-    ("score", lambda row: f"{100 * row['score']:.0f} %"),
-    ("layout", "title"),
-    ("how", lambda row: ", ".join(row["about"])),
-    ("found", lambda row: _found(row["answers"])),
-]
+from aiplatform.client.options import fields, flag, option, repeated
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb, done, show_list
 
 
-def _found(answers: list[list[dict[str, Any]]]) -> str:
-    """The best answer to each picture, as "cat 0.91 | nothing"."""
-    best = [f"{one[0].get('name', '')} {one[0].get('score', 0):.2f}" if one else "nothing" for one in answers]
+def _best_predictions(images: list[list[dict[str, Any]]]) -> str:
+    """The best prediction for each image, as "cat 0.91 | nothing"."""
+    best = [f"{rows[0].get('name', '')} {rows[0].get('score', 0):.2f}" if rows else "nothing" for rows in images]
     return " | ".join(best)
 
 
-def add(models: Noun) -> None:
-    verb = models.verb("try", begin, "Run an ONNX model on pictures in every way that is possible, best first.")
-    verb.add_argument("file", type=Path, help=".onnx, or an archive with one")
-    verb.add_argument("--picture", type=Path, action="append", default=[], help="to try it on; up to six of them")
-    verb.add_argument("--dataset", help="dataset version whose pictures with most on them are taken: id, NAME, NAME:2")
-    verb.add_argument("--name", help="of the model that is made of it; that of the file when left out")
-    model_imports.declaring(verb)
-    verb.add_argument("--no-wait", action="store_true", help="only queue it")
-    verb = models.verb("ways", ways, "Show what came of a trial.")
-    verb.add_argument("trial", type=int, help="its number, as try says it")
-    verb = models.verb("use", use, "Make a version of one of the ways of a trial.")
-    verb.add_argument("trial", type=int, help="its number, as try says it")
-    verb.add_argument("rank", type=int, help="of the way; 1 is the best")
-    verb.add_argument("--name", help="of the model, in place of the one that was given to try")
+COLUMNS = columns(
+    "=rank, score=score|percent, layout=title, how=about|joined, found=answers|best", best=_best_predictions
+)
 
 
-def begin(args: argparse.Namespace) -> int | None:
-    """Send model and pictures, wait for the job, and show the ways."""
+def _try(args: argparse.Namespace) -> int | None:
+    """Send model and images, wait for the job, and print the configurations."""
     if not args.picture and not args.dataset:
         raise ClientError("Name what to try it on: --picture FILE, or --dataset NAME.", USAGE)
-    fields = model_imports.declared(args)
-    model = model_imports.own(args.client, args.name or args.file.stem)
-    fields |= {"name": args.name or args.file.stem} if model is None else {"model": model}
+    body = fields(args, model_imports.DECLARATION)
+    model = model_imports.find_own(args.client, args.name or args.file.stem)
+    body |= {"name": args.name or args.file.stem} if model is None else {"model": model}
     if args.dataset:
-        fields["version"] = lookup.any_version(args.client, args.dataset)
-    fields["upload"] = tus.upload(args.client, args.file, quiet=args.json)
-    fields["picture_uploads"] = [tus.upload(args.client, one, quiet=args.json) for one in args.picture]
-    row = args.client.post("model-tasks/try/", fields, once=True)
+        body["version"] = lookup.any_version(args.client, args.dataset)
+    body["upload"] = tus.upload(args.client, args.file, quiet=args.json)
+    body["picture_uploads"] = [tus.upload(args.client, image, quiet=args.json) for image in args.picture]
+    row = args.client.post("model-tasks/try/", body, once=True)
     if args.no_wait:
         done(args, row, f"Job {row['job']} tries it: aip models ways {row['id']} shows what came of it.")
         return None
@@ -62,23 +44,37 @@ def begin(args: argparse.Namespace) -> int | None:
     if not row["figures"]:
         done(args, row, row["refused"] or row["sentence"])
         return JOB_FAILED
-    return _shown(args, row)
+    return _print_configurations(args, row)
 
 
-def ways(args: argparse.Namespace) -> int:
-    return _shown(args, args.client.get(f"model-tasks/{args.trial}/"))
+def _ways(args: argparse.Namespace) -> int:
+    return _print_configurations(args, args.client.get(f"model-tasks/{args.trial}/"))
 
 
-def _shown(args: argparse.Namespace, row: dict[str, Any]) -> int:
-    found = args.client.get(f"model-tasks/{row['id']}/ways/")
-    show_list(args, found["ways"], COLUMNS, empty=row["refused"] or row["sentence"] or "It has not ended.")
-    if not args.json and found["ways"]:
-        said = row["refused"] or f"aip models use {row['id']} 1 makes a version of the first."
-        print(said if not row["made"] else f"Version {row['made']} was made of it.")
-    return OK if found["ways"] and not row["refused"] else JOB_FAILED
+def _print_configurations(args: argparse.Namespace, row: dict[str, Any]) -> int:
+    rows = args.client.get(f"model-tasks/{row['id']}/ways/")["ways"]
+    show_list(args, rows, COLUMNS, empty=row["refused"] or row["sentence"] or "It has not ended.")
+    if not args.json and rows:
+        hint = row["refused"] or f"aip models use {row['id']} 1 makes a version of the first."
+        print(hint if not row["made"] else f"Version {row['made']} was made of it.")
+    return OK if rows and not row["refused"] else JOB_FAILED
 
 
-def use(args: argparse.Namespace) -> None:
-    fields = {"rank": args.rank} | ({"name": args.name} if args.name else {})
-    row = args.client.post(f"model-tasks/{args.trial}/use/", fields, once=True)
-    done(args, row, f"{row['model_name']} v{row['number']} is in the registry: {row['task']}.")
+TRIAL = option("trial", type=int, help="its number, as try says it")
+VERBS = (
+    Verb("try", "Run an ONNX model on pictures in every way that is possible, best first.", (
+        option("file", type=Path, help=".onnx, or an archive with one"),
+        repeated("--picture", type=Path, default=[], help="to try it on; up to six of them"),
+        option("--dataset", help="dataset version whose pictures with most on them are taken: id, NAME, NAME:2"),
+        option("--name", help="of the model that is made of it; that of the file when left out"),
+        *model_imports.DECLARATION,
+        flag("--no-wait", help="only queue it"),
+    ), run=_try),
+    Verb("ways", "Show what came of a trial.", (TRIAL,), run=_ways),
+    Verb("use", "Make a version of one of the ways of a trial.", (
+        TRIAL,
+        option("rank", type=int, help="of the way; 1 is the best"),
+        option("--name", help="of the model, in place of the one that was given to try"),
+    ), post="model-tasks/{trial}/use/", once=True,
+         done="{row[model_name]} v{row[number]} is in the registry: {row[task]}."),
+)  # fmt: skip
