@@ -39,6 +39,7 @@ NOUNS = (
     Noun("token", "account", "Make a token for a script; it is printed once."),
     Noun("files", "files", "Your home folder on the platform: the same files in every environment."),
     Noun("datasets", "datasets", "Datasets and their versions."),
+    Noun("uploads", "files", "Uploads of files."),
     Noun("upload", "datasets", "The same as `aip datasets upload`."),
     Noun("annotation", "annotation", "Annotation projects."),
     Noun("train", "training", "Trainings: submit, watch, steer."),
@@ -74,12 +75,15 @@ NOUNS = (
     Noun("resource-groups", "resource_groups", "Machines kept for some kinds of jobs, at certain hours."),
     Noun("people", "people", "Accounts; for administrators."),
     Noun("audit", "people", "The audit trail; for administrators."),
+    Noun("groups", "people", "Groups of users."),
+    Noun("roles", "people", "Roles and what they allow."),
     Noun("share", "people", "Share a dataset, model or annotation project, or see who has it."),
     Noun("usage", "operations", "Card hours, core hours, jobs and waits of a span of days."),
     Noun("history", "operations", "What machines and clusters did: mean and most of each curve."),
     Noun("decision", "operations", "What the scheduler sees and decides now, as JSON to replay."),
     Noun("notifications", "operations", "What you were told."),
     Noun("alarms", "alarms", "What is wrong with the platform, for those who manage it."),
+    Noun("api", "api", "Send a request to the API and print the response as JSON."),
 )
 
 
@@ -100,8 +104,11 @@ def _verbs(words: str, declaration: Verb | Sequence[Verb | Group]) -> Iterator[t
 class Parser(argparse.ArgumentParser):
     """argparse with one-line errors and exit code 2."""
 
+    example = ""  # a correct command line
+
     def error(self, message: str) -> NoReturn:
-        output.say(f"{self.prog}: {message}. See: {self.prog} --help")
+        example = f" Example: {self.example}." if self.example else ""
+        output.say(f"{self.prog}: {message}.{example} See: {self.prog} --help")
         raise SystemExit(errors.USAGE)
 
 
@@ -132,10 +139,12 @@ def add_nouns(top: argparse.ArgumentParser) -> None:
         parser.noun = noun
 
 
-def _add(parser: argparse.ArgumentParser, declaration: Verb | Sequence[Verb | Group]) -> None:
+def _add(parser: Parser, declaration: Verb | Sequence[Verb | Group]) -> None:
     if isinstance(declaration, Verb):
         _add_shared(parser)
         declaration.add_to(parser)
+        parser.set_defaults(parser=parser)
+        parser.example = declaration.example
         return
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
     for verb in declaration:

@@ -58,6 +58,8 @@ VERBS = (
          get="conversions/", table=CONVERSIONS, empty="No conversions. aip models convert begins one."),
     Verb("conversion", "Show the variants of a conversion.", (ID,),
          get="conversions/{id}/results/", rows="rows", table=VARIANTS, empty=EMPTY),
+    Verb("stop-conversion", "Stop a conversion.", (ID,),
+         post="conversions/{id}/stop/", done="Requested a stop of conversion {args.id}."),
     Verb("keep", "Make a variant of a conversion a version of its model.", (
         option("id", help="the conversion"),
         option("variant", field="target", help=FORMS),

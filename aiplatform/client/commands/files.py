@@ -15,7 +15,7 @@ from typing import Any
 from aiplatform.client import download, output, tus
 from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.options import YES, flag, option, repeated
+from aiplatform.client.options import LIMIT, YES, flag, option, repeated
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, confirm, done
 
@@ -137,7 +137,10 @@ def _describe_usage(args: argparse.Namespace, row: Any) -> str:
     return f"{least}{output.size(row['size_bytes'])}{quota}, {row['files']} files"
 
 
+UPLOADS = columns("id, file=filename, size=length|size, received=offset|size, state, expires=expires_at|ago")
+
 NOUNS = {
+    "uploads": (Verb("list", "List uploads.", (LIMIT,), get="uploads/", table=UPLOADS, empty="No uploads."),),
     "files": (
         Verb("ls", "List a folder.", (option("path", nargs="?", help="the home itself when left out"), SHARED),
              get="files/", table=COLUMNS),

@@ -55,6 +55,11 @@ FIELDS = titled(COLUMNS) + columns(
     "Description=description",
     speed=_speed,
 )
+VERSIONS = columns(
+    "id, version=number, task, stage, source, preset, dataset=dataset_label, metrics=metrics|metrics, "
+    "size=size_bytes|size, created=created_at|ago",
+    metrics=_first_metrics,
+)
 EVALUATIONS = columns(
     "id, name, model, dataset, split=split|split, state, metrics=metrics|metrics, made=created_at|ago",
     split=lambda split: split or "all",
@@ -137,6 +142,11 @@ NOUNS = {
              post="model-versions/{model_version}/baseline/", once=True,
              done="Queued as job {row[job]}. Services with this version are compared with what it counts."),
         Verb("show", "Show one model.", (MODEL,), run=_show),
+        Verb("versions", "List the versions of a model.", (MODEL, LIMIT),
+             get="models/{model}/versions/", table=VERSIONS, empty="No versions."),
+        Verb("delete-version", "Delete a version that nothing uses.", (MODEL_VERSION, YES),
+             delete="model-versions/{model_version}/", confirm="Delete version {args.model}?",
+             done="Deleted version {args.model}."),
         Verb("download", "Download a model version as a zip.", (MODEL_VERSION, TO), run=_download),
         Verb("package", "Download a version as a zip that answers pictures by one command.", (MODEL_VERSION, TO),
              run=_download_package),
@@ -155,6 +165,8 @@ NOUNS = {
         Verb("start", "Evaluate a model version on a dataset version.", (*EVALUATION, WAIT), run=_evaluate),
         Verb("list", "List evaluations.", (LIMIT,), get="evaluations/", table=EVALUATIONS, empty="No evaluations."),
         Verb("show", "Show the figures of one evaluation.", (ID,), get="evaluations/{id}/", record=EVALUATION_FIELDS),
+        Verb("stop", "Stop an evaluation.", (ID,),
+             post="evaluations/{id}/stop/", done="Requested a stop of evaluation {args.id}."),
         *evaluations_compared.VERBS,
         evaluation_sets.SETS,
         *evaluations_judged.VERBS,

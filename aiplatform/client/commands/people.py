@@ -8,7 +8,7 @@ from typing import Any
 from aiplatform.client.commands import lookup
 from aiplatform.client.errors import NOT_FOUND, ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.options import LIMIT, either, option, repeated
+from aiplatform.client.options import LIMIT, YES, either, option, repeated
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, show_list
 
@@ -51,6 +51,10 @@ def _share(args: argparse.Namespace) -> None:
 
 
 USER = option("username", find=_find_user)
+GROUP = option("group", find=_ids("groups/", "group"), help="name")
+GROUPS = columns(
+    "id, name, description, roles=roles|count, members=members|count", count=lambda items: len(items or ())
+)
 
 NOUNS = {
     "people": (
@@ -80,6 +84,19 @@ NOUNS = {
             LIMIT,
         ), get="audit/", table=ENTRIES),
     ),
+    "groups": (
+        Verb("list", "List groups.", (LIMIT,), get="groups/", table=GROUPS),
+        Verb("create", "Create a group.", (
+            option("name"),
+            option("--description", required=True, help="what it is for"),
+            repeated("--role", field="roles", required=True, find=_ids("roles/", "role"),
+                     help="name of a role; may be repeated"),
+            repeated("--member", field="members", default=[], find=_find_user, help="username; may be repeated"),
+        ), post="groups/", done="Created group {row[name]} with id {row[id]}."),
+        Verb("delete", "Delete a group; its members keep their accounts.", (GROUP, YES),
+             delete="groups/{group}/", confirm="Delete group {args.group}?", done="Deleted group {args.group}."),
+    ),
+    "roles": (Verb("list", "List roles.", (LIMIT,), get="roles/", table=columns("id, name, description, preset")),),
     "share": Verb("share", "Share a dataset, model or annotation project, or see who has it.", (
         option("kind", choices=list(SHARED)),
         option("thing", help="id or name"),

@@ -11,7 +11,7 @@ from typing import Any
 from aiplatform.client import output, waiting
 from aiplatform.client.commands import lookup, pipeline_files, pipeline_triggers
 from aiplatform.client.errors import FAILURE, JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
-from aiplatform.client.options import LIMIT, flag, option, pairs, repeated
+from aiplatform.client.options import LIMIT, YES, flag, option, pairs, repeated
 from aiplatform.client.output import columns, titled
 from aiplatform.client.verbs import Verb, done
 
@@ -173,6 +173,7 @@ PARAM = repeated("-p", "--param", metavar="NAME=VALUE", help="a parameter of thi
 FRESH = flag("--fresh", field="use_cache", convert=lambda fresh: not fresh, help="take no results of earlier runs")
 FILE = option("file")
 NAME = option("--pipeline", help=f"{NAMED}; left out: as the file is called")
+STORED = option("pipeline", find=lookup.pipeline, help="id or name")
 PIPELINE = option("pipeline", nargs="?", find=lookup.pipeline, help="only of this one: id or name")
 
 NOUNS = {
@@ -180,8 +181,7 @@ NOUNS = {
         Verb("list", "List pipelines you can see.",
              (option("--search", help="only names that contain this"), LIMIT),
              get="pipelines/", table=COLUMNS, empty="No pipelines yet. aip pipeline push FILE makes one."),
-        Verb("show", "Show a pipeline and its steps.", (option("pipeline", find=lookup.pipeline, help="id or name"),),
-             get="pipelines/{pipeline}/", record=FIELDS),
+        Verb("show", "Show a pipeline and its steps.", (STORED,), get="pipelines/{pipeline}/", record=FIELDS),
         Verb("pull", "Write a pipeline to a file: .yaml, .py or .json. Comments in YAML stay.", (FILE, NAME),
              run=_pull),
         Verb("push", "Save a file as the newest version; a pipeline that is not there is made.", (
@@ -195,6 +195,10 @@ NOUNS = {
             option("old", help=f"file, or pipeline as {NAMED}"),
             option("new", nargs="?", help="left out: OLD is a file, and is compared with its pipeline"),
         ), run=_diff),
+        Verb("versions", "List the versions of a pipeline.", (STORED,), get="pipelines/{pipeline}/versions/",
+             table=columns("version=number, note, saved by=created_by, saved=created_at|ago")),
+        Verb("delete", "Delete a pipeline with its versions.", (STORED, YES), delete="pipelines/{pipeline}/",
+             confirm="Delete pipeline {args.pipeline}?", done="Deleted pipeline {args.pipeline}."),
         Verb("run", "Begin a run.", (
             option("pipeline", help=NAMED),
             PARAM,

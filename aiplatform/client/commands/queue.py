@@ -119,6 +119,10 @@ NOUNS = {
             NUMBER,
             option("--to", type=Path, metavar="FOLDER", help="where it goes; ./aip-outputs/ID when left out"),
         ), run=_download),
+        Verb("causes", "List likely causes of the failure of a job.", (NUMBER,),
+             get="jobs/{id}/causes/", table=columns("cause=sentence, line"), empty="No cause is known."),
+        Verb("device-errors", "List errors of the devices that a job used.", (NUMBER,), get="jobs/{id}/device-errors/",
+             table=columns("at=at|ago, node, device=card, code, text"), empty="No errors."),
         media.MEDIA,
         Verb("dataset", "Make a dataset of what a job gave back.", (
             option("id", type=int, field="job"),

@@ -10,7 +10,7 @@ from typing import Any
 from aiplatform.client import output, printing
 from aiplatform.client.commands import html_files, lookup
 from aiplatform.client.errors import USAGE, ClientError
-from aiplatform.client.options import LIMIT, option
+from aiplatform.client.options import LIMIT, YES, option
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb
 
@@ -51,6 +51,10 @@ NOUNS = {
                    help="file of Markdown with panels, - for what comes in"),
             option("--visibility", choices=["private", "group", "public"], default="private", help="who sees it"),
         ), post="reports/", once=True, done="Report {row[title]} is written, number {row[id]}: {row[url]}"),
+        Verb("versions", "List the versions of a report.", (REPORT, LIMIT), get="reports/{report}/versions/",
+             table=columns("version=number, title, saved by=made_by, saved=made_at|ago, restores")),
+        Verb("delete", "Delete a report.", (REPORT, YES),
+             delete="reports/{report}/", confirm="Delete report {args.report}?", done="Deleted report {args.report}."),
         Verb("export", "Save a report as one HTML file, or as PDF, as you may see its runs now.",
              (REPORT, *html_files.options("report-ID")), run=_export),
     ),

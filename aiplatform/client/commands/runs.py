@@ -11,7 +11,7 @@ from aiplatform.client import output
 from aiplatform.client.commands import run_comparison
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.options import fields, flag, option, repeated
+from aiplatform.client.options import YES, fields, flag, option, repeated
 from aiplatform.client.output import Column, columns
 from aiplatform.client.verbs import Verb, show_one
 from aiplatform.lib import tables
@@ -163,6 +163,8 @@ NOUNS = {
              empty="These runs have no parameters, figures or tags."),
         Verb("views", "List saved views of the table.",
              get="run-views/", table=VIEWS, empty="No saved views. The page Experiments keeps them."),
+        Verb("delete-view", "Delete a saved view.", (option("view", help="id"), YES), delete="run-views/{view}/",
+             confirm="Delete view {args.view}?", done="Deleted view {args.view}."),
         Verb("show", "Show one run: what it was given, and what it reached.",
              (option("number", metavar="run", help="id"),), run=_show),
         Verb("compare", "Compare up to 20 runs.",

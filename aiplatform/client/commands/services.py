@@ -10,7 +10,7 @@ from typing import Any
 from aiplatform.client import output, waiting
 from aiplatform.client.commands import lookup, resources
 from aiplatform.client.errors import NOT_FOUND, ClientError
-from aiplatform.client.options import LIMIT, fields, flag, option
+from aiplatform.client.options import LIMIT, YES, fields, flag, option
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, done, show_list, show_one
 
@@ -181,6 +181,8 @@ NOUNS = {
         ), run=_limit),
         Verb("stop", "Stop a service; it can be started again.", (SERVICE,),
              post="services/{service}/stop/", done="Asked to stop service {row[id]}."),
+        Verb("delete", "Delete a stopped service.", (SERVICE, YES), delete="services/{service}/",
+             confirm="Delete service {args.service}?", done="Deleted service {args.service}."),
         Verb("predict", "Send an image, print the answer as JSON.", (
             option("service", help="id or name"),
             option("image", type=Path),

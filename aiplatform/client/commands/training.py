@@ -12,7 +12,7 @@ from aiplatform.client.commands.queue import FORCE, LOG, force_stop, print_log
 from aiplatform.client.commands.submitting import WAIT
 from aiplatform.client.options import LIMIT, TO, option, pairs, repeated
 from aiplatform.client.output import columns, titled
-from aiplatform.client.verbs import Verb, done
+from aiplatform.client.verbs import Group, Verb, done
 
 COLUMNS = columns(
     "id, name, state, preset=preset|program, dataset, progress=|progress, loss=loss|figure, rate=lr|figure, "
@@ -30,7 +30,9 @@ FIELDS = titled(COLUMNS) + columns(
 CHECKPOINTS = columns("name, attempt, step, epoch, metric, size=size_bytes|size, written=written_at|ago")
 METRICS = columns("metric=key, step, value")
 PRESETS = columns("name, purpose, accuracy, size, time=reference_time, created")
+PLANNED = columns("id, name, state, dataset, training, owner, message=sentence, created=created_at|ago")
 ID = option("id", find=lookup.training)
+PLAN = option("plan", metavar="id")
 STEERED = {
     "pause": "Pause it: memory is kept, computing stops.",
     "continue": "Let a paused training go on.",
@@ -149,6 +151,14 @@ NOUNS = {
         Verb("download", "Download one output file, or all outputs as a zip.", (
             ID, option("path", nargs="?", help="path from `aip train files`; everything when left out"), TO,
         ), run=_download),
+        Group("planned", "Trainings that start when their data is imported.", (
+            Verb("list", "List planned trainings.", (LIMIT,),
+                 get="training/planned/", table=PLANNED, empty="No planned trainings."),
+            Verb("cancel", "Cancel a planned training.", (PLAN,),
+                 post="training/planned/{plan}/cancel/", done="Planned training {row[id]} is {row[state]}."),
+            Verb("retry", "Try to start a planned training again.", (PLAN,),
+                 post="training/planned/{plan}/retry/", done="Planned training {row[id]} is {row[state]}."),
+        )),
         Verb("presets", "List the presets.", get="training/presets/", table=PRESETS),
     ),
 }  # fmt: skip
