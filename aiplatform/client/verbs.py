@@ -7,10 +7,11 @@ import string
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aiplatform.client import output, waiting
+from aiplatform.client import download, output, waiting
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.options import Option, Options, fields
 from aiplatform.client.output import Column
@@ -23,7 +24,8 @@ class Verb:
     """A command, declared by its request or by a function.
 
     One of `get`, `post`, `patch`, `put`, `delete` names the route of the request. Options whose name is in the route
-    fill it; all others become the query of GET and DELETE, and the fields of the body of other methods.
+    fill it; all others become the query of GET and DELETE, and the fields of the body of other methods. Where `find` of
+    an option in the route returns a row, its id fills the route, and the messages of a DELETE can use the row.
 
     Attributes:
         epilog: text below the help.
@@ -39,6 +41,8 @@ class Verb:
         record: fields of the one row that is printed.
         empty: message for an empty list.
         show: prints the response where neither a table nor a record will do.
+        file: name of the file that the response is saved as unless the option TO names another, as a template like
+            `done`, or a function of the arguments.
         prints: key of the response that is printed to stdout.
         done: message with the result: a template in which `args` are the arguments and `row` is the response, or a
             function of both.
@@ -69,6 +73,7 @@ class Verb:
     record: Sequence[Column] | None = None
     empty: str = "Nothing here yet."
     show: Callable[[argparse.Namespace, Any], object] | None = None
+    file: str | Callable[[argparse.Namespace], str] = ""
     prints: str = ""
     done: str | Callable[[argparse.Namespace, Any], str] = ""
     exit_code: Callable[[Any], int] | None = None
@@ -102,14 +107,18 @@ class Verb:
         """Send the request and print the response."""
         method, route = self.request
         values = fields(args, [item for item in self.arguments if item.field in self.parameters])
-        route = route.format(**{name: quote(str(value), safe="") for name, value in values.items()})
-        args.route = route
+        target = next((value for value in values.values() if isinstance(value, dict)), None)
+        ids = {name: value["id"] if isinstance(value, dict) else value for name, value in values.items()}
+        args.route = route = route.format(**{name: quote(str(value), safe="") for name, value in ids.items()})
         sent = dict(self.send(args) if callable(self.send) else self.send or {})
         sent |= fields(args, [item for item in self.arguments if item.field not in self.parameters])
         if self.unchanged and not sent:
             raise ClientError(self.unchanged, USAGE)
         if self.confirm:
-            confirm(args, message(self.confirm, args, None))
+            confirm(args, message(self.confirm, args, target))
+        if self.file:
+            self.download(args, route, sent)
+            return None
         if method == "GET" and self.table is not None and not self.rows:
             show_list(
                 args, args.client.pages(route, limit=getattr(args, "limit", None), **sent), self.table, self.empty
@@ -117,11 +126,22 @@ class Verb:
             return None
         if method == "POST":
             row = args.client.post(route, sent, once=self.once)
-        elif method in ("GET", "DELETE"):
+        elif method == "DELETE":
+            args.client.call(method, route, query=sent)
+            done(args, {"id": target["id"]} if target else {}, message(str(self.done), args, target))
+            return None
+        elif method == "GET":
             row = args.client.call(method, route, query=sent)
         else:
             row = args.client.call(method, route, body=sent)
         return self.report(args, row)
+
+    def download(self, args: argparse.Namespace, route: str, query: Mapping[str, Any]) -> None:
+        """Save the response; an interrupted download is resumed."""
+        name = self.file(args) if callable(self.file) else message(self.file, args, None)
+        target = args.to or Path(name.replace(":", "-v"))
+        download.fetch(args.client, route, target, query=query, quiet=args.json)
+        done(args, {"file": str(target)}, f"Written to {target}.")
 
     def report(self, args: argparse.Namespace, row: Any) -> int | None:
         """Print a response; returns the exit code."""

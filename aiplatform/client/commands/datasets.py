@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from aiplatform.client import output, waiting
-from aiplatform.client.commands import importing, lookup, versioned
+from aiplatform.client.commands import importing, lookup
 from aiplatform.client.commands.importing import DATASET, shares
 from aiplatform.client.errors import JOB_FAILED, OK
 from aiplatform.client.options import LIMIT, TO, YES, either, fields, flag, option
@@ -33,10 +33,9 @@ def _create(args: argparse.Namespace) -> int | None:
     return None
 
 
-def _download(args: argparse.Namespace) -> None:
-    version = lookup.version(args.client, args.version)
+def _file_name(args: argparse.Namespace) -> str:
     ending = {"zip": ".zip", "tar": ".tar"}.get(args.form, f"-{args.form}.zip")
-    versioned.fetch(args, f"versions/{version}/download/", args.version, query={"as": args.form}, ending=ending)
+    return f"{args.version}{ending}"
 
 
 def _split(args: argparse.Namespace) -> int | None:
@@ -81,9 +80,10 @@ NOUNS = {
         ), run=_create),
         *importing.VERBS,
         Verb("download", "Download a version as a zip.", (
-            VERSION, TO,
-            option("--as", dest="form", choices=FORMS, default="zip", help="format; all but tar are zips"),
-        ), run=_download),
+            option("version", find=lookup.version, help="its id, NAME, or NAME:VERSION"),
+            TO,
+            option("--as", dest="form", field="as", choices=FORMS, default="zip", help="format; all but tar are zips"),
+        ), get="versions/{version}/download/", file=_file_name),
         Verb("split", "Split a version anew, as the next version of its dataset.", (
             VERSION, *SPLIT,
             flag("--dry-run", help="only show what each split would get"),

@@ -13,7 +13,7 @@ from aiplatform.client.commands.submitting import seconds
 from aiplatform.client.errors import OK, ClientError
 from aiplatform.client.options import ID, LIMIT, YES, fields, flag, option, repeated
 from aiplatform.client.output import columns
-from aiplatform.client.verbs import Verb, confirm, done, show_one
+from aiplatform.client.verbs import Verb, done, show_one
 
 
 def _condition(row: Any) -> str:
@@ -79,13 +79,6 @@ def _describe_extension(args: argparse.Namespace, row: Any) -> str:
     return f"Those in charge of its cluster were asked for {args.hours:g} h more."
 
 
-def _delete(args: argparse.Namespace) -> None:
-    row = args.client.get(f"environments/{args.id}/")
-    confirm(args, f"Delete environment {args.id} {row['name']} with the packages installed in it?")
-    args.client.delete(f"environments/{args.id}/")
-    done(args, None, f"Deleted environment {args.id}. Your home folder stays.")
-
-
 def _wait(args: argparse.Namespace, row: Any) -> None:
     if not args.wait:
         if args.json:
@@ -117,6 +110,9 @@ NOUNS = {
         ), post="environments/{id}/extend/", once=True, done=_describe_extension),
         Verb("keep", "Say that you still need an idle one.", (ID,),
              post="environments/{id}/keep/", done="Noted: environment {args.id} is still needed."),
-        Verb("delete", "Delete one that has ended, with the packages installed in it.", (ID, YES), run=_delete),
+        Verb("delete", "Delete one that has ended, with the packages installed in it.", (
+            option("id", find=lambda client, number: client.get(f"environments/{number}/")), YES,
+        ), delete="environments/{id}/", done="Deleted environment {args.id}. Your home folder stays.",
+             confirm="Delete environment {args.id} {row[name]} with the packages installed in it?"),
     ),
 }  # fmt: skip

@@ -65,11 +65,6 @@ def ambiguous(name: str, rows: list[dict[str, Any]]) -> ClientError:
     return ClientError(f"Several are named {name}: give one of the ids {owners}.", USAGE)
 
 
-def identity(find: Callable[[Client, str], Any]) -> Callable[[Client, str], int]:
-    """Return the lookup of the id alone."""
-    return lambda client, name: int(find(client, name)["id"])
-
-
 cluster = by_name("clusters/", "cluster")
 dataset = by_name("datasets/", "dataset")
 edge_group = by_name("edge-groups/", "group")

@@ -19,7 +19,6 @@ from aiplatform.client.commands import (
     model_imports,
     registry,
     resources,
-    versioned,
 )
 from aiplatform.client.commands.registry import MODEL, MODEL_VERSION
 from aiplatform.client.errors import JOB_FAILED
@@ -79,25 +78,12 @@ def _show(args: argparse.Namespace) -> None:
     show_one(args, row | {"facts": newest.get("facts", {})}, FIELDS)
 
 
-def _download(args: argparse.Namespace) -> None:
-    version = lookup.model_version(args.client, args.model)
-    versioned.fetch(args, f"model-versions/{version}/download/", args.model)
-
-
-def _download_package(args: argparse.Namespace) -> None:
-    version = lookup.model_version(args.client, args.model)
-    versioned.fetch(args, f"model-versions/{version}/package/", f"{args.model}_package")
-
-
-def _torch(args: argparse.Namespace) -> None:
-    route = f"model-versions/{lookup.model_version(args.client, args.model)}/torch/"
-    if args.export:
-        row = args.client.post(route, once=True)
-        done(args, row, f"Queued as job {row['job']}. Once it has ended, aip models torch {args.model} downloads it.")
-        return
-    versioned.fetch(args, route, args.model, ending=".pt2")
-
-
+TORCH = "model-versions/{model_version}/torch/"
+EXPORT_TORCH = Verb(
+    "torch", "", (MODEL_VERSION,), post=TORCH, once=True,
+    done="Queued as job {row[job]}. Once it has ended, aip models torch {args.model} downloads it.",
+)  # fmt: skip
+DOWNLOAD_TORCH = Verb("torch", "", (MODEL_VERSION,), get=TORCH, file="{args.model}.pt2")
 EVALUATION = (
     MODEL_VERSION,
     option("--data", field="version", find=lookup.version,
@@ -147,11 +133,13 @@ NOUNS = {
         Verb("delete-version", "Delete a version that nothing uses.", (MODEL_VERSION, YES),
              delete="model-versions/{model_version}/", confirm="Delete version {args.model}?",
              done="Deleted version {args.model}."),
-        Verb("download", "Download a model version as a zip.", (MODEL_VERSION, TO), run=_download),
+        Verb("download", "Download a model version as a zip.", (MODEL_VERSION, TO),
+             get="model-versions/{model_version}/download/", file="{args.model}.zip"),
         Verb("package", "Download a version as a zip that answers pictures by one command.", (MODEL_VERSION, TO),
-             run=_download_package),
+             get="model-versions/{model_version}/package/", file="{args.model}_package.zip"),
         Verb("torch", "Download a version as a program of torch.export, or let a job make it.",
-             (MODEL_VERSION, flag("--export", help="queue the job that makes it"), TO), run=_torch),
+             (MODEL_VERSION, flag("--export", help="queue the job that makes it"), TO),
+             run=lambda args: (EXPORT_TORCH if args.export else DOWNLOAD_TORCH).call(args)),
         Verb("delete", "Remove a model that nothing uses.", (MODEL, YES),
              delete="models/{model}/", confirm="Remove model {args.model} with all its versions?",
              done="Model {args.model} is removed."),

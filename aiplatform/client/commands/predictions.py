@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from aiplatform.client.commands import lookup, registry, resources, versioned
+from aiplatform.client.commands import lookup, registry, resources
 from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.client.options import ID, LIMIT, fields, flag, option
 from aiplatform.client.output import columns
@@ -64,11 +64,6 @@ def _print_results(args: argparse.Namespace, row: Any) -> None:
     show_one(args, args.client.get(f"predictions/{row['id']}/results/"), RESULTS)
 
 
-def _download(args: argparse.Namespace) -> None:
-    route = f"predictions/{args.id}/download/"
-    versioned.fetch(args, route, f"prediction-{args.id}", query={"as": args.form}, ending=ENDINGS[args.form])
-
-
 NOUNS = {
     "predict": (
         Verb("start", "Let a model answer the pictures of a dataset version or a folder.", REQUEST, run=_start,
@@ -79,9 +74,9 @@ NOUNS = {
         Verb("show", "Show how far it is and what was found.", (ID,), get="predictions/{id}/results/", record=RESULTS),
         Verb("download", "Download all answers.", (
             ID,
-            option("--as", dest="form", choices=list(ENDINGS), default="csv", help="csv when left out"),
-            option("--to", type=Path, help="file to write"),
-        ), run=_download),
+            option("--as", dest="form", field="as", choices=list(ENDINGS), default="csv", help="csv when left out"),
+            option("--to", type=Path, field="", help="file to write"),
+        ), get="predictions/{id}/download/", file=lambda args: f"prediction-{args.id}{ENDINGS[args.form]}"),
         Verb("version", "Make a dataset version whose annotations are the answers.", (
             ID,
             option("--name", help="of a new dataset; left out: the next version of the one that was answered"),

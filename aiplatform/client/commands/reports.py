@@ -15,7 +15,7 @@ from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb
 
 COLUMNS = columns("id, title, owner, visible to=visibility, version, changed=updated_at|ago")
-REPORT = option("report", find=lookup.identity(lookup.report), help="title or id")
+REPORT = option("report", find=lookup.report, help="title or id")
 
 
 def _show(args: argparse.Namespace, row: Any) -> None:

@@ -38,7 +38,7 @@ LIMITS = {
     "max_answer_mib": "MiB of an answer",
     "deadline_s": "seconds until an answer",
 }
-SERVICE = option("service", find=lookup.identity(lookup.service), help="id or name")
+SERVICE = option("service", find=lookup.service, help="id or name")
 MODEL = option("--model", required=True, field="model_version", find=lookup.model_version,
                help="version id, NAME, or NAME:VERSION")  # fmt: skip
 SPAN = option("--span", choices=["day", "week", "month"], default="day")

@@ -12,7 +12,7 @@ from aiplatform.client.commands import lookup, submitting
 from aiplatform.client.errors import JOB_FAILED, OK, USAGE, ClientError
 from aiplatform.client.options import LIMIT, WAIT, YES, fields, option, pairs, repeated
 from aiplatform.client.output import Column, columns
-from aiplatform.client.verbs import Verb, confirm, done, show_list
+from aiplatform.client.verbs import Verb, done, show_list
 
 SAMPLERS = ["tpe", "random", "grid", "cmaes", "nsga2"]
 FINAL = {"done", "stopped", "failed"}
@@ -91,7 +91,7 @@ SEARCH = (
            help="card-hours, without cards core-hours, of all trials"),
     option("--target", type=float, help="a value of the first objective that is good enough"),
     option("--seed", type=int, help="the same parameters for the same outcomes"),
-    repeated("--warm-start", metavar="STUDY", default=[], find=lookup.identity(lookup.study),
+    repeated("--warm-start", metavar="STUDY", default=[], find=lambda client, name: lookup.study(client, name)["id"],
              help="begin with the trials of this one"),
     repeated("--first", metavar="NAME=VALUE,…", default=[], field="enqueue",
              convert=lambda texts: [pairs(text.split(","), option="--first") for text in texts],
@@ -165,14 +165,7 @@ def _until_final(args: argparse.Namespace, number: int, *, pause: Any = time.sle
         pause(2.0)
 
 
-def _delete(args: argparse.Namespace) -> None:
-    row = lookup.study(args.client, args.study)
-    confirm(args, f"Delete the study {row['name']}?")
-    args.client.call("DELETE", f"studies/{row['id']}/")
-    done(args, {"id": row["id"]}, f"Study {output.clean(row['name'])} is deleted.")
-
-
-STUDY = option("study", find=lookup.identity(lookup.study), help="name or id")
+STUDY = option("study", find=lookup.study, help="name or id")
 
 
 def _params(help: str) -> Any:
@@ -205,7 +198,8 @@ NOUNS = {
              post="studies/{study}/resume/", done="Study {row[name]} goes on."),
         Verb("stop", "End it with all of its trials.", (STUDY,),
              post="studies/{study}/stop/", done="Study {row[name]} ends with all of its trials."),
-        Verb("delete", "Delete it once it is over; its trainings stay.", (STUDY, YES), run=_delete),
+        Verb("delete", "Delete it once it is over; its trainings stay.", (STUDY, YES), delete="studies/{study}/",
+             confirm="Delete the study {row[name]}?", done="Study {row[name]} is deleted."),
         Verb("enqueue", "Try these parameters next.", (STUDY, _params("a value")),
              post="studies/{study}/enqueue/", once=True, done="They are tried next."),
         Verb("best", "Train once more with the best parameters, as an ordinary training.", (

@@ -11,7 +11,7 @@ from aiplatform.client.commands import lookup
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.options import LIMIT, YES, fields, option, repeated
 from aiplatform.client.output import columns
-from aiplatform.client.verbs import Verb, confirm, done
+from aiplatform.client.verbs import Verb, done
 
 COLUMNS = columns(
     "id, name, kind, owner, seen by=visibility, version, parameters=parameters|names",
@@ -26,7 +26,7 @@ DESCRIPTION = (
     option("--description", help="what it is for"),
     option("--visibility", choices=["private", "group", "public"], help="who sees it"),
 )
-TEMPLATE = option("template", help="name or id")
+TEMPLATE = option("template", find=lookup.template, help="name or id")
 
 
 def submit(args: argparse.Namespace, overrides: dict[str, Any]) -> Any:
@@ -65,13 +65,6 @@ def _read(source: Any) -> dict[str, Any]:
     return {name: template[name] for name in ("kind", "request", "parameters") if name in template}
 
 
-def _delete(args: argparse.Namespace) -> None:
-    row = lookup.template(args.client, args.template)
-    confirm(args, f"Delete the template {row['name']}?")
-    args.client.delete(f"templates/{row['id']}/")
-    done(args, {"id": row["id"]}, f"Template {output.clean(row['name'])} is deleted.")
-
-
 NOUNS = {
     "templates": (
         Verb("list", "List templates, the last changed first.", (
@@ -86,6 +79,8 @@ NOUNS = {
                    help="JSON: request, parameters; - is stdin"),
             *DESCRIPTION,
         ), run=_save),
-        Verb("delete", "Delete a template; jobs that were made of it stay.", (TEMPLATE, YES), run=_delete),
+        Verb("delete", "Delete a template; jobs that were made of it stay.", (TEMPLATE, YES),
+             delete="templates/{template}/", confirm="Delete the template {row[name]}?",
+             done="Template {row[name]} is deleted."),
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import tus
-from aiplatform.client.commands import registry, resources, versioned
+from aiplatform.client.commands import registry, resources
 from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.client.options import ID, LIMIT, TO, YES, flag, option, repeated
 from aiplatform.client.output import Format, columns
@@ -65,10 +65,6 @@ def _print_results(args: argparse.Namespace, row: Any) -> None:
     show_one(args, args.client.get(f"videos/{row['id']}/results/"), RESULTS)
 
 
-def _download_film(args: argparse.Namespace) -> None:
-    versioned.fetch(args, f"videos/{args.id}/film/", f"video-{args.id}", ending=".webm")
-
-
 NOUNS = {
     "video": (
         Verb("start", "Let a detector watch a video file or a stream.", (
@@ -100,7 +96,8 @@ NOUNS = {
             option("--place", help="only of this line or zone"),
             LIMIT,
         ), get="videos/{id}/events/", table=EVENTS, empty="Nothing happened so far."),
-        Verb("film", "Download the annotated film.", (ID, TO), run=_download_film),
+        Verb("film", "Download the annotated film.", (ID, TO),
+             get="videos/{id}/film/", file="video-{args.id}.webm"),
         Verb("stop", "Request a stop.", (ID,),
              post="videos/{id}/stop/", done="Video analysis {args.id} is asked to stop."),
         Verb("files", "List uploaded videos.", (LIMIT,),
