@@ -1,4 +1,4 @@
-"""`aip approvals`: what waits for an approval of a cluster, and the answers."""
+"""`aip approvals`, `aip requests`, `aip extend`: approvals of jobs, and requests for more run time."""
 
 from __future__ import annotations
 
@@ -7,18 +7,36 @@ from aiplatform.client.options import ID, LIMIT, option
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb
 
-COLUMNS = columns("id, job, name=job_name, kind, owner, cluster, answer, word")
+APPROVALS = columns("id, job, name=job_name, kind, owner, cluster, answer, word")
+REQUESTS = columns("id, job, name=job_name, owner, cluster, hours, why=reason, answer, word")
 ANSWER = option("--answer", choices=["open", "granted", "denied"], help="only these")
 CLUSTER = option("--cluster", help="only of this cluster: name or id", find=cluster)
 WORD = option("--word", default="", help="a word to the owner")
-DONE = "Approval {args.id}: {row[answer]}."
+APPROVAL_DONE = "Approval {args.id}: {row[answer]}."
+REQUEST_DONE = "Request {args.id}: {row[answer]}."
 
 NOUNS = {
     "approvals": (
         Verb("list", "List approvals, newest first.", (ANSWER, CLUSTER, LIMIT),
-             get="approvals/", table=COLUMNS, empty="Nothing waits for an approval."),
-        Verb("grant", "Let the job start.", (ID, WORD), post="approvals/{id}/answer/", send={"grant": True}, done=DONE),
+             get="approvals/", table=APPROVALS, empty="Nothing waits for an approval."),
+        Verb("grant", "Let the job start.", (ID, WORD),
+             post="approvals/{id}/answer/", send={"grant": True}, done=APPROVAL_DONE),
         Verb("refuse", "Refuse it; the job ends as stopped.", (ID, WORD),
-             post="approvals/{id}/answer/", send={"grant": False}, done=DONE),
+             post="approvals/{id}/answer/", send={"grant": False}, done=APPROVAL_DONE),
+    ),
+    "extend": Verb("extend", "Ask for more run time for a job.", (
+        option("job", help="id of the job"),
+        option("--hours", type=float, required=True, help="how much longer"),
+        option("--reason", required=True, help="why; who decides reads it"),
+    ), post="jobs/{job}/extend/", once=True, done="Asked for {args.hours:g} h more for job {args.job}."),
+    "requests": (
+        Verb("list", "List requests, newest first.",
+             (ANSWER, CLUSTER, option("--job", help="only of this job"), LIMIT),
+             get="time-requests/", table=REQUESTS, empty="Nobody asks for more time."),
+        Verb("grant", "Grant one; counts at once.",
+             (ID, WORD, option("--hours", type=float, help="where it differs from what was asked for")),
+             post="time-requests/{id}/answer/", send={"grant": True}, done=REQUEST_DONE),
+        Verb("deny", "Deny one.", (ID, WORD),
+             post="time-requests/{id}/answer/", send={"grant": False}, done=REQUEST_DONE),
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`aip models convert`, `conversions`, `conversion`, `keep`: smaller and faster variants of a model."""
+"""`aip models convert`, `conversions`, `conversion`, `keep`, `compose`: versions made of other versions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from aiplatform.client.commands import lookup, registry, resources
 from aiplatform.client.options import ID, LIMIT, flag, option
 from aiplatform.client.output import columns
 from aiplatform.client.verbs import Verb, show_list
+
+
+def _describe_composition(args: argparse.Namespace, row: Any) -> str:
+    return f"{row['model_name']} v{row['number']} is composed of {len(args.parts)} versions."
+
 
 FORMS = (
     "fp32 (simplified), fp16, int8 (calibrated), int8_dynamic, openvino, int8_openvino; with an NVIDIA card (--gpus 1) "
@@ -37,6 +42,22 @@ def split_list(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
+COMPOSE = Verb("compose", "Make a version of others: an ensemble, or a detector and a classifier.", (
+    option("kind", choices=["ensemble", "chain"], help="all look at a picture; or one at what another found"),
+    option("parts", nargs="+", metavar="version", find=lookup.model_version,
+           help=f"2 to 5, of a chain 2: {registry.VERSION}"),
+    option("--weights", convert=lambda text: [float(part) for part in text.split(",")],
+           help="of an ensemble's parts, separated by commas; alike when left out"),
+    option("--way", choices=["mean", "wbf", "nms"], help="how answers are joined; the task's usual way"),
+    option("--iou", type=float, help="overlap from which boxes are of one object; 0.55 when left out"),
+    option("--min-score", type=float, help="of a chain's detector; 0.3 when left out"),
+    option("--margin", type=float, help="around a box, as a share of its sides; as the second learned"),
+    option("--only", convert=split_list, help="classes of the detector, separated by commas; all when left out"),
+    option("--name", help="a name for the new model; made of the parts when left out"),
+    option("--to", metavar="MODEL", field="model", find=lookup.model,
+           help="add a version to this model of yours: its id or name"),
+    option("--description", help="what it is, in a sentence"),
+), post="models/compose/", once=True, prints="id", done=_describe_composition)  # fmt: skip
 VERBS = (
     Verb("convert", "Make smaller and faster variants of a version.", (
         registry.MODEL_VERSION,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output, tus, waiting, working_folder
-from aiplatform.client.commands import lookup, resources, variables
+from aiplatform.client.commands import lookup, resources
 from aiplatform.client.commands.submitting import seconds
 from aiplatform.client.errors import OK, ClientError
 from aiplatform.client.options import ID, LIMIT, YES, fields, flag, option, repeated
@@ -35,7 +35,7 @@ REQUEST = (
     option("--code", type=Path, metavar="FOLDER", field="", help="a folder of this machine to copy there"),
     repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
              help="a dataset to read; repeat for more"),
-    *variables.options(),
+    *resources.variable_options(),
     option("--idle-hours", type=float, help="stop it when unused for so long"),
     option("--nodes", type=int, metavar="N", help="a distributed one on so many machines"),
     *resources.options(),
@@ -44,7 +44,7 @@ REQUEST = (
 
 
 def _create(args: argparse.Namespace) -> int:
-    body = fields(args, REQUEST) | variables.variable_fields(args)
+    body = fields(args, REQUEST) | resources.variable_fields(args)
     if args.dry_run:
         verdict = args.client.post("environments/preview/", body)
         done(args, verdict, output.clean(verdict.get("sentence", "")))

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from aiplatform.client.commands import container_images, lookup
-from aiplatform.client.commands.image_rows import COLUMNS, FIELDS, IMAGE, NAMING, VISIBILITIES, WAIT, print_new
+from aiplatform.client.commands.container_images import COLUMNS, FIELDS, IMAGE, NAMING, VISIBILITIES, WAIT, print_new
 from aiplatform.client.errors import USAGE, ClientError
 from aiplatform.client.http import Client
 from aiplatform.client.options import LIMIT, YES, fields, flag, option, repeated

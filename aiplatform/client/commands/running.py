@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output, tus, waiting, working_folder
-from aiplatform.client.commands import following, lookup, outputs, resources, templates, variables
+from aiplatform.client.commands import following, lookup, outputs, resources, templates
 from aiplatform.client.commands.submitting import seconds
 from aiplatform.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
 from aiplatform.client.http import Client
@@ -144,7 +144,7 @@ def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str,
     """Fields of a request; with a template, only those that replace fields of the template."""
     command = {} if of_template and not args.words and not args.script else {"command": _command(args)}
     name = {"name": args.name} if args.name or not of_template else {}
-    return command | name | fields(args, REQUEST) | variables.variable_fields(args)
+    return command | name | fields(args, REQUEST) | resources.variable_fields(args)
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -174,7 +174,7 @@ REQUEST = (
     repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
              help="a dataset to read; repeat for more"),
     option("--image", metavar="NAME[:TAG]", find=lookup.image, help="where its programs come from: aip images list"),
-    *variables.options(),
+    *resources.variable_options(),
     option("--output-path", help="folder the command writes to, relative to its own"),
     option("--nodes", type=int, help="machines; each runs the command"),
     option("--launcher", choices=LAUNCHERS, help="how it is started on the machines"),

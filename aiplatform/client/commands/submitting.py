@@ -1,4 +1,4 @@
-"""`aip train submit`: options of a training, and the upload of own code."""
+"""`aip train submit`: options of a training, and the upload of its code and data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,53 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output, tus, waiting
-from aiplatform.client.commands import cross_validation, following, lookup, outputs, resources, uploading, variables
-from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
+from aiplatform.client.commands import cross_validation, following, lookup, outputs, resources
+from aiplatform.client.errors import JOB_FAILED, NOT_FOUND, USAGE, ClientError
 from aiplatform.client.options import fields, flag, option, pairs, read_text, repeated
+from aiplatform.client.packing import packed
 from aiplatform.client.verbs import done
+
+FINAL = {"started", "failed", "cancelled"}
+ARCHIVE = re.compile(r"\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz|zst))$", re.IGNORECASE)
+
+
+def is_local(name: str) -> bool:
+    """Whether data is a local path: ./photos, /data/cells.zip, or an archive that exists."""
+    return name.startswith(("./", "../", "/", "~/")) or (bool(ARCHIVE.search(name)) and Path(name).is_file())
+
+
+def plan_training(args: argparse.Namespace, fields: Mapping[str, Any], data: list[Path], *, custom: bool) -> Any:
+    """Send the data and plan the training, which starts when the data is imported, also without this process.
+
+    Returns:
+        The training, where it is waited for; else None.
+
+    Raises:
+        ClientError: a path that is not there, data beside other data, or custom code; or it could not begin.
+    """
+    if custom or args.dry_run:
+        raise ClientError("Data is uploaded for presets. Send it first: aip upload NAME PATH --wait", USAGE)
+    if len(args.data) > 1 or args.eval_data:
+        raise ClientError("A preset learns from one dataset. Put everything into one folder or archive.", USAGE)
+    path = data[0].expanduser()
+    if not path.exists():
+        raise ClientError(f"There is nothing at {path}.", NOT_FOUND)
+    source = packed([path]) if path.is_dir() else path
+    upload = tus.upload(args.client, source, quiet=args.json)
+    body = {**fields, "upload": upload}  # what was sent is not to be sent again because the platform is away just now
+    planned = args.client.post("training/planned/", body, once=True, patience_s=waiting.PATIENCE_S)
+    if not (args.wait or args.follow or args.download):
+        if args.json:
+            output.as_json(planned)
+        else:
+            page = f"{args.client.config.url}/training/planned/{planned['id']}/"
+            output.say(f"It begins by itself once {output.clean(planned['dataset'])} is imported: {page}")
+        return None
+    row = waiting.until_over(args.client, f"training/planned/{planned['id']}/", until=FINAL)
+    if row["state"] != "started":
+        raise ClientError(output.clean(row["sentence"]) or f"It is {row['state']}.", JOB_FAILED)
+    return args.client.get(f"training/jobs/{row['training']}/")
+
 
 LAUNCHERS = ["once", "processes", "torchrun", "mpi", "first"]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_Store", "node_modules")
@@ -53,7 +96,7 @@ TRAINING = (
     option("--launcher", choices=LAUNCHERS, help="own code: how each machine starts it"),
     option("--image", metavar="NAME[:TAG]", find=lookup.image,
            help="own code: where its programs come from: aip images list"),
-    *variables.options("own code: "),
+    *resources.variable_options("own code: "),
     option("--snapshot", field="code", help="own code: id of a snapshot an earlier training made"),
     option("--arguments", help="own code: words after the start file"),
     flag("--writes-checkpoints", default=None, help="own code: it can go on from them"),
@@ -100,7 +143,7 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
         raise ClientError("Own code needs --start with the file to run, or --command with a shell line.", USAGE)
     if not custom and not args.data:
         raise ClientError("A preset needs --data with what it learns from.", USAGE)
-    body = fields(args, TRAINING) | variables.variable_fields(args, "--env")
+    body = fields(args, TRAINING) | resources.variable_fields(args, "--env")
     if args.network_file:
         body["params"] = {"architecture": "own", **body["params"], "network": read_text(args.network_file)}
     return body | (_parameter_set(args) if args.params else {})
@@ -122,9 +165,9 @@ def _is_custom(args: argparse.Namespace) -> bool:
 def submit(args: argparse.Namespace) -> int | None:
     body = requested(args)
     custom = _is_custom(args)
-    local = [Path(name) for name in args.data or () if uploading.is_local(name)]
+    local = [Path(name) for name in args.data or () if is_local(name)]
     if local:
-        training = uploading.train(args, body, local, custom=custom)
+        training = plan_training(args, body, local, custom=custom)
         return queued(args, training) if training else None
     body |= data_fields(args, custom=custom)
     if args.dry_run:
