@@ -162,7 +162,8 @@ class Verb:
         else:
             if self.prints and not args.json and row[self.prints] not in ("", None):
                 print(row[self.prints])
-            done(args, row, self.done(args, row) if callable(self.done) else message(self.done, args, row))
+            sentence = output.clean(self.done(args, row)) if callable(self.done) else message(self.done, args, row)
+            done(args, row, sentence)
         return self.exit_code(row) if self.exit_code else None
 
 

@@ -73,10 +73,6 @@ def _find_login(client: Client, name: str) -> int:
 CREDENTIALS = option("credentials", metavar="ID|HOST", find=_find_login)
 
 
-def _print_new(args: argparse.Namespace, row: Any) -> int:
-    return print_new(args, row, "It is being looked up")
-
-
 def source_of(reference: str, *, local: bool) -> str:
     """Kind of the place that an image comes from, by its name as docker reads it."""
     first, slash, _rest = reference.removeprefix("https://").partition("/")
@@ -95,12 +91,9 @@ def _add_login(args: argparse.Namespace) -> int:
     return TEST.report(args, args.client.post(f"{ROUTE}{row['id']}/test/")) or OK
 
 
-def _describe_test(args: argparse.Namespace, row: Any) -> str:
-    return f"Credentials {row['id']} work." if row["works"] else output.clean(row["message"])
-
-
 TEST = Verb("test-credentials", "Sign in at the registry; 6 when it does not work.", (CREDENTIALS,),
-            post="registry-logins/{credentials}/test/", done=_describe_test,
+            post="registry-logins/{credentials}/test/",
+            done=lambda args, row: f"Credentials {row['id']} work." if row["works"] else output.clean(row["message"]),
             exit_code=lambda row: OK if row["works"] else JOB_FAILED)  # fmt: skip
 VERBS = (
     Verb("add-container", "Add a container image of Docker Hub or another registry.", (
@@ -112,7 +105,7 @@ VERBS = (
              help="ask for each new job which one the tag names"),
         *NAMING, WAIT,
     ), post="images/container/", send=lambda args: {"source": source_of(args.reference, local=args.local)}, once=True,
-         finish=_print_new),
+         finish=lambda args, row: print_new(args, row, "It is being looked up")),
     Verb("look", "Look a container image up again.", (IMAGE,),
          post="images/{image}/look/", done="Image {args.image} is looked up again."),
     Verb("credentials", "List credentials of registries.", get=ROUTE, table=LOGINS, empty="No credentials."),

@@ -42,10 +42,6 @@ def _packages(args: argparse.Namespace) -> dict[str, Any]:
     return {"requirements": "\n".join(lines), "with_platform": not args.without_platform}
 
 
-def _print_saved(args: argparse.Namespace, row: Any) -> int:
-    return print_new(args, row, "It is being saved")
-
-
 def _forget(args: argparse.Namespace) -> None:
     job = _job(args.client, args.job)
     confirm(args, f"Delete the packages that were installed in job {job}?")
@@ -86,7 +82,8 @@ NOUNS = {
         ), run=_build),
         *container_images.VERBS,
         Verb("save", "Save what was installed in a job as an image.", (JOB, option("name"), *NAMING, WAIT),
-             post="images/save/", once=True, finish=_print_saved),
+             post="images/save/", once=True,
+             finish=lambda args, row: print_new(args, row, "It is being saved")),
         Verb("forget", "Delete the packages that were installed in a job; it starts from its image.", (JOB, YES),
              run=_forget),
         Verb("share", "Let a person or a group use an image, or change who sees it.", (

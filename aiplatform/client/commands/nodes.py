@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from aiplatform.client.commands.lookup import node
@@ -39,10 +38,6 @@ def _held_back(row: Any) -> str:
     return f" Own packages of jobs lie there ({counted}): these start nowhere else." if counted else ""
 
 
-def _describe_drained(args: argparse.Namespace, row: Any) -> str:
-    return f"{row['name']} is {row['state']}.{_held_back(row)}"
-
-
 COLUMNS = columns(
     "id, name, state, cards=|devices, cores=cpu_cores, address, heard of=heartbeat_at|ago", devices=_free_devices
 )
@@ -75,7 +70,8 @@ NOUNS = {
             option("--kind", help="only these: gpu, npu or cpu"),
         ), get="devices/", table=DEVICES, empty="No devices."),
         Verb("drain", "Start nothing new there; what runs goes on.", (NODE,),
-             post="nodes/{node}/drain/", done=_describe_drained),
+             post="nodes/{node}/drain/",
+             done=lambda args, row: f"{row['name']} is {row['state']}.{_held_back(row)}"),
         Verb("undrain", "Let it take work again.", (NODE,), post="nodes/{node}/undrain/", done=DONE),
         Verb("evict", "Let unwilling work be moved off its cards.", (NODE,), post="nodes/{node}/evict/", done=DONE),
         Verb("keep", "Move no further work off its cards.", (NODE,), post="nodes/{node}/keep/", done=DONE),

@@ -33,10 +33,6 @@ def _trigger_kind(args: argparse.Namespace) -> dict[str, str]:
     return {"kind": next((kind for kind in kinds if getattr(args, kind) is not None), "webhook")}
 
 
-def _describe_trigger(args: argparse.Namespace, row: Any) -> str:
-    return f"Trigger {row['id']} is on.{_next_step(args, row)}"
-
-
 def _next_step(args: argparse.Namespace, row: Any) -> str:
     if row["url"]:
         return f" Deliver to {args.client.config.url}{row['url']}, signed with the secret, which is told only now."
@@ -77,7 +73,8 @@ TRIGGER_VERBS = (
         option("--busy", choices=["skip", "allow", "cancel"], default="skip", help="while a run goes on (skip)"),
         repeated("-p", "--param", metavar="NAME=VALUE", field="parameters", convert=pairs, default=[],
                  help="a parameter of its runs"),
-    ), post="pipeline-triggers/", send=_trigger_kind, once=True, prints="secret", done=_describe_trigger),
+    ), post="pipeline-triggers/", send=_trigger_kind, once=True, prints="secret",
+         done=lambda args, row: f"Trigger {row['id']} is on.{_next_step(args, row)}"),
     Verb("switch", "Switch a trigger on or off.", (
         TRIGGER,
         option("to", choices=["on", "off"], field="is_on", convert=lambda state: state == "on"),
@@ -242,10 +239,6 @@ def _describe_run(row: Any) -> str:
     return output.clean(f"Run {row['number']} of {row['pipeline_name']} (id {row['id']})")
 
 
-def _describe_answer(args: argparse.Namespace, row: Any) -> str:
-    return f"Question {args.question}: {'refused' if args.refuse else 'passed'}."
-
-
 RUN = option("number", metavar="RUN", help="its id")
 STEP = option("step")
 PARAM = repeated("-p", "--param", metavar="NAME=VALUE", help="a parameter of this run")
@@ -302,7 +295,8 @@ NOUNS = {
             flag("--refuse", field="answer", convert=lambda refuse: "refused" if refuse else "passed",
                  help="answer no"),
             option("--comment", default="", help="why"),
-        ), post="pipeline-approvals/{question}/answer/", done=_describe_answer),
+        ), post="pipeline-approvals/{question}/answer/",
+             done=lambda args, row: f"Question {args.question}: {'refused' if args.refuse else 'passed'}."),
         *TRIGGER_VERBS,
     ),
 }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from aiplatform.client.commands import lookup, registry, resources
 from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
@@ -60,15 +59,12 @@ def _existing(path: Path) -> Path:
     return file
 
 
-def _print_results(args: argparse.Namespace, row: Any) -> None:
-    show_one(args, args.client.get(f"predictions/{row['id']}/results/"), RESULTS)
-
-
 NOUNS = {
     "predict": (
         Verb("start", "Let a model answer the pictures of a dataset version or a folder.", REQUEST, run=_start,
              prints="id", done="Queued as prediction {row[id]}.",
-             wait_for="predictions/{row[id]}/", result=_print_results),
+             wait_for="predictions/{row[id]}/",
+             result=lambda args, row: show_one(args, args.client.get(f"predictions/{row['id']}/results/"), RESULTS)),
         Verb("list", "List predictions.", (LIMIT,),
              get="predictions/", table=COLUMNS, empty="No predictions. aip predict start begins one."),
         Verb("show", "Show how far it is and what was found.", (ID,), get="predictions/{id}/results/", record=RESULTS),

@@ -90,10 +90,6 @@ def _describe_dataset(args: argparse.Namespace, row: Any) -> str:
     return f"Dataset {output.clean(row['dataset_name'])} ({row['dataset']}) is imported from job {args.id}."
 
 
-def _describe_stops(args: argparse.Namespace, row: Any) -> str:
-    return f"Asked to stop {len(row['requested'])}; {row['over']} had ended."
-
-
 NOUNS = {
     "queue": Verb("queue", "What waits in your clusters: place, reason, about when it starts.", (
         option("--cluster", find=lookup.cluster, help="only this cluster: id or name"),
@@ -137,6 +133,7 @@ NOUNS = {
         ),
         Verb("stop-many", "End many at once, whoever they belong to; for administrators.",
              (option("id", nargs="+", type=int, field="jobs"),),
-             post="jobs/stop/", once=True, done=_describe_stops),
+             post="jobs/stop/", once=True,
+             done=lambda args, row: f"Asked to stop {len(row['requested'])}; {row['over']} had ended."),
     ),
 }  # fmt: skip

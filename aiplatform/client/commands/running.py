@@ -148,13 +148,13 @@ def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str,
 
 
 def _command(args: argparse.Namespace) -> str:
-    words = args.words[1:] if args.words[:1] == ["--"] else args.words
-    if bool(words) == bool(args.script):
+    command = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if bool(command) == bool(args.script):
         raise ClientError("Give a command, as in: aip run -- python train.py, or --script FILE.", USAGE)
     if args.script:
         with args.script as file:
             return str(file.read())
-    return words[0] if len(words) == 1 else shlex.join(words)
+    return command[0] if len(command) == 1 else shlex.join(command)
 
 
 def _folder(args: argparse.Namespace) -> Path:

@@ -145,10 +145,6 @@ def _check_changes(args: argparse.Namespace) -> dict[str, Any]:
     return {}
 
 
-def _describe_change(args: argparse.Namespace, row: Any) -> str:
-    return f"Changed {row['changed']} run{'' if row['changed'] == 1 else 's'}."
-
-
 NOUNS = {
     "runs": (
         Verb("list", "List runs as the table of the page Experiments does, newest first.", (
@@ -171,6 +167,7 @@ NOUNS = {
              (option("runs", nargs="+", metavar="run", field="run", find=_number, help="id"), run_comparison.ALL),
              get="training/comparison/", show=run_comparison.print_comparison),
         Verb("change", "Say something of runs: tags, notes, a star, who sees them.", (RUNS, *CHANGES),
-             post="runs/bulk/", send=_check_changes, done=_describe_change),
+             post="runs/bulk/", send=_check_changes,
+             done=lambda args, row: f"Changed {row['changed']} run{'' if row['changed'] == 1 else 's'}."),
     ),
 }  # fmt: skip

@@ -80,10 +80,6 @@ def _print_usage(args: argparse.Namespace, usage: Any) -> None:
     output.table(_usage_rows(usage), USAGE, empty="Nobody asked it within this time.")
 
 
-def _print_drifts(args: argparse.Namespace, monitoring: Any) -> None:
-    output.table(monitoring["drifts"], DRIFTS)
-
-
 def _revoke_key(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
     rows = args.client.get(f"services/{row['id']}/keys/")
@@ -162,7 +158,8 @@ NOUNS = {
         Verb("usage", "Requests, failures and times by version and by caller.", (SERVICE, SPAN),
              get="services/{service}/usage/", show=_print_usage),
         Verb("monitoring", "What a service is shown, against what its model learned from.", (SERVICE, SPAN),
-             get="services/{service}/monitoring/", show=_print_drifts),
+             get="services/{service}/monitoring/",
+             show=lambda args, monitoring: output.table(monitoring["drifts"], DRIFTS)),
         Verb("keys", "Keys that open a service without an account.", (SERVICE,),
              get="services/{service}/keys/", table=KEYS, empty="No keys yet."),
         Verb("key", "Make a key; its secret is printed once.", (

@@ -61,10 +61,6 @@ def _read_places(path: Path) -> Any:
         raise ClientError(f"{path} cannot be read as JSON: {exc}", USAGE) from None
 
 
-def _print_results(args: argparse.Namespace, row: Any) -> None:
-    show_one(args, args.client.get(f"videos/{row['id']}/results/"), RESULTS)
-
-
 NOUNS = {
     "video": (
         Verb("start", "Let a detector watch a video file or a stream.", (
@@ -86,7 +82,8 @@ NOUNS = {
             *resources.options("cards; 0 runs on the processor"),
             flag("--wait", field="", help="wait for the end and show the counts; 6 when it failed"),
         ), post="videos/", send=_source, once=True, prints="id", done="Queued as video analysis {row[id]}.",
-             wait_for="videos/{row[id]}/", result=_print_results),
+             wait_for="videos/{row[id]}/",
+             result=lambda args, row: show_one(args, args.client.get(f"videos/{row['id']}/results/"), RESULTS)),
         Verb("list", "List analyses of videos.", (LIMIT,),
              get="videos/", table=COLUMNS, empty="No videos. aip video start begins one."),
         Verb("show", "Show what was counted.", (ID,), get="videos/{id}/results/", record=RESULTS),
