@@ -21,6 +21,7 @@ from aiplatform import __version__
 from aiplatform.cli import bundle as bundles
 
 LOCK = "requirements.lock"
+HASHES = "requirements.hashes"
 TESTS_FROM_HERE = "# --- for the gate (manage.py test) ---"
 GIB = 1024**3
 
@@ -43,7 +44,7 @@ def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
                 try:
                     bundle = bundles.find(given, root)
                     if bundle is None:
-                        build(venv, packages)
+                        build(venv, packages, root / HASHES)
                     else:
                         build_from(bundle, venv, packages, gate=with_tests)
                 except bundles.Refused as exc:
@@ -65,6 +66,12 @@ def wanted(lock: str, *, with_tests: bool) -> list[str]:
     return [line for line in lines if line]
 
 
+def read_hashed(hashes: Path) -> list[str]:
+    """Return the pinned requirements of requirements.hashes, whose files pip compares with the SHA-256 named there."""
+    lines = (line.split("#")[0].strip() for line in hashes.read_text().replace("\\\n", "").splitlines())
+    return [line.split()[0] for line in lines if line]
+
+
 def read_stamps(venv: Path) -> set[str]:
     try:
         return set((venv / "aiplatform.stamps").read_text().split())
@@ -76,8 +83,12 @@ def is_ready(venv: Path, stamp: str) -> bool:
     return (venv / "bin" / "python").exists() and stamp in read_stamps(venv)
 
 
-def build(venv: Path, packages: list[str]) -> None:
-    """Make the environment and install `packages`; every failure ends with a message."""
+def build(venv: Path, packages: list[str], hashes: Path) -> None:
+    """Make the environment and install `packages`; every failure ends with a message.
+
+    Args:
+        hashes: file with the SHA-256 of some of the packages, see `install`.
+    """
     started = time.monotonic()
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         sys.exit(
@@ -87,7 +98,7 @@ def build(venv: Path, packages: list[str]) -> None:
     see_room(venv.parent, 3 * GIB)
     make(venv)
     say(f"Installing {len(packages)} packages, once; this takes some minutes …")
-    install(venv / "bin" / "python", packages)
+    install(venv / "bin" / "python", packages, hashes)
     note_origin(venv, "the package index")
     say(f"Ready after {time.monotonic() - started:.0f} s.")
 
@@ -156,8 +167,11 @@ def origin(venv: Path) -> str:
     return ", then ".join(line for place, line in enumerate(told) if line not in told[:place])
 
 
-def install(python: Path, packages: list[str]) -> None:
-    """Install exactly `packages`, torch first: from AIP_TORCH_INDEX_URL where that is set.
+def install(python: Path, packages: list[str], hashes: Path) -> None:
+    """Install exactly `packages`: those of `hashes`, then torch from AIP_TORCH_INDEX_URL if that is set, then the rest.
+
+    pip checks hashes of all packages of a call or of none, and the files of one version of torch differ, so packages
+    with hashes have a call of their own. The last call finds them installed and adds what they depend on.
 
     A machine without a GPU can name an index with CPU builds there and saves gigabytes; where pip
     already offers a CPU file of the pinned version, that is what it takes.
@@ -165,9 +179,16 @@ def install(python: Path, packages: list[str]) -> None:
     torch = [line for line in packages if re.match(r"torch==", line)]
     rest = [line for line in packages if line not in torch]
     index = os.environ.get("AIP_TORCH_INDEX_URL", "")
+    if hashed := read_hashed(hashes):
+        pip(python, with_hashes(hashes), total=len(hashed), what="the packages with hashes")
     if torch:
         pip(python, [*torch, *(["--extra-index-url", index] if index else [])], total=0, what=torch[0])
     pip(python, rest, total=len(rest), what="the rest")
+
+
+def with_hashes(hashes: Path) -> list[str]:
+    """Return the arguments by which pip takes only files whose SHA-256 the file names."""
+    return ["--require-hashes", "--no-deps", "--requirement", str(hashes)]
 
 
 def pip(
@@ -206,6 +227,11 @@ def pip(
     text = "\n".join(tail)
     if "No space left" in text:
         remedy = "The disk is full. Make room and run the same command; it goes on where it stopped."
+    elif "DO NOT MATCH THE HASHES" in text:
+        remedy = (
+            "The package index delivered a file that differs from the tested one. Use another index (PIP_INDEX_URL), "
+            f"or install the packages yourself and set AIP_BOOTSTRAP=0; {HASHES} names what can replace each of them."
+        )
     elif own is not None:
         remedy = "Nothing was asked of a network. Mend what pip names above, or make the bundle anew."
     elif re.search(

@@ -88,7 +88,7 @@ def make(root: Path, to: Path, *, extras: list[str]) -> Path:
     lines = bootstrap.wanted((root / bootstrap.LOCK).read_text(), with_tests="gate" in extras)
     work = Path(tempfile.mkdtemp(prefix=".aiplatform-bundle-", dir=to))
     try:
-        wheels = fetch(work / "wheels", lines)
+        wheels = fetch(work / "wheels", lines, root / bootstrap.HASHES)
         manifest = describe(root, names, commit, wheels, lines, extras)
         whole = work / "bundle.tar"
         pack(whole, manifest, root, wheels, when)
@@ -133,11 +133,14 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout
 
 
-def fetch(folder: Path, lines: list[str]) -> list[Path]:
+def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
     """Have pip lay a wheel of each pinned line, and of what these need beyond the lock, into `folder`; in order.
 
     pip takes them from where an installation would take them, torch from AIP_TORCH_INDEX_URL, and builds what is
     offered as source only. A CUDA build of torch needs packages that a lock written beside a CPU build does not name.
+
+    Args:
+        hashes: file with the SHA-256 of some of the packages; pip refuses other files of these.
 
     Raises:
         Refused: some line has none.
@@ -152,10 +155,14 @@ def fetch(folder: Path, lines: list[str]) -> list[Path]:
     if torch:
         other = ["--extra-index-url", index] if index else []
         bootstrap.pip(python, [*common, *torch, *other], total=0, what=torch[0], verb="wheel")
-    rest = [*(line for line in lines if line not in torch), f"pip=={version_of('pip')}"]
+    hashed = bootstrap.read_hashed(hashes)
+    if hashed:
+        arguments = ["--wheel-dir", str(folder), *bootstrap.with_hashes(hashes)]
+        bootstrap.pip(python, arguments, total=len(hashed), what="the packages with hashes", verb="wheel")
+    rest = [*(line for line in lines if line not in [*torch, *hashed]), f"pip=={version_of('pip')}"]
     bootstrap.pip(python, [*common, *rest], total=len(rest), what="the rest", verb="wheel")
     wheels = sorted(folder.glob("*.whl"))
-    if missing := without_wheel([*torch, *rest], [wheel.name for wheel in wheels]):
+    if missing := without_wheel([*hashed, *torch, *rest], [wheel.name for wheel in wheels]):
         raise Refused(f"pip brought no wheel of {some(missing)}. Nothing was made.")
     return wheels
 
