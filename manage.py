@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     if os.environ.get("AIP_BOOTSTRAP", "1") != "0":
         from aiplatform.cli import bootstrap, bundle
 
-        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"], given=bundle.asked(argv[2:]))
+        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"], bundle_path=bundle.path_from_argv(argv[2:]))
     from aiplatform.cli import bytecode
 
     bytecode.enable(HERE)

@@ -29,10 +29,10 @@ class AccountsConfig(AppConfig):
         """Update the preset roles after every `migrate` to what this version of the platform can do."""
         from accounts.services import roles
 
-        roles.keep_presets(using=using)
+        roles.update_presets(using=using)
 
     def guard_the_trail(self, using: str, **more: Any) -> None:
-        """Make the audit trail's triggers anew after every `migrate`: a changed table may have lost them."""
+        """Create the audit trail's triggers after every `migrate`, as a changed table may have lost them."""
         from django.conf import settings
 
         from accounts.services import audit_triggers

@@ -15,6 +15,6 @@ class SignedInRequest(HttpRequest):
 
 
 class ApiRequest(Request):
-    """A request of somebody signed in to the API, for type checkers."""
+    """An API request of a signed-in user, for type checkers."""
 
     user: User

@@ -15,17 +15,17 @@ from aiplatform.lib import denials
 
 
 def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    way = getattr(request, "way_in", None)
-    audit.record(user, "signed_in", user, **({"way": way} if way else {}))
+    provider = getattr(request, "way_in", None)
+    audit.record(user, "signed_in", user, **({"way": provider} if provider else {}))
     sessions.began(request, user)
-    spoken = get_language() or ""
-    if spoken != user.heard_language:  # what is written to them while they are away is in this language
-        User.objects.filter(pk=user.pk).update(heard_language=spoken[:10])
+    language = get_language() or ""
+    if language != user.heard_language:  # what is written to them while they are away is in this language
+        User.objects.filter(pk=user.pk).update(heard_language=language[:10])
 
 
 def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
     if isinstance(user, User):
-        who = getattr(request, "behind", None) or user  # who acts for somebody signs out as who they are
+        who = getattr(request, "behind", None) or user  # an administrator in a takeover signs out as themselves
         taking_over.end(request)
         audit.record(who, "signed_out", who)
         UserSession.objects.filter(session_key=getattr(request.session, "session_key", None) or "").delete()

@@ -10,7 +10,7 @@ from accounts.models import User
 from aiplatform.lib.search import Hit
 
 
-def people(user: User, words: str, limit: int) -> Iterator[Hit]:
+def people(user: User, text: str, limit: int) -> Iterator[Hit]:
     """Find people by name, nickname, phone or e-mail."""
-    for person in User.objects.visible_to(user).named(words).order_by("username")[:limit]:
+    for person in User.objects.visible_to(user).named(text).order_by("username")[:limit]:
         yield Hit(str(person), reverse("accounts:person", args=[person.pk]))

@@ -31,7 +31,7 @@ RUN_DIR: Path = env.RUN_DIR
 NODE = env.NODE
 
 DEBUG = env.DEBUG
-SECRET_KEY = env.SECRET_KEY or installation_secrets.kept(RUN_DIR / "secret_key")
+SECRET_KEY = env.SECRET_KEY or installation_secrets.load_or_create(RUN_DIR / "secret_key")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", env.NODE, *env.ALLOWED_HOSTS]
 if env.HOST not in {"127.0.0.1", "localhost", "::1"}:
     ALLOWED_HOSTS.append("*" if env.HOST == "0.0.0.0" and not env.ALLOWED_HOSTS else env.HOST)  # noqa: S104 - compared, not bound
@@ -169,7 +169,7 @@ def _redis_url(database: int) -> str:
         base = env.REDIS_URL.rstrip("/")
         head, _slash, tail = base.rpartition("/")
         return f"{head if tail.isdigit() else base}/{database}"
-    password = quote(installation_secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    password = quote(installation_secrets.load_or_create(BROKER_PASSWORD_FILE), safe="")
     return f"unix://:{password}@{BROKER_SOCKET}?db={database}"
 
 
@@ -195,7 +195,7 @@ CHANNEL_LAYERS = {
 if env.REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
 else:  # Celery spells a socket's address its own way
-    _password = quote(installation_secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    _password = quote(installation_secrets.load_or_create(BROKER_PASSWORD_FILE), safe="")
     CELERY_BROKER_URL = f"redis+socket://:{_password}@{BROKER_SOCKET}?virtual_host=0"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"

@@ -30,7 +30,7 @@ class AnnotationConfig(AppConfig):
 
         usage.register(annotated_in)
         next_actions.register(
-            next_actions.Way(
+            next_actions.NextAction(
                 "annotate",
                 _("Annotate this"),
                 "annotation",

@@ -72,7 +72,7 @@ class BeginForm(ProjectForm):
         return [name for name in names if name]
 
     def labels(self) -> list[dict[str, str]]:
-        """The classes as `sets.begin` takes them."""
+        """The classes as `sets.create_with_project` takes them."""
         names = self.cleaned_data.get("classes", [])
         shape = self.cleaned_data.get("shape") or next(iter(shapes.choices()))[0]
         return [{"name": name, "shape": shape} for name in names]
@@ -126,7 +126,7 @@ class NewLabelForm(LabelForm):
         del self.fields["colour"]
 
     def has_changed(self) -> bool:
-        """Whether somebody typed something; how it would be drawn says nothing yet."""
+        """Return whether the row names a class; its drawing style alone does not count."""
         return not {"name", "supercategory"}.isdisjoint(self.changed_data)
 
 

@@ -21,7 +21,7 @@ ROLES = {
     sharing.REVIEW: ("reviewer", "manager"),
     sharing.MANAGE: ("manager",),
 }
-#: Images somebody said something about: they have objects, were submitted without one, or came annotated.
+#: Reviewed images: they have objects, were submitted without one, or were imported with annotations.
 LOOKED_AT = Q(shape_count__gt=0) | Q(state__in=("submitted", "accepted")) | Q(coco_id__isnull=False)
 #: What a public set gives to everyone.
 PUBLIC = (sharing.VIEW, sharing.ANNOTATE)

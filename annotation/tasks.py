@@ -14,9 +14,9 @@ def convert(export_id: int) -> None:
 
 
 @shared_task(name="annotation.fill", ignore_result=True)
-def fill(set_id: int) -> None:
+def create_tasks(set_id: int) -> None:
     """Take over the images and shapes of a large version; safe to send twice."""
-    task_creation.fill(set_id)
+    task_creation.create_tasks(set_id)
 
 
 @shared_task(name="annotation.sweep", ignore_result=True)

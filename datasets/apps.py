@@ -23,7 +23,7 @@ class DatasetsConfig(AppConfig):
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")
         register_messages()
-        rewriting.WAYS.register(choosing.WAY, merging.WAY)
+        rewriting.REWRITES.register(choosing.REWRITE, merging.REWRITE)
         usage.register(merging.using)
         sharing.register(
             sharing.Shareable(

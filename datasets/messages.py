@@ -19,7 +19,7 @@ VERSION = {
     "merged": Wording(_("%(names)s put together")),
 }
 
-#: Why a shape somebody draws, or one of a file, is refused.
+#: Why a drawn shape, or one of a file, is refused.
 SHAPE = {
     "no_points": Wording(_("The shape has no points.")),
     "most_parts": Wording(_("A shape has at most 1,000 parts.")),

@@ -75,7 +75,7 @@ class DatasetVersion(models.Model):
     task = models.CharField(max_length=15, choices=annotation_kinds.choices, default=NONE)  # what its images carry
     annotated = models.BooleanField(_("annotated"), default=False)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
-    note = models.CharField(max_length=200, blank=True)  # what changed, in somebody's words
+    note = models.CharField(max_length=200, blank=True)  # what changed, written by a user
     story = MessageField()  # what the platform did to make it
     root = models.CharField(max_length=500, blank=True)  # folder of dataset.json, manifest.jsonl, images/
     images_root = models.CharField(max_length=500, blank=True)  # where images/ points for data left in place; else ""
@@ -158,7 +158,7 @@ class Asset(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [models.UniqueConstraint(fields=["version", "path"], name="asset_path_once")]
-        indexes = [  # rows are long with their shapes, so that filters and orders are answered beside them
+        indexes = [  # rows are long with their shapes, so that indexes answer filters and orders
             models.Index(fields=["version", "split", "id"], name="asset_split"),
             models.Index(fields=["version", "content", "id"], name="asset_content"),
             models.Index(fields=["version", "split", "content", "id"], name="asset_split_content"),
@@ -231,7 +231,7 @@ class Upload(models.Model):
 class Import(models.Model):
     """Data on its way into a dataset: unpacked, checked, reported, and only then made a version.
 
-    The row says what is wanted and how far it is; whoever holds the claim works on it. A worker that dies
+    The row says what is wanted and how far it is; the holder of the claim works on it. A worker that dies
     lets the claim run out and the next one goes on from the files that are there.
     """
 

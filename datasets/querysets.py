@@ -45,9 +45,9 @@ class DatasetQuerySet(OwnedQuerySet):
             last_import=Subquery(tried.values("state")[:1]),
         )
 
-    def named_like(self, words: str) -> Self:
-        """Name or introduction contains each of the words."""
-        return search.having(self, words, "name", "intro")
+    def named_like(self, text: str) -> Self:
+        """Return datasets whose name or description contains each word of `text`."""
+        return search.filter_by_text(self, text, "name", "intro")
 
 
 class VersionQuerySet(OwnedQuerySet):
@@ -60,7 +60,7 @@ class VersionQuerySet(OwnedQuerySet):
         return super().visible_to(user).filter(state="ready", dataset__deleting=False)
 
     def with_cover(self) -> Self:
-        """With `cover`: the image that stands for the version, its first by name; None for one without images."""
+        """Add `cover`: the image that represents the version, its first by name; None without images."""
         named = self.model.assets.rel.related_model.objects.filter(version=OuterRef("pk")).order_by("path")
         return self.annotate(cover=Subquery(named.values("pk")[:1]))
 
@@ -90,16 +90,16 @@ class AssetQuerySet(OwnedQuerySet):
         class_id: int | None = None,
         annotated: bool | None = None,
         content: int | None = None,
-        words: str = "",
+        text: str = "",
     ) -> Self:
-        """Images of a version; every way to narrow them down is answered by an index.
+        """Return images of a version; an index serves every filter.
 
         Args:
             split: name of a split; "" for images without one, None for all.
-            class_id: a class that stands on them.
-            annotated: whether any class stands on them; None for both.
+            class_id: a class of their objects.
+            annotated: whether they have any object; None for both.
             content: a value of `Asset.Content`; None for all.
-            words: each of them stands in the path.
+            text: the path contains each of its words.
         """
         with_objects = self.model.Content.OBJECTS
         rows = self.filter(version=version_id)
@@ -111,15 +111,15 @@ class AssetQuerySet(OwnedQuerySet):
             rows = rows.filter(content=with_objects) if annotated else rows.filter(content__lt=with_objects)
         if content is not None:
             rows = rows.filter(content=content)
-        if words.strip():  # looked for in the index of paths, beside which the rows with their shapes are long
-            named = search.having(self.model.objects.filter(version=version_id).order_by(), words, "path")
+        if text.strip():  # searched in the index of paths, as rows with their shapes are long
+            named = search.filter_by_text(self.model.objects.filter(version=version_id).order_by(), text, "path")
             rows = rows.filter(pk__in=named.values("pk"))
         return rows
 
     def with_class(self, version_id: int, class_id: int, split: str | None = None) -> Self:
-        """Images of a version (and split) on which the class stands, found by index in the order of their keys."""
-        stands: dict[str, Any] = {"class_rows__version": version_id, "class_rows__class_id": class_id}
-        return self.filter(**stands, **({} if split is None else {"class_rows__split": split}))
+        """Return images of a version (and split) with the class, found by index in the order of their keys."""
+        matching: dict[str, Any] = {"class_rows__version": version_id, "class_rows__class_id": class_id}
+        return self.filter(**matching, **({} if split is None else {"class_rows__split": split}))
 
 
 class ImportQuerySet(OwnedQuerySet):

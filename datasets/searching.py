@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from django.urls import reverse
 
 from accounts.models import User
-from aiplatform.lib.search import Hit, having
+from aiplatform.lib.search import Hit, filter_by_text
 from datasets.models import Dataset
 
 
-def datasets(user: User, words: str, limit: int) -> Iterator[Hit]:
+def datasets(user: User, text: str, limit: int) -> Iterator[Hit]:
     """Find datasets by name."""
-    for dataset in having(Dataset.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
+    for dataset in filter_by_text(Dataset.objects.visible_to(user), text, "name").order_by("-pk")[:limit]:
         yield Hit(dataset.name, reverse("datasets:detail", args=[dataset.pk]))

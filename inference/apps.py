@@ -96,11 +96,11 @@ class InferenceConfig(AppConfig):
         usage.register(evaluations.using)
         usage.register(conversions.using)
         usage.register(predictions.using)
-        rewriting.WAYS.register(drafts.WAY, completion.WAY)
+        rewriting.REWRITES.register(drafts.REWRITE, completion.REWRITE)
         sources.SOURCES.register(drafts.SOURCE)
         sources.SOURCES.register(error_datasets.SOURCE)
         next_actions.register(
-            next_actions.Way(
+            next_actions.NextAction(
                 "evaluate",
                 _("Evaluate a model on this"),
                 "evaluation",
@@ -111,7 +111,7 @@ class InferenceConfig(AppConfig):
             )
         )
         next_actions.register(
-            next_actions.Way(
+            next_actions.NextAction(
                 "predict",
                 _("Let a model answer this"),
                 "predict",

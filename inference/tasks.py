@@ -23,7 +23,7 @@ COLLECTING = "collecting"  # while a round is under way
 
 @shared_task(name="inference.sweep", ignore_result=True)
 def sweep() -> None:
-    """Go on with services and releases while nobody looks at them, and forget what is old."""
+    """Continue services and releases without requests, and delete what is old."""
     for part in PARTS:
         with sweeps.kept_apart(f"{part.__module__}.{part.__name__} failed"):
             part()
@@ -59,7 +59,7 @@ def scale(service_id: int) -> None:
     """Look whether a service needs more servers, or fewer."""
     service = Service.objects.select_related("job", "owner").filter(pk=service_id).first()
     if service is not None:
-        scaling.look(service)
+        scaling.scale(service)
 
 
 @shared_task(name="inference.fill_host", ignore_result=True)
@@ -67,7 +67,7 @@ def fill_host(job_id: int) -> None:
     """Put the models of a shared process into its folder."""
     job = Job.objects.filter(pk=job_id).first()
     if job is not None:
-        folders.fill(job)
+        folders.sync(job)
 
 
 @shared_task(name="inference.push", ignore_result=True)

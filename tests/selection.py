@@ -22,8 +22,8 @@ TIME_S = 60.0
 USUAL_S, SOCKETS_S = 0.12, 0.5
 #: A change of these may change any test.
 EVERYTHING = (
-    "manage.py", "pyproject.toml", "requirements.lock", "aiplatform/settings.py", "tests/settings.py",
-    "tests/conftest.py", "tests/worker_pool.py", "tests/cpu_time.py",
+    "manage.py", "pyproject.toml", "requirements.lock", "requirements.hashes", "aiplatform/settings.py",
+    "tests/settings.py", "tests/conftest.py", "tests/worker_pool.py", "tests/cpu_time.py",
 )  # fmt: skip
 #: Rules of the whole code that take a second or less; others are chosen where they name a changed file.
 RULES = (

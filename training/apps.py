@@ -39,7 +39,7 @@ class TrainingConfig(AppConfig):
         request_schemas.register(SCHEMA)
         dataset_usage.register(usage.trainings_on)
         next_actions.register(
-            next_actions.Way(
+            next_actions.NextAction(
                 "train",
                 _("Train on this"),
                 "training",

@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from workers.core.models import (
     Alarm,
     AlarmAddress,
@@ -42,21 +42,21 @@ from workers.resources.clusters.resource_groups import MOST_WINDOWS, Hours, kind
 
 class AttemptInline(LookOnlyInline):
     model = Attempt
-    fields = ("number", "state", "reason", "told", "exit_code", "started_at", "ended_at")
-    readonly_fields = ("told",)
+    fields = ("number", "state", "reason", "message_text", "exit_code", "started_at", "ended_at")
+    readonly_fields = ("message_text",)
 
     @admin.display(description=gettext_lazy("message"))
-    def told(self, row: Attempt) -> str:
+    def message_text(self, row: Attempt) -> str:
         return str(row.message)
 
 
 class EventInline(LookOnlyInline):
     model = JobEvent
-    fields = ("at", "attempt", "event", "state", "by", "told")
-    readonly_fields = ("told",)
+    fields = ("at", "attempt", "event", "state", "by", "message_text")
+    readonly_fields = ("message_text",)
 
     @admin.display(description=gettext_lazy("message"))
-    def told(self, row: JobEvent) -> str:
+    def message_text(self, row: JobEvent) -> str:
         return str(row.message)
 
 
@@ -205,11 +205,11 @@ class ResourceGroupForm(forms.ModelForm):
         self.fields["kinds"].choices = kind_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = self.cleaned_data
+        data: dict[str, Any] = self.cleaned_data
         if not self.errors:
-            with refusals_shown_on(self):
-                resource_groups.check(self.instance if self.instance.pk else None, **given)
-        return given
+            with errors_shown_on(self):
+                resource_groups.check(self.instance if self.instance.pk else None, **data)
+        return data
 
 
 class WindowForm(forms.ModelForm):
@@ -245,8 +245,8 @@ class ResourceGroupAdmin(ModelAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         person: Any = request.user
-        there = Node.objects.visible_to(person).exclude(state=Node.State.REMOVED)
-        return super().formfield_for_manytomany(db_field, request, **{"queryset": there} | kwargs)
+        nodes = Node.objects.visible_to(person).exclude(state=Node.State.REMOVED)
+        return super().formfield_for_manytomany(db_field, request, **{"queryset": nodes} | kwargs)
 
     def save_model(self, request: HttpRequest, obj: ResourceGroup, form: Any, change: bool) -> None:
         """Nothing yet: the group and its windows are saved together."""
@@ -256,8 +256,10 @@ class ResourceGroupAdmin(ModelAdmin):
         hours = []
         for windows in formsets:
             windows.save(commit=False)  # the admin's log says what of them changed
-            given = [part.cleaned_data for part in windows.forms if part not in windows.deleted_forms]
-            hours += [Hours(frozenset(one["weekdays"]), one["begins"], one["ends"]) for one in given if one]
+            rows = [part.cleaned_data for part in windows.forms if part not in windows.deleted_forms]
+            hours += [
+                Hours(frozenset(window["weekdays"]), window["begins"], window["ends"]) for window in rows if window
+            ]
         row = resource_groups.save(form.instance if change else None, **form.cleaned_data, hours=hours, by=by)
         form.instance.pk = row.pk
 

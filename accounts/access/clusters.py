@@ -19,8 +19,8 @@ class Memberships:
     """The functions of the app that owns the clusters."""
 
     choices: Callable[[], list[tuple[int, str]]]  # all clusters: (id, name)
-    of: Callable[[User], list[int]]  # ids of one person's clusters
-    put: Callable[[User, Collection[int]], None]  # make these the person's clusters
+    ids_for_user: Callable[[User], list[int]]  # ids of one person's clusters
+    replace_clusters: Callable[[User, Collection[int]], None]  # make these the person's clusters
     mates: Callable[[User], QuerySet[Any]]  # ids of the people of one's clusters
     chooses_among_all: Callable[[User], bool]  # lets people into clusters, so finds all accounts
 
@@ -35,9 +35,9 @@ def choices() -> list[tuple[int, str]]:
     return owner.choices() if owner else []
 
 
-def of(user: User) -> list[int]:
+def ids_for_user(user: User) -> list[int]:
     owner = MEMBERSHIPS.get()
-    return owner.of(user) if owner else []
+    return owner.ids_for_user(user) if owner else []
 
 
 def mates(user: User) -> QuerySet[Any] | list[int]:

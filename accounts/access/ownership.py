@@ -31,8 +31,8 @@ class OwnedKind(Protocol):
     def count(self, user: User) -> int:
         """How many `user` owns."""
 
-    def give(self, giver: User, taker: User) -> int:
-        """Give everything of `giver` to `taker`; returns how many rows moved."""
+    def transfer(self, giver: User, taker: User) -> int:
+        """Transfer everything of `giver` to `taker`; returns how many rows moved."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class Owned:
     owner: str = "owner"
     named: bool = True
 
-    def _of(self, user: User) -> models.QuerySet[Any]:
+    def _rows(self, user: User) -> models.QuerySet[Any]:
         return self.model._default_manager.filter(**{self.owner: user})
 
     def count(self, user: User) -> int:
-        return self._of(user).count()
+        return self._rows(user).count()
 
-    def give(self, giver: User, taker: User) -> int:
-        """Hand over; a name the taker uses already gets the giver's name behind it."""
+    def transfer(self, giver: User, taker: User) -> int:
+        """Transfer the rows; a name that the taker uses already gets the giver's name appended."""
         if self.named:
-            taken = set(self._of(taker).values_list("name", flat=True))
+            taken = set(self._rows(taker).values_list("name", flat=True))
             room = getattr(self.model._meta.get_field("name"), "max_length", None) or 50
-            for row in self._of(giver).filter(name__in=taken):
+            for row in self._rows(giver).filter(name__in=taken):
                 row.name = _free(row.name, giver.username, taken, room)
                 taken.add(row.name)
                 row.save(update_fields=["name"])
-        return self._of(giver).update(**{self.owner: taker})
+        return self._rows(giver).update(**{self.owner: taker})
 
 
 def _free(name: str, giver: str, taken: set[str], room: int) -> str:
@@ -81,14 +81,14 @@ register = KINDS.register  # called from the owning app's AppConfig.ready()
 register_work = WORK.register
 
 
-def of(user: User) -> list[tuple[OwnedKind, int]]:
-    """Each kind with how many `user` owns, in the order of registration."""
+def count_by_kind(user: User) -> list[tuple[OwnedKind, int]]:
+    """Return each kind with the number of things `user` owns, in the order of registration."""
     return [(kind, kind.count(user)) for kind in KINDS]
 
 
-def give(giver: User, taker: User) -> dict[str, int]:
-    """Hand everything over: key → how many. The caller holds the transaction."""
-    return {kind.key: kind.give(giver, taker) for kind in KINDS}
+def transfer(giver: User, taker: User) -> dict[str, int]:
+    """Transfer everything: key → count. The caller holds the transaction."""
+    return {kind.key: kind.transfer(giver, taker) for kind in KINDS}
 
 
 def stop_work(person: User, by: User) -> int:

@@ -91,13 +91,13 @@ class PeopleQuerySet(QuerySet[Any]):
         """Accounts with this role, their own or a group's."""
         return self.filter(Q(roles=role) | Q(user_groups__roles=role)).distinct()
 
-    def called(self, words: str) -> Self:
-        """Accounts whose username or nickname contains each of the words."""
-        return search.having(self, words, "username", "nickname")
+    def called(self, text: str) -> Self:
+        """Return accounts whose username or nickname contains each word of `text`."""
+        return search.filter_by_text(self, text, "username", "nickname")
 
-    def named(self, words: str) -> Self:
-        """Accounts whose username, nickname, phone or e-mail contains each of the words."""
-        return search.having(self, words, "username", "nickname", "phone", "email")
+    def named(self, text: str) -> Self:
+        """Return accounts whose username, nickname, phone or e-mail contains each word of `text`."""
+        return search.filter_by_text(self, text, "username", "nickname", "phone", "email")
 
 
 class AdministeredQuerySet(QuerySet[Any]):
@@ -120,9 +120,9 @@ class AuditQuerySet(QuerySet[Any]):
     def visible_to(self, user: User) -> Self:
         return self if user.is_authenticated and user.can(Action.AUDIT_VIEW) else self.none()
 
-    def with_words(self, words: str) -> Self:
-        """Entries whose person, thing, act or address contains each of the words."""
-        return search.having(self, words, "actor", "behind", "target", "verb", "address")
+    def containing(self, text: str) -> Self:
+        """Return entries whose user, target, action or address contains each word of `text`."""
+        return search.filter_by_text(self, text, "actor", "behind", "target", "verb", "address")
 
     def update(self, **values: Any) -> NoReturn:
         raise RuntimeError("The audit trail is only ever added to.")

@@ -46,7 +46,7 @@ class Shareable:
     levels: tuple[str, ...]
     needs: str  # Action of who may share
     url: Callable[[Any], str]
-    about: Any = ""  # what its levels give, where the usual sentences do not say it
+    help_text: Any = ""  # what its levels give, where the usual sentences do not say it
     check: Callable[[Any], None] = lambda _thing: None  # raises DomainError for one that must not be shared
 
 
@@ -74,9 +74,9 @@ def _codename(level: str, model: str) -> str:
 
 
 def _rows(table: str, label: str, level: str) -> models.QuerySet[Any]:
-    """Guardian's rows about a model ("datasets.dataset") that give at least `level`."""
+    """Return guardian's rows about a model ("datasets.dataset") that give at least `level`."""
     app, model = label.split(".")
-    names = [_codename(one, model) for one in at_least(level)]
+    names = [_codename(level_, model) for level_ in at_least(level)]
     return apps.get_model("guardian", table)._default_manager.filter(
         permission__content_type__app_label=app, permission__content_type__model=model, permission__codename__in=names
     )
@@ -125,7 +125,7 @@ def _permission(thing: models.Model, level: str) -> models.Model:
 
 
 def _django_group(group: UserGroup) -> models.Model:
-    """The group of Django's that stands for ours in guardian's tables."""
+    """Return the group of Django that represents ours in guardian's tables."""
     if group.django_group is None:
         name = f"people-group-{group.pk}"
         group.django_group = apps.get_model("auth", "Group")._default_manager.get_or_create(name=name)[0]
@@ -139,8 +139,8 @@ def _whose(whom: User | UserGroup) -> tuple[str, dict[str, Any]]:
     return "GroupObjectPermission", {"group": _django_group(whom)}  # type: ignore[arg-type]  # the branch before took the people
 
 
-def put(thing: models.Model, whom: User | UserGroup, level: str | None) -> None:
-    """Give exactly `level` on one thing; None takes all. The caller holds the transaction."""
+def set_level(thing: models.Model, whom: User | UserGroup, level: str | None) -> None:
+    """Set exactly `level` on one thing; None removes every level. The caller holds the transaction."""
     table, who = _whose(whom)
     of_thing = _rows(table, thing._meta.label_lower, VIEW).filter(object_pk=str(thing.pk), **who)
     of_thing.delete()

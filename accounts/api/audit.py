@@ -45,8 +45,8 @@ class AuditViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def get_queryset(self) -> Any:
         rows, filters = AuditEntry.objects.visible_to(self.request.user), self.request.query_params
-        if words := filters.get("q", "").strip()[:100]:
-            rows = rows.with_words(words)
+        if text := filters.get("q", "").strip()[:100]:
+            rows = rows.containing(text)
         for name in ("verb", "actor"):
             if value := filters.get(name, "")[:100]:
                 rows = rows.filter(**{name: value})

@@ -118,10 +118,10 @@ class NoticeChoicesView(PlatformAPIView):
         serializer = ChoicesIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         choices = notify.choices(user)
-        given = {
+        fields = {
             "mail": choices.mail,
             "webhook": choices.webhook,
             "webhook_url": choices.webhook_url,
         } | serializer.validated_data
-        row = notify.choose(user=user, **given)
+        row = notify.choose(user=user, **fields)
         return Response(ChoicesOut(row).data, headers={"Cache-Control": "no-store"})

@@ -14,7 +14,7 @@ from accounts.http import ApiRequest
 from accounts.models import NamedSecret
 from accounts.services import named_secrets
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 
 _VALUE: dict[str, Any] = {"trim_whitespace": False, "max_length": 2 * named_secrets.MOST_BYTES, "write_only": True}
 
@@ -40,7 +40,7 @@ class SecretChangeIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class SecretViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """The caller's own secrets. Nobody reads a value, and nobody sees those of others."""
+    """The caller's own secrets. Values cannot be read, and secrets of other users are hidden."""
 
     needs = dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), Action.SELF_MANAGE)
     serializer_class = SecretOut
@@ -52,16 +52,16 @@ class SecretViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=SecretIn, responses={201: SecretOut})
     def create(self, request: ApiRequest) -> Response:
-        """Keep a value under a new name."""
-        given = sent(SecretIn(data=request.data))
-        row = named_secrets.add(user=request.user, **given)
+        """Store a value under a new name."""
+        fields = parse_request(SecretIn(data=request.data))
+        row = named_secrets.add(user=request.user, **fields)
         return Response(SecretOut(row, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=SecretChangeIn, responses=SecretOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Replace its value or its note. What runs already goes on with the old value."""
         row: NamedSecret = self.get_object()
-        row = named_secrets.change(row, by=request.user, **sent(SecretChangeIn(data=request.data)))
+        row = named_secrets.change(row, by=request.user, **parse_request(SecretChangeIn(data=request.data)))
         return Response(SecretOut(row, context=self.get_serializer_context()).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -40,21 +40,23 @@ class SharesView(PlatformAPIView):
     @extend_schema(responses=ShareOut(many=True))
     def get(self, request: Request, kind: str, pk: int) -> Response:
         _known, thing = shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
-        return Response(_told(thing))
+        return Response(_list_shares(thing))
 
     @extend_schema(request=ShareIn, responses=ShareOut(many=True))
     def put(self, request: Request, kind: str, pk: int) -> Response:
         shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
         serializer = ShareIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given: dict[str, Any] = dict(serializer.validated_data)
-        level, name = given.pop("level"), given.pop("group_name")
-        given["group"] = given["group"] or name
-        act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, **given}
-        return Response(_told(shares.unshare(**act) if level is None else shares.share(**act, level=level)))
+        fields: dict[str, Any] = dict(serializer.validated_data)
+        level, name = fields.pop("level"), fields.pop("group_name")
+        fields["group"] = fields["group"] or name
+        target: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, **fields}
+        return Response(
+            _list_shares(shares.unshare(**target) if level is None else shares.share(**target, level=level))
+        )
 
 
-def _told(thing: Any) -> list[dict[str, Any]]:
+def _list_shares(thing: Any) -> list[dict[str, Any]]:
     return [
         {
             "person": whom.username if isinstance(whom, User) else None,

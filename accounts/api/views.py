@@ -22,7 +22,7 @@ from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.services import cluster_membership, passwords, people, roles, root_inside, second_factor, tokens
 from accounts.sign_in import lockout
-from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, sent
+from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, parse_request
 
 
 class TokenView(APIView):
@@ -35,17 +35,17 @@ class TokenView(APIView):
     def post(self, request: ApiRequest) -> Response:
         serializer = serializers.TokenIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
-        user = authenticate(request._request, username=given["username"], password=given["password"])
+        fields = serializer.validated_data
+        user = authenticate(request._request, username=fields["username"], password=fields["password"])
         if not isinstance(user, User):
             message = getattr(request._request, "provider_message", "")
             raise AuthenticationFailed(message or _("Name and password do not match an account here."))
         if second_factor.is_on(user):
-            self._ask_for_code(request, user, given.get("code", ""))
+            self._ask_for_code(request, user, fields.get("code", ""))
         if user.must_change_password:
             raise PermissionDenied(_("Change your first password in the browser."))
-        expires_in = timedelta(days=given["days"]) if given["days"] else None
-        token, secret = tokens.issue(user=user, name=given["name"], scope=given["scope"], expires_in=expires_in)
+        expires_in = timedelta(days=fields["days"]) if fields["days"] else None
+        token, secret = tokens.issue(user=user, name=fields["name"], scope=fields["scope"], expires_in=expires_in)
         body = {"token": secret, "prefix": token.prefix, "scope": token.scope, "expires_at": token.expires_at}
         return Response(serializers.TokenMade(body).data, status=201, headers={"Cache-Control": "no-store"})
 
@@ -98,19 +98,19 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def get_queryset(self) -> Any:
         people = User.objects.visible_to(self.request.user).prefetch_related("roles", "user_groups__roles")
-        words = self.request.query_params.get("q", "").strip()[:100]
-        return people.named(words) if words else people
+        text = self.request.query_params.get("q", "").strip()[:100]
+        return people.named(text) if text else people
 
     @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
     def create(self, request: ApiRequest) -> Response:
         serializer = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
-        facts = sent(serializer, people.check_free)
+        facts = parse_request(serializer, people.check_free)
         chosen = facts.pop("clusters")
         made_here = "password" not in facts
         facts.setdefault("password", passwords.generate())
         with transaction.atomic():
             person = people.create(**facts, by=request.user)
-            cluster_membership.put(person, chosen, by=request.user)
+            cluster_membership.replace(person, chosen, by=request.user)
         body = self.get_serializer(person).data
         if made_here:
             body["password"] = facts["password"]
@@ -138,7 +138,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
                 by=by,
             )
         if "clusters" in wanted:
-            cluster_membership.put(person, wanted["clusters"], by=by)
+            cluster_membership.replace(person, wanted["clusters"], by=by)
         if "root_allowed" in wanted:
             root_inside.allow(person, allowed=wanted["root_allowed"], by=by)
         if "is_active" in wanted:
@@ -156,7 +156,7 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Role.objects.visible_to(self.request.user)
 
     def _fields(self, request: ApiRequest, role: Role | None = None) -> dict[str, Any]:
-        return sent(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
+        return parse_request(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
     def create(self, request: ApiRequest) -> Response:
@@ -183,7 +183,7 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def _fields(self, request: ApiRequest, group: UserGroup | None = None) -> dict[str, Any]:
         serializer = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
-        return sent(serializer, roles.check_group_name, group=group)
+        return parse_request(serializer, roles.check_group_name, group=group)
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
     def create(self, request: ApiRequest) -> Response:

@@ -76,7 +76,7 @@ class PasswordForm(forms.Form):
 
 
 class ChangePasswordForm(PasswordForm, NewPasswordForm):
-    """A new password for somebody signed in, who proves to be the owner first."""
+    """A new password for a signed-in user, who confirms the current one first."""
 
     field_order = ["current", "password", "again"]
 

@@ -12,7 +12,7 @@ from accounts.forms.own import MAX_PASSWORD
 from accounts.forms.picking import PeopleField
 from accounts.models import Role, User, UserGroup
 from accounts.services import people
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 
 USERNAME = User._meta.get_field("username").validators
 
@@ -26,10 +26,10 @@ class ChosenForm(forms.Form):
         )
 
     def choose_clusters(self) -> None:
-        if known := clusters.choices():
+        if choices := clusters.choices():
             self.fields["clusters"] = forms.TypedMultipleChoiceField(
                 label=_("Clusters"),
-                choices=known,
+                choices=choices,
                 coerce=int,
                 required=False,
                 widget=forms.CheckboxSelectMultiple,
@@ -50,7 +50,7 @@ class NewPersonForm(forms.Form):
     def clean_username(self) -> str:
         """Refuse a name that is taken here, before the other steps are filled in."""
         username: str = self.cleaned_data["username"]
-        with refusals_shown_on(self):
+        with errors_shown_on(self):
             people.check_free(username=username)
         return username
 
@@ -114,7 +114,7 @@ class AccountDeletionForm(forms.Form):
         widget=forms.RadioSelect,
         initial="give",
     )
-    taker = PeopleField(label=_("To"), required=False, most=1)
+    taker = PeopleField(label=_("To"), required=False, max_count=1)
     confirm = forms.CharField(
         label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )

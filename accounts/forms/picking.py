@@ -23,20 +23,20 @@ _BETWEEN = re.compile(r"[\s,;，；、]+")
 class PeopleInput(forms.Textarea):
     """Usernames as text; a script makes it a search with one tag per person (base/people.js)."""
 
-    def __init__(self, *, most: int) -> None:
+    def __init__(self, *, max_count: int) -> None:
         super().__init__(
             {
-                "rows": 1 if most == 1 else 3,
+                "rows": 1 if max_count == 1 else 3,
                 "autocomplete": "off",
                 "autocapitalize": "none",
                 "spellcheck": "false",
                 "data-people": reverse_lazy("accounts:people-find"),
-                "data-most": most,
+                "data-most": max_count,
             }
         )
 
     def format_value(self, value: Any) -> str:
-        """The usernames of accounts, or what was typed as it stands."""
+        """Return the usernames of accounts, or the typed text unchanged."""
         if value is None or isinstance(value, str):
             return value or ""
         return ", ".join(person.username for person in value)
@@ -46,38 +46,38 @@ class PeopleField(forms.CharField):
     """Usernames between spaces, commas or lines; cleaned to accounts, each once, in the order they were named.
 
     Args:
-        among: accounts that may be named; to all others the field says that nobody is called so.
+        among: accounts that may be named; all others are reported as unknown.
         most: how many at once, at most 1,000.
     """
 
-    def __init__(self, *, among: QuerySet[User] | None = None, most: int = MOST, **kwargs: Any) -> None:
+    def __init__(self, *, among: QuerySet[User] | None = None, max_count: int = MOST, **kwargs: Any) -> None:
         self.among = User.objects.none() if among is None else among
-        self.most = most
-        if most > 1:
+        self.most = max_count
+        if max_count > 1:
             kwargs.setdefault(
                 "help_text", gettext_lazy("Search by name, or paste usernames: with spaces, commas or lines between.")
             )
-        super().__init__(widget=PeopleInput(most=most), max_length=most * 52, **kwargs)
+        super().__init__(widget=PeopleInput(max_count=max_count), max_length=max_count * 52, **kwargs)
 
     def clean(self, value: Any) -> list[User]:
-        asked = {name.lower(): name for name in _BETWEEN.split(super().clean(value) or "") if name}
-        if len(asked) > self.most:
-            said = ngettext("Name one person only.", "Name at most %(most)s people at once.", self.most)
-            raise forms.ValidationError(said % {"most": self.most})
-        found = {person.username.lower(): person for person in _called(self.among, asked)}
-        if missing := [name for key, name in asked.items() if key not in found]:
-            raise forms.ValidationError(_nobody(missing))
-        return [found[key] for key in asked]
+        names = {name.lower(): name for name in _BETWEEN.split(super().clean(value) or "") if name}
+        if len(names) > self.most:
+            text = ngettext("Name one person only.", "Name at most %(most)s people at once.", self.most)
+            raise forms.ValidationError(text % {"most": self.most})
+        people = {person.username.lower(): person for person in _with_usernames(self.among, names)}
+        if missing := [name for key, name in names.items() if key not in people]:
+            raise forms.ValidationError(_unknown_names(missing))
+        return [people[key] for key in names]
 
 
-def _called(among: QuerySet[User], asked: Mapping[str, str]) -> QuerySet[User]:
-    """Accounts with these usernames: in lower case, and as typed, since SQLite lowers ASCII only."""
-    names = Q(lower__in=list(asked)) | Q(username__in=list(asked.values()))
-    return among.annotate(lower=Lower("username")).filter(names)
+def _with_usernames(among: QuerySet[User], usernames: Mapping[str, str]) -> QuerySet[User]:
+    """Return accounts with these usernames: in lower case, and as typed, since SQLite lowers ASCII only."""
+    matches = Q(lower__in=list(usernames)) | Q(username__in=list(usernames.values()))
+    return among.annotate(lower=Lower("username")).filter(matches)
 
 
-def _nobody(missing: list[str]) -> str:
-    """A sentence with the names that nobody has, so that all can be mended at one go."""
+def _unknown_names(missing: list[str]) -> str:
+    """Return a message with the unknown names, so that all can be corrected at once."""
     names, more = ", ".join(f"“{name[:50]}”" for name in missing[:TOLD]), len(missing) - TOLD
     if more > 0:
         return _("Nobody is called %(names)s, nor by %(n)s more of these names.") % {"names": names, "n": more}

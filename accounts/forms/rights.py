@@ -12,7 +12,7 @@ from accounts.access.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PL
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
 from accounts.services import roles
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 
 OWN_CHOICE = "own"
 #: The two permission sets of the platform, and the fine actions for those who want them.
@@ -35,7 +35,7 @@ class RoleNameForm(forms.Form):
     def clean_name(self) -> str:
         """Refuse a name that is taken here, before the other steps are filled in."""
         name: str = self.cleaned_data["name"]
-        with refusals_shown_on(self):
+        with errors_shown_on(self):
             roles.check_role_name(name=name)
         return name
 
@@ -54,11 +54,11 @@ class PermissionsForm(forms.Form):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        mine = by.actions() | EVERYONE
-        sets = [(key, words) for key, (words, held) in SETS.items() if held <= mine]
+        own = by.actions() | EVERYONE
+        sets = [(key, label) for key, (label, held) in SETS.items() if held <= own]
         self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            (action.value, words) for action, words in ACTION_WORDS.items() if action in mine - EVERYONE
+            (action.value, label) for action, label in ACTION_WORDS.items() if action in own - EVERYONE
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class GroupFactsForm(forms.Form):
     def clean_name(self) -> str:
         """Refuse a name that is taken here, before the other steps are filled in."""
         name: str = self.cleaned_data["name"]
-        with refusals_shown_on(self):
+        with errors_shown_on(self):
             roles.check_group_name(name=name)
         return name
 

@@ -1,6 +1,6 @@
 """Multi-step forms without script and without state on the server: earlier steps travel as hidden fields.
 
-So nothing is lost on the way back, two wizards in two windows do not mix, and a restart of the platform harms nobody.
+So the back button loses nothing, wizards in two windows do not mix, and a restart of the platform does no harm.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from accounts.access.querysets import AuditQuerySet
 
 
 class AppendOnly(RuntimeError):
-    """Somebody tried to change or delete a row of the audit trail."""
+    """A row of the audit trail cannot be changed or deleted."""
 
 
 class AuditEntry(models.Model):

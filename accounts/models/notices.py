@@ -17,7 +17,7 @@ class Notification(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications")
     kind = models.CharField(max_length=30)  # a name registered in accounts.services.notify
-    key = models.CharField(max_length=120)  # what it is about: whoever tells it twice says the same key
+    key = models.CharField(max_length=120)  # identifies the subject: a repeated notice has the same key
     title = MessageField()
     text = MessageField()
     url = models.CharField(max_length=500, blank=True)  # a path of this site, or empty

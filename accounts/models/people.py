@@ -22,7 +22,7 @@ from aiplatform.lib.prepared import PreparedQuery
 
 
 class NoRights(NotAllowed):
-    """An account that nobody has given a role yet."""
+    """An account without a role."""
 
     code = "no_rights"
 
@@ -111,7 +111,7 @@ class User(AbstractUser):
     root_allowed = models.BooleanField(default=False, editable=False)  # by an administrator: may switch it on
     root_inside = models.BooleanField(default=False, editable=False)  # by the person: forms offer it
     annotator_keys = models.JSONField(default=dict, blank=True, editable=False)  # {act: [key, …]}, what differs
-    must_change_password = models.BooleanField(default=False)  # somebody else knows the password
+    must_change_password = models.BooleanField(default=False)  # another person knows the password
     awaiting = models.BooleanField(default=False, editable=False)  # registered, not let in yet
     deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone
     first = models.BooleanField(default=False, editable=False)  # the first administrator: only its password changes

@@ -11,7 +11,7 @@ from accounts.access.querysets import OwnRowsQuerySet
 
 
 class NamedSecret(models.Model):
-    """A value that its owner set once and nobody reads again, only jobs and steps that run as this person."""
+    """A write-only value of a user; only jobs and steps that run as this user read it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="named_secrets")
     name = models.CharField(_("name"), max_length=64)

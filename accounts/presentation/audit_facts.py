@@ -91,7 +91,7 @@ WORDS: dict[str, Any] = {
 }
 
 
-_RIGHTS: dict[str, Any] = {action.value: words for action, words in ACTION_WORDS.items()}
+_RIGHTS: dict[str, Any] = {action.value: label for action, label in ACTION_WORDS.items()}
 #: What single values of a fact are called; apps above add theirs by `register_values`.
 VALUES: dict[str, Mapping[str, Any]] = {
     **dict.fromkeys(("actions", "before", "after"), _RIGHTS),  # a changed role tells its rights before and after
@@ -103,42 +103,42 @@ VALUES: dict[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-def register_values(fact: str, words: Mapping[str, Any]) -> None:
-    """Say what single values of `fact` are called; called from AppConfig.ready()."""
-    VALUES[fact] = words
+def register_values(fact: str, labels: Mapping[str, Any]) -> None:
+    """Register labels for single values of `fact`; called from AppConfig.ready()."""
+    VALUES[fact] = labels
 
 
-def register_names(words: Mapping[str, Any]) -> None:
-    """Say what facts of other apps' acts are called; called from AppConfig.ready()."""
-    WORDS.update(words)
+def register_names(labels: Mapping[str, Any]) -> None:
+    """Register labels for facts of other apps' actions; called from AppConfig.ready()."""
+    WORDS.update(labels)
 
 
-def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts of an entry as words for people: [("roles", "User, viewer")]; moments in the reader's zone, named."""
-    return [(_name(name), _words(value, VALUES.get(name, {}))) for name, value in facts.items()]
+def to_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts of an entry as texts: [("roles", "User, viewer")]; times in the reader's zone."""
+    return [(_name(name), _to_text(value, VALUES.get(name, {}))) for name, value in facts.items()]
 
 
 def _name(name: str) -> str:
     return str(WORDS.get(name, name.replace("_", " ")))
 
 
-def _words(value: Any, known: Mapping[str, Any]) -> str:
-    """`known`: what single values of this fact are called."""
+def _to_text(value: Any, labels: Mapping[str, Any]) -> str:
+    """Return a value as text."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{_name(name)}: {_words(one, VALUES.get(name, {}))}" for name, one in value.items())
+        return "; ".join(f"{_name(name)}: {_to_text(item, VALUES.get(name, {}))}" for name, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_words(one, known) for one in value) or "–"
+        return ", ".join(_to_text(item, labels) for item in value) or "–"
     if isinstance(value, bool):
         return str(_("yes") if value else _("no"))
     if isinstance(value, str) and (moment := _moment(value)):
         return f"{timezone.localtime(moment):%Y-%m-%d %H:%M %Z}"
-    return "–" if value in (None, "") else str(known.get(str(value), value))
+    return "–" if value in (None, "") else str(labels.get(str(value), value))
 
 
 def _moment(text: str) -> datetime | None:
-    """A stored moment with its zone; None for any other text."""
+    """Return a stored time with its zone; None for any other text."""
     try:
-        found = parse_datetime(text) if len(text) > 18 and text[4:5] == "-" else None
+        moment = parse_datetime(text) if len(text) > 18 and text[4:5] == "-" else None
     except ValueError:
         return None
-    return found if found is not None and timezone.is_aware(found) else None
+    return moment if moment is not None and timezone.is_aware(moment) else None

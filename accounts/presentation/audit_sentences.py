@@ -31,8 +31,8 @@ register = PAGES.register  # other apps call it from AppConfig.ready(); what can
 register(Page(User, "accounts:person"), Page(UserGroup, "accounts:group"), Page(Role, "accounts:role"))
 
 
-def tell(entries: Iterable[Any], *, reader: User) -> None:
-    """Give each entry what `accounts/_act.html` shows; a url is "" where the reader sees no such page any more."""
+def add_display(entries: Iterable[Any], *, reader: User) -> None:
+    """Add to each entry what `accounts/_act.html` shows; a url is "" if the reader sees no such page any more."""
     rows = list(entries)
     wanted: dict[str, set[int]] = {"accounts.user": {row.actor_id for row in rows if row.actor_id}}
     for row in rows:
@@ -41,9 +41,9 @@ def tell(entries: Iterable[Any], *, reader: User) -> None:
     urls = {kind: _urls(kind, numbers, reader) for kind, numbers in wanted.items() if numbers}
     names = dict(clusters.choices()) if any("clusters" in row.facts for row in rows) else {}
     for row in rows:
-        words = str(audit.words_of(row.verb))
-        row.words = words if words.endswith("：") else f"{words} "
-        row.told = audit_facts.told(_with_names(row.facts, names))
+        text = str(audit.label_of(row.verb))
+        row.words = text if text.endswith("：") else f"{text} "
+        row.told = audit_facts.to_texts(_with_names(row.facts, names))
         row.who_url = urls.get("accounts.user", {}).get(row.actor_id or 0, "")
         number = int(row.target_id) if row.target_id.isdecimal() else 0
         row.what_url = urls.get(row.target_kind, {}).get(number, "")
@@ -51,22 +51,24 @@ def tell(entries: Iterable[Any], *, reader: User) -> None:
 
 
 def _urls(kind: str, numbers: set[int], reader: User) -> dict[int, str]:
-    """Addresses of the rows that are there and that the reader may see."""
+    """Return addresses of the existing rows that the reader may see."""
     page = PAGES.find(kind)
     if page is None:
-        shared = next((one for one in sharing.KINDS if one.model._meta.label_lower == kind), None)
+        shared = next((kind_ for kind_ in sharing.KINDS if kind_.model._meta.label_lower == kind), None)
         if shared is None:
             return {}
         rows: Any = shared.model._default_manager
         return {row.pk: shared.url(row) for row in rows.visible_to(reader).filter(pk__in=numbers)}
     rows = page.model._default_manager
-    there = rows.visible_to(reader).filter(pk__in=numbers).values_list("pk", flat=True)
-    return {number: reverse(page.route, args=[number]) for number in there}
+    visible = rows.visible_to(reader).filter(pk__in=numbers).values_list("pk", flat=True)
+    return {number: reverse(page.route, args=[number]) for number in visible}
 
 
 def _with_names(facts: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
-    """The facts with clusters by name; those that are gone by their number."""
-    given = facts.get("clusters")
-    if not isinstance(given, list):
+    """Return the facts with clusters by name; deleted ones by their number."""
+    numbers = facts.get("clusters")
+    if not isinstance(numbers, list):
         return facts
-    return facts | {"clusters": [names.get(one, f"#{one}") if isinstance(one, int) else one for one in given]}
+    return facts | {
+        "clusters": [names.get(number, f"#{number}") if isinstance(number, int) else number for number in numbers]
+    }

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce, Concat, Lower
 
 from aiplatform.lib.ordering import Ordering
 
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for a missing sign-in: before every other
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # represents a missing sign-in: before every other
 
 PEOPLE = Ordering(
     "-joined",

@@ -27,7 +27,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
     if taker.pk == giver.pk or not taker.is_active or taker.deleted_at:
         raise Invalid(_("Choose an active account to hand everything over to."), field="taker")
     with transaction.atomic():
-        moved = {key: count for key, count in ownership.give(giver, taker).items() if count}
+        moved = {key: count for key, count in ownership.transfer(giver, taker).items() if count}
         audit.record(by, "transferred", giver, to=taker.username, **moved)
     return moved
 
@@ -35,7 +35,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
 def delete(*, user: User, by: User, taker: User | None = None) -> None:
     """Delete an account: its work stops, its sessions, keys and rights end, its facts are erased.
 
-    The row stays, so that histories keep a name and nobody gets the folders of the same name later.
+    The row stays, so that histories keep a name and no later account gets the folders of the same name.
 
     Args:
         taker: who gets everything it owns; None: all stays under the deleted name, for operators to see.

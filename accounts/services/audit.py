@@ -39,24 +39,24 @@ _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Verb:
-    """A kind of act: the short word scripts match on, and the act in words for the page."""
+    """A kind of action: the name that scripts match on, and its label for the page."""
 
     name: str
-    words: Any  # lazily translated
+    label: Any  # lazily translated
 
 
 VERBS: Registry[Verb] = Registry("act")
 
 
-def register_verbs(words: Mapping[str, Any]) -> None:
-    """Add acts: name → words, lazily translated. Other apps call it from AppConfig.ready()."""
-    VERBS.register(*(Verb(name, label) for name, label in words.items()))
+def register_verbs(labels: Mapping[str, Any]) -> None:
+    """Add actions: name → label, lazily translated. Other apps call it from AppConfig.ready()."""
+    VERBS.register(*(Verb(name, label) for name, label in labels.items()))
 
 
-def words_of(verb: str) -> Any:
-    """The act in words; its name where no installed app registered it."""
-    known = VERBS.find(verb)
-    return known.words if known else verb.replace("_", " ")
+def label_of(verb: str) -> Any:
+    """Return the label of the action; its name if no installed app registered it."""
+    entry = VERBS.find(verb)
+    return entry.label if entry else verb.replace("_", " ")
 
 
 register_verbs(
@@ -223,9 +223,9 @@ def _entry(
     else:
         name = target or ""
     origin = _origin.get()
-    known = isinstance(actor, User)
+    is_user = isinstance(actor, User)
     return AuditEntry(
-        actor_id=actor.pk if known and actor is not None else None,
+        actor_id=actor.pk if is_user and actor is not None else None,
         actor=_line(actor.username, 100) if isinstance(actor, User) else "",
         behind=_line(origin.behind, 100),
         verb=verb[:50],

@@ -12,7 +12,7 @@ SAYS = "the audit trail is only ever added to"
 def guard(*, using: str = "default") -> None:
     """Make triggers that refuse UPDATE and DELETE on the trail, unless they are there already.
 
-    Whoever owns the database can drop them; nobody who only writes through the platform can.
+    The owner of the database can drop them; users who only write through the platform cannot.
     """
     connection = connections[using]
     table = AuditEntry._meta.db_table

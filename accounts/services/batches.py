@@ -46,15 +46,15 @@ def _text(data: bytes) -> str:
     raise Invalid(_("This is not a text file in UTF-8 or GBK."), field="file")
 
 
-def _named(kind: str, asked: str, known: dict[str, Any], problems: list[str]) -> list[Any]:
-    """The rows that a cell names; names nobody knows become problems of its line."""
-    names = [name.strip() for name in asked.split(";") if name.strip()]
+def _named(kind: str, cell: str, rows: dict[str, Any], problems: list[str]) -> list[Any]:
+    """Return the rows that a cell names; unknown names become problems of its line."""
+    names = [name.strip() for name in cell.split(";") if name.strip()]
     problems += [
         _("There is no %(kind)s called “%(name)s”.") % {"kind": kind, "name": name[:50]}
         for name in names
-        if name not in known
+        if name not in rows
     ]
-    return [known[name] for name in names if name in known]
+    return [rows[name] for name in names if name in rows]
 
 
 def too_large() -> Invalid:
@@ -68,9 +68,9 @@ def _rows(data: bytes) -> list[dict[str, str]]:
         table = csv.DictReader(io.StringIO(_text(data)), strict=True)
         header = [str(name).strip().lower() for name in table.fieldnames or ()]
         if "username" not in header or (unknown := sorted(set(header) - set(COLUMNS))):
-            known = ", ".join(COLUMNS)
+            columns = ", ".join(COLUMNS)
             raise Invalid(
-                _("The first line names the columns: %(columns)s; “username” is needed.") % {"columns": known},
+                _("The first line names the columns: %(columns)s; “username” is needed.") % {"columns": columns},
                 field="file",
                 unknown=[] if "username" not in header else unknown,
             )
@@ -90,7 +90,7 @@ def _rows(data: bytes) -> list[dict[str, str]]:
 
 
 @transaction.atomic
-def begin(
+def start(
     *, data: bytes, name: str, roles: Sequence[Role], groups: Sequence[UserGroup], chosen: Sequence[int], by: User
 ) -> PeopleImport:
     """Read a table of accounts and queue the import.
@@ -103,7 +103,7 @@ def begin(
         chosen: ids of the clusters everybody joins.
 
     Raises:
-        Invalid: the file as a whole is wrong; nothing was queued. What is wrong with a row stands in the report.
+        Invalid: the file as a whole is wrong; nothing was queued. Errors in single rows are in the report.
         BeyondYou: one row asks for more than `by` has; nothing was queued.
     """
     all_roles = {role.name: role for role in Role.objects.visible_to(by)}
@@ -141,7 +141,7 @@ def _password(batch: PeopleImport, number: int) -> str:
 
 def run(batch_id: int) -> None:
     """Make the accounts of a batch that are not made yet. Safe to run twice, also at the same time."""
-    claim = CLAIMS.take(PeopleImport.objects.filter(pk=batch_id).exclude(state=State.DONE), state=State.RUNNING)
+    claim = CLAIMS.acquire(PeopleImport.objects.filter(pk=batch_id).exclude(state=State.DONE), state=State.RUNNING)
     if claim is None:
         return
     batch = PeopleImport.objects.select_related("by").get(pk=batch_id)
@@ -174,7 +174,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
                     groups=list(UserGroup.objects.filter(pk__in=row["groups"])),
                     by=batch.by,
                 )
-                cluster_membership.put(person, batch.clusters, by=batch.by)
+                cluster_membership.replace(person, batch.clusters, by=batch.by)
             line: dict[str, Any] = {"made": person.pk, "said": ""}
         except DomainError as exc:
             line = {"made": None, "said": exc.sentences}
@@ -183,7 +183,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
 
 
 def sweep() -> None:
-    """Queue imports again that lost their message or worker, and forget first passwords nobody fetched."""
+    """Queue imports again that lost their message or worker, and delete first passwords that were not fetched."""
     left = PeopleImport.objects.exclude(state=State.DONE).filter(created_at__lt=now() - SILENT)
     for pk in CLAIMS.free(left).values_list("pk", flat=True):
         enqueue("accounts.import_people", batch_id=pk)

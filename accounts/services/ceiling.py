@@ -1,4 +1,4 @@
-"""Limits of delegation: nobody gives, changes or takes over more rights than they have."""
+"""Limits of delegation: users cannot give, change or take over more rights than they have."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ def check(changed: Collection[int], *, by: User) -> None:
     Raises:
         NotAllowed.
     """
-    if changed and not by.can(Action.CLUSTER_MANAGE) and not set(changed) <= set(clusters.of(by)):
+    if changed and not by.can(Action.CLUSTER_MANAGE) and not set(changed) <= set(clusters.ids_for_user(by)):
         raise NotAllowed(_("You can only give and take clusters that you are in yourself."))
 
 
-def put(user: User, chosen: Collection[int], *, by: User) -> None:
-    """Make these the person's clusters.
+def replace(user: User, chosen: Collection[int], *, by: User) -> None:
+    """Replace the user's clusters by these.
 
     Raises:
         NotAllowed: `by` neither manages clusters nor is in a cluster that is given or taken.
@@ -34,10 +34,10 @@ def put(user: User, chosen: Collection[int], *, by: User) -> None:
     owner = clusters.MEMBERSHIPS.get()
     if owner is None:
         return
-    changed = set(clusters.of(user)) ^ set(chosen)
+    changed = set(clusters.ids_for_user(user)) ^ set(chosen)
     check(changed, by=by)
     if changed:
-        owner.put(user, chosen)
+        owner.replace_clusters(user, chosen)
         audit.record(by, "clusters_of_person_changed", user, clusters=sorted(chosen))
 
 
@@ -46,6 +46,6 @@ def remove(user: User) -> None:
     owner = clusters.MEMBERSHIPS.get()
     if owner is None:
         return
-    for cluster in owner.of(user):
+    for cluster in owner.ids_for_user(user):
         with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
-            owner.put(user, [other for other in clusters.of(user) if other != cluster])
+            owner.replace_clusters(user, [other for other in clusters.ids_for_user(user) if other != cluster])

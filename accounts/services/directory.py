@@ -34,7 +34,7 @@ class DirectoryAway(DomainError):
 
 
 def sign_in(username: str, password: str) -> User | None:
-    """Return the account of the person the directory knows by this name and password; None where it knows nobody.
+    """Return the account for a name and password of the directory; None if it has no such user.
 
     Raises:
         DirectoryAway: it does not answer, or not as it should; accounts of this platform work all the same.
@@ -53,7 +53,7 @@ def sign_in(username: str, password: str) -> User | None:
 def _sign_in(username: str, password: str) -> Arrival | None:
     try:
         entry = _find_entry(username)
-        # A name that nobody has takes as long as one that somebody has: a bind that cannot succeed.
+        # An unknown name takes as long as a known one: a bind that cannot succeed.
         name = str(entry["dn"]) if entry else f"uid={secrets.token_hex(8)},{settings.LDAP_BASE}"
         with _connected(name, password) as connection:
             if not connection.bind() or entry is None:
@@ -73,7 +73,7 @@ def _server() -> Server:
 
 @contextmanager
 def _connected(name: str, password: str) -> Iterator[Connection]:
-    """Open a connection, encrypted unless the operator chose otherwise; nobody is bound yet."""
+    """Open a connection, encrypted unless the operator chose otherwise; it is not bound yet."""
     connection = Connection(
         _server(),
         user=name or None,
@@ -90,14 +90,14 @@ def _connected(name: str, password: str) -> Iterator[Connection]:
             connection.start_tls()
         yield connection
     finally:
-        plug = connection.socket
+        connection_socket = connection.socket
         connection.unbind()
-        if isinstance(plug, socket):
-            plug.close()  # ldap3 leaves it open where nobody answered
+        if isinstance(connection_socket, socket):
+            connection_socket.close()  # ldap3 leaves it open after a connection without response
 
 
 def _find_entry(username: str) -> Mapping[str, Any] | None:
-    """Return the one entry of the person; None for nobody, and for more than one."""
+    """Return the one entry of the user; None for no or several entries."""
     wanted = settings.LDAP_FILTER.replace("{username}", escape_filter_chars(username))
     names = [settings.LDAP_ID_ATTRIBUTE, settings.LDAP_NAME_ATTRIBUTE, MAIL, PERSON, PHONE, GROUPS]
     with _connected(settings.LDAP_BIND_DN, settings.LDAP_BIND_PASSWORD) as connection:

@@ -29,15 +29,15 @@ register = COMPANIES.register  # other apps call it from AppConfig.ready()
 
 
 def group(named: int | str, *, among: QuerySet[UserGroup]) -> UserGroup | None:
-    """A group by its name, else by its number; None where there is none."""
-    words = str(named).strip()
-    return among.filter(name=words).first() or among.filter(pk=ids.number(words) or 0).first()
+    """Return a group by its name, else by its number; None if there is none."""
+    text = str(named).strip()
+    return among.filter(name=text).first() or among.filter(pk=ids.number(text) or 0).first()
 
 
 def by_exact_name() -> PeopleQuerySet:
-    """Active accounts, for who knows a username already: to share with, to let into a cluster."""
-    found: PeopleQuerySet = User.objects.filter(is_active=True, deleted_at=None)
-    return found
+    """Return active accounts, for callers that know a username already: to share with, to add to a cluster."""
+    rows: PeopleQuerySet = User.objects.filter(is_active=True, deleted_at=None)
+    return rows
 
 
 def known_to(user: User) -> PeopleQuerySet:

@@ -1,8 +1,8 @@
 """Accounts of people who sign in through an identity provider: found, made, or refused by the registration policy.
 
-An identity provider (OpenID Connect, LDAP) proves who somebody is there and calls `enter`. An account is found by the
+An identity provider (OpenID Connect, LDAP) authenticates a user and calls `enter`. An account is found by the
 pair of issuer and subject alone. A name or an e-mail says nothing, unless the operator says so and it passes
-the account as `candidate`; the first administrator's account is never taken for somebody's.
+the account as `candidate`; the first administrator's account is never linked.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def enter(
         NotLetIn: the account is disabled, waits for approval, or may not be made; the sentence says which.
     """
     try:
-        user = _known(arrival) or _first_time(arrival, candidate, own_name=own_name)
+        user = _find_user(arrival) or _first_time(arrival, candidate, own_name=own_name)
         if not user.is_active:
             raise _waits() if user.awaiting else NotLetIn(_("This account is disabled. Ask an administrator."))
     except NotLetIn as exc:
-        audit.record(None, "identity_refused", _known(arrival), issuer=arrival.issuer, why=exc.message)
+        audit.record(None, "identity_refused", _find_user(arrival), issuer=arrival.issuer, why=exc.message)
         raise
     Identity.objects.filter(issuer=arrival.issuer, subject=arrival.subject).update(used_at=now())
     if not user.first:
@@ -86,7 +86,7 @@ def enter(
     return user
 
 
-def _known(arrival: Arrival) -> User | None:
+def _find_user(arrival: Arrival) -> User | None:
     row = Identity.objects.filter(issuer=arrival.issuer, subject=arrival.subject).select_related("user").first()
     return row.user if row else None
 
@@ -103,7 +103,7 @@ def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> 
             audit.record(user, "identity_linked", user, issuer=arrival.issuer, made=candidate is None)
             return user
     except (IntegrityError, people.UsernameTaken):
-        user_by_now = _known(arrival)  # two first arrivals at once: one makes the account, both enter it
+        user_by_now = _find_user(arrival)  # two first arrivals at once: one makes the account, both enter it
         if user_by_now is None:
             raise NotLetIn(_("Somebody took this name a moment ago. Sign in again.")) from None
         return user_by_now
@@ -121,7 +121,7 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
         )
     make = partial(
         people.create,
-        username=name if own_name else _free(name),
+        username=name if own_name else _free_username(name),
         password=None,
         nickname=arrival.nickname[:50] or name,
         must_change_password=False,
@@ -131,7 +131,7 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
     try:
         user = make(email=arrival.email, phone=arrival.phone[:30])
     except Invalid:
-        user = make()  # an odd address or number keeps nobody out
+        user = make()  # an invalid address or number does not prevent a sign-in
     audit.record(user, "registered", user, issuer=arrival.issuer)
     return user
 
@@ -150,8 +150,8 @@ def _clean_name(arrival: Arrival) -> str:
     return "person"
 
 
-def _free(name: str) -> str:
-    """Return `name`, or with the first number that nobody has."""
+def _free_username(name: str) -> str:
+    """Return `name`, or `name` with the first unused number."""
     taken = {
         username.lower()
         for username in User.objects.filter(username__istartswith=name).values_list("username", flat=True)
@@ -179,13 +179,13 @@ def _refresh(user: User, arrival: Arrival) -> None:
 def _follow_groups(user: User, arrival: Arrival, mapping: Mapping[str, str]) -> None:
     if not mapping or arrival.groups is None:
         return
-    led = {role.name: role for role in Role.objects.filter(name__in=set(mapping.values()))}
-    if missing := set(mapping.values()) - set(led):
+    managed = {role.name: role for role in Role.objects.filter(name__in=set(mapping.values()))}
+    if missing := set(mapping.values()) - set(managed):
         log.warning("role=%s is named for outside groups and does not exist here", min(missing))
-    given = {led[ours] for theirs, ours in mapping.items() if theirs in arrival.groups and ours in led}
-    have = set(user.roles.all())
-    wanted = (have - set(led.values())) | given
-    if wanted == have:
+    granted = {managed[ours] for theirs, ours in mapping.items() if theirs in arrival.groups and ours in managed}
+    current = set(user.roles.all())
+    wanted = (current - set(managed.values())) | granted
+    if wanted == current:
         return
     try:
         people.set_rights(user=user, roles=wanted, groups=list(user.user_groups.all()), by=None)

@@ -92,7 +92,7 @@ def _use(link: OneTimeLink) -> None:
 
 @transaction.atomic
 def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
-    """Make the first administrator, who joins the oldest cluster: whoever set the platform up can use it at once.
+    """Create the first administrator as member of the oldest cluster, so that they can use the platform at once.
 
     Raises:
         LinkUsedUp: see `find`; also when an administrator exists by now.
@@ -106,7 +106,7 @@ def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
     person = people.create(
         username=username, password=password, roles=roles, must_change_password=False, first=True, by=None
     )
-    cluster_membership.put(person, [number for number, _name in sorted(clusters.choices())[:1]], by=person)
+    cluster_membership.replace(person, [number for number, _name in sorted(clusters.choices())[:1]], by=person)
     return person
 
 

@@ -1,7 +1,7 @@
-"""Secrets by name: set by a person, read by what runs as this person, shown to nobody.
+"""Secrets by name: set by a user, read by what runs as this user, never shown.
 
 What names a secret keeps the name alone. The value is looked up when a job is submitted or a step begins, as the person
-whom it runs as, so whoever shares a pipeline lends no secret of theirs.
+whom it runs as, so sharing a pipeline shares no secrets.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ register = ASKERS.register  # called from `AppConfig.ready()`
 
 
 def uses_of(user: User) -> dict[str, list[Use]]:
-    """What of a person's names secrets, by the name of the secret."""
-    found: dict[str, list[Use]] = {}
-    for asker in ASKERS:
-        for name, uses in asker(user).items():
-            found.setdefault(name, []).extend(uses)
-    return found
+    """Return what uses the secrets of a user, by the name of the secret."""
+    uses_by_name: dict[str, list[Use]] = {}
+    for list_uses in ASKERS:
+        for name, uses in list_uses(user).items():
+            uses_by_name.setdefault(name, []).extend(uses)
+    return uses_by_name
 
 
 def is_name(text: str) -> bool:
@@ -65,30 +65,30 @@ def is_name(text: str) -> bool:
 
 
 def check_name(name: str, *, field: str = "name") -> None:
-    """Refuse what is no name of a secret.
+    """Raise an error for an invalid name of a secret.
 
     Raises:
         Invalid.
     """
     if not _NAME.fullmatch(name):
-        said = _("“%(name)s” is no name of a secret: capital letters, digits and _, at most 64, a letter first.")
-        raise Invalid(said % {"name": name[:80]}, field=field)
+        text = _("“%(name)s” is no name of a secret: capital letters, digits and _, at most 64, a letter first.")
+        raise Invalid(text % {"name": name[:80]}, field=field)
     if name.startswith("AIP_"):
         raise Invalid(_("%(name)s: names with AIP_ belong to the platform.") % {"name": name}, field=field)
 
 
 def check_value(value: str) -> None:
-    """Refuse a value that is too long, or too short to be starred out in a log.
+    """Raise an error for a value that is too long, or too short to be masked in a log.
 
     Raises:
         Invalid: it never holds the value.
     """
     if len(value.strip()) < secret_names.SHORTEST:
-        said = _("A secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
-        raise Invalid(said % {"least": secret_names.SHORTEST}, field="value")
+        text = _("A secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
+        raise Invalid(text % {"least": secret_names.SHORTEST}, field="value")
     if len(value.encode(errors="replace")) > MOST_BYTES:
-        said = _("A secret has at most %(most)s bytes: it is a key or a password, no file.")
-        raise Invalid(said % {"most": MOST_BYTES}, field="value")
+        text = _("A secret has at most %(most)s bytes: it is a key or a password, no file.")
+        raise Invalid(text % {"most": MOST_BYTES}, field="value")
     if "\0" in value or secret_names.MASK in value or not _is_text(value):
         raise Invalid(_("This cannot be the value: it holds what no program could read, or dots in its place."),
                       field="value")  # fmt: skip
@@ -110,27 +110,27 @@ def written(text: str) -> str:
 
 @transaction.atomic
 def add(*, user: User, name: str, value: str, note: str = "") -> NamedSecret:
-    """Keep a value under a new name.
+    """Store a value under a new name.
 
     Raises:
         Invalid: see `check_name` and `check_value`; or the person has `MOST` already.
         NameTaken: the person has one of this name.
     """
-    value, found = written(value), Refusals()
-    with found:
+    value, refusals = written(value), Refusals()
+    with refusals:
         check_name(name)
-    with found:
+    with refusals:
         check_value(value)
-    with found:
+    with refusals:
         if user.named_secrets.count() >= MOST:
             raise Invalid(_("At most %(most)s secrets. Delete one first.") % {"most": MOST}, field="name")
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
             row: NamedSecret = NamedSecret.objects.create(user=user, name=name, note=note, sealed=_sealed(value))
     except IntegrityError:
-        said = _("You have a secret %(name)s already. Replace its value, or choose another name.")
-        raise NameTaken(said % {"name": name}) from None
+        text = _("You have a secret %(name)s already. Replace its value, or choose another name.")
+        raise NameTaken(text % {"name": name}) from None
     audit.record(user, "secret_added", user, name=name)
     return row
 
@@ -174,7 +174,7 @@ def check(user: User, names: Iterable[str], *, field: str = "secrets") -> None:
 
 
 def values(user: User, names: Iterable[str], *, field: str = "secrets") -> dict[str, str]:
-    """The values that a person keeps under these names, and note that they were used.
+    """Return the values of a user's secrets, and record their use.
 
     Raises:
         MissingSecret: see `check`.
@@ -186,11 +186,11 @@ def values(user: User, names: Iterable[str], *, field: str = "secrets") -> dict[
     check(user, wanted, field=field)
     rows = NamedSecret.objects.visible_to(user).filter(name__in=wanted)
     try:
-        found = {row.name: sealed.unseal(row.sealed)[_VALUE] for row in rows}
+        values_by_name = {row.name: sealed.unseal(row.sealed)[_VALUE] for row in rows}
     except sealed.Unsealable:
         raise Invalid(wording.message("secret.unreadable", page=PAGE), field=field) from None
     rows.update(used_at=now())
-    return found
+    return values_by_name
 
 
 def _sealed(value: str) -> str:

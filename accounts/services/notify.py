@@ -4,7 +4,7 @@
 
 Rows keep codes and facts: a page, a mail or a webhook makes the text when it is shown or sent.
 
-Whoever tells the same key again tells nothing: callers may repeat themselves after a crash.
+A repeated key is ignored: callers may repeat themselves after a crash.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def notify(
     Args:
         title, text: one sentence and more.
         url: a path of this site that shows what it is about.
-        key: what it is about; (user, kind, key) is told once, however often this is called.
+        key: what it is about; (user, kind, key) is sent once, however often this is called.
 
     Returns:
-        The row; None where the person had been told before, or has no working account.
+        The row; None if the user was notified before, or has no working account.
     """
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not a registered kind of notification.")
@@ -87,9 +87,9 @@ def notify(
     chosen = choices(user)
     if kind in chosen.mail and user.email:
         key = f"notification-{row.pk}-mail"
-        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=key, language=user.speaks, **content)
+        outbox.add(Delivery.Channel.MAIL, user.email, kind=kind, key=key, language=user.speaks, **content)
     if kind in chosen.webhook and chosen.webhook_url:
-        outbox.put(
+        outbox.add(
             Delivery.Channel.WEBHOOK,
             chosen.webhook_url,
             kind=kind,
@@ -117,7 +117,7 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
 
     Raises:
         Invalid: an unknown kind, or webhooks are chosen without an address.
-        ForbiddenAddress: the address is none, or lies inside this network.
+        ForbiddenAddress: the address is invalid, or inside this network.
     """
     unknown = sorted({*mail, *webhook} - set(KINDS.names()))
     if unknown:
@@ -184,19 +184,19 @@ def try_out(user: User) -> list[str]:
     """Send a test message over every channel the person has; returns the channels.
 
     Raises:
-        TooOften: an address and a webhook may be somebody else's, who did not ask for a flood.
+        TooOften: the address or webhook may belong to another person, who must not be flooded.
     """
-    rates.limit(f"test:{user.pk}", most=TESTS_PER_QUARTER, within_s=900)
+    rates.limit(f"test:{user.pk}", max_count=TESTS_PER_QUARTER, within_s=900)
     row = choices(user)
     content: Content = {"title": message("notice.test"), "text": message("notice.arrived"), "url": "/"}
     stamp = f"test-{user.pk}-{get_random_string(12)}"
     sent = []
     if user.email and outbox.mail_is_set_up():
-        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", language=user.speaks, **content)
+        outbox.add(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", language=user.speaks, **content)
         sent.append(str(Delivery.Channel.MAIL.label))
     if row.webhook_url:
         secret = row.webhook_secret
-        outbox.put(
+        outbox.add(
             Delivery.Channel.WEBHOOK,
             row.webhook_url,
             kind="test",

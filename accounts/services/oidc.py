@@ -1,7 +1,7 @@
 """Sign-in by OpenID Connect: authorization code flow with PKCE, state and nonce, by Authlib.
 
-Nothing is kept between two sign-ins: the provider's description and keys are read anew each time, so that a changed
-key needs no restart, and no cache that others can write decides who somebody is.
+Nothing is kept between two sign-ins: the provider's description and keys are read each time, so that a changed
+key needs no restart, and no cache that others can write decides an identity.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def is_on() -> bool:
     return bool(settings.OIDC_ISSUER and settings.OIDC_CLIENT_ID)
 
 
-def begin(*, back: str) -> tuple[str, dict[str, str]]:
+def start_sign_in(*, back: str) -> tuple[str, dict[str, str]]:
     """Return the provider's address to send the browser to, and what the session must keep until it returns.
 
     Args:
         back: address of our page that the provider sends the browser to.
 
     Raises:
-        ProviderAway: nobody answers there, or not as a provider does.
+        ProviderAway: no response, or not that of a provider.
     """
     with _speaking(back) as session:
         described = _described(session)
@@ -78,12 +78,12 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
     """Return the account of the person the provider authenticated.
 
     Args:
-        session_values: what `begin` gave the session; use it once.
+        session_values: returned by `start_sign_in`; valid once.
         answered: the query with which the browser came back.
 
     Raises:
         NotProved: another browser's answer, a code that was used, or a token that does not hold.
-        ProviderAway: nobody answers there.
+        ProviderAway: no response.
         NotLetIn: see `identities.enter`.
     """
     if not constant_time_compare(answered.get("state", ""), session_values.get("state") or secrets.token_urlsafe()):
@@ -104,7 +104,7 @@ def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], ba
         claims = _proved(session, described, token, session_values["nonce"])
         wanted = (settings.OIDC_USERNAME_CLAIM, "email", settings.OIDC_ROLE_CLAIM or "email")
         if not all(claims.get(name) for name in wanted):
-            claims = _more(session, described, claims)
+            claims = _fetch_user_info(session, described, claims)
     arrival = _arrival(claims)
     candidate = identities.by_email(arrival.email) if settings.OIDC_LINK_BY_EMAIL else None
     return identities.enter(arrival, candidate=candidate, roles=settings.OIDC_ROLES)
@@ -188,15 +188,15 @@ def _proved(
     return dict(claims)
 
 
-def _more(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str, Any]) -> dict[str, Any]:
-    """Fetch the claims of the user-info endpoint, where there is one; its subject must be the same."""
+def _fetch_user_info(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str, Any]) -> dict[str, Any]:
+    """Fetch the claims of the user-info endpoint, if there is one; its subject must be the same."""
     address = described.get("userinfo_endpoint")
     if not address:
         return claims
-    said = _read(session, address)
-    if said.get("sub") != claims["sub"]:
+    user_info = _read(session, address)
+    if user_info.get("sub") != claims["sub"]:
         raise _not_proved("user info about somebody else")
-    return {**said, **claims}
+    return {**user_info, **claims}
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:

@@ -71,7 +71,7 @@ def check_address(url: str) -> None:
         return
 
 
-def put(
+def add(
     channel: str,
     target: str,
     *,
@@ -84,7 +84,7 @@ def put(
     language: str = "",
     proofs: Mapping[str, str] | None = None,
 ) -> Delivery | None:
-    """Write a message to be sent, once per `key`; None where it was written before or nobody could send it.
+    """Store a message to be sent, once per `key`; None if it was stored before or cannot be sent.
 
     Args:
         language: the receiver's, in which the text is made when it is sent; empty: the platform's.
@@ -122,12 +122,12 @@ def send_unrecorded(
 
 
 def deliver(delivery_id: int) -> bool:
-    """Send one message if it is due and nobody else sends it; returns whether it was sent."""
+    """Send one message if it is due and no other process sends it; returns whether it was sent."""
     moment = now()
     mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
     if _rests(mine, moment):
         return False
-    claim = CLAIMS.take(mine, state=Delivery.State.SENDING)
+    claim = CLAIMS.acquire(mine, state=Delivery.State.SENDING)
     if claim is None:
         return False
     row = Delivery.objects.get(pk=delivery_id)
@@ -137,10 +137,10 @@ def deliver(delivery_id: int) -> bool:
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
         if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
             _mail_rest["until"] = time.monotonic() + MAIL_REST_S
-        _try_later(row, claim, _what_befell(exc))
+        _try_later(row, claim, _to_message(exc))
         return False
     except (NeverAgain, ValueError) as exc:  # or what cannot be written at all; a wrong certificate is an OSError
-        _record(row, claim, Delivery.State.FAILED, _what_befell(exc))
+        _record(row, claim, Delivery.State.FAILED, _to_message(exc))
         return False
     _record(row, claim, Delivery.State.SENT)
     return True
@@ -272,10 +272,10 @@ def _title_of(row: Delivery) -> str:
     return " ".join(str(row.title).split())[:MOST_TITLE]
 
 
-def _what_befell(exc: Exception) -> Message:
-    told = exc.args[0] if exc.args else None
-    if isinstance(told, Message):
-        return told
+def _to_message(exc: Exception) -> Message:
+    reason = exc.args[0] if exc.args else None
+    if isinstance(reason, Message):
+        return reason
     return verbatim(exc if isinstance(exc, NeverAgain | ValueError) else f"{type(exc).__name__}: {exc}")
 
 

@@ -33,11 +33,11 @@ def _clean(user: User, *but: str) -> None:
     try:
         user.full_clean(exclude=["password", *but], validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
-        found = Refusals()
+        refusals = Refusals()
         for field, messages in exc.message_dict.items():
-            with found:
+            with refusals:
                 raise Invalid(" ".join(messages), field=field) from exc
-        found.end()
+        refusals.end()
 
 
 @transaction.atomic
@@ -60,10 +60,10 @@ def create(
     Args:
         password: None: none at all; the person signs in through an identity provider.
         roles: empty: the account waits for rights.
-        awaiting: nobody comes in with it before an administrator enables it.
+        awaiting: the account cannot sign in before an administrator enables it.
         first: this is the first administrator.
         by: who makes it; None is the platform itself (the console's link, a person who registers).
-        must_change_password: whoever knows the first password is not who will use the account.
+        must_change_password: the first password is known to another person than the account's user.
 
     Raises:
         UsernameTaken, Invalid, WeakPassword: nothing was made.
@@ -80,15 +80,15 @@ def create(
         awaiting=awaiting,
         is_active=not awaiting,
     )
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         _clean(user)
-    with found:
+    with refusals:
         if password is not None:
             passwords.check(password, user)
-    with found:
+    with refusals:
         check_free(username=user.username)
-    found.end()
+    refusals.end()
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -103,7 +103,7 @@ def create(
 
 
 def check_free(*, username: str = "") -> None:
-    """Refuse a username that somebody has."""
+    """Raise an error for a username that is taken."""
     if User.objects.filter(username__iexact=username.strip()).exists():
         raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": username.strip()})
 
@@ -122,7 +122,7 @@ def register(*, username: str, nickname: str, password: str, awaiting: bool = Fa
     Says nothing about whether the name was free: the same work is done and the same answer given.
 
     Raises:
-        Invalid, WeakPassword: what was typed cannot be an account, whoever has which name.
+        Invalid, WeakPassword: the values cannot be an account, whichever names are taken.
     """
     try:
         person = create(
@@ -135,9 +135,9 @@ def register(*, username: str, nickname: str, password: str, awaiting: bool = Fa
         )
         audit.record(person, "registered", person)
     except DomainError as exc:
-        found = Refusals()
-        found.all = [refusal for refusal in exc.every if not isinstance(refusal, UsernameTaken)]  # that is not told
-        found.end()
+        refusals = Refusals()
+        refusals.all = [refusal for refusal in exc.every if not isinstance(refusal, UsernameTaken)]  # not revealed
+        refusals.end()
         make_password(password)  # a taken name takes as long as a free one
 
 
@@ -147,7 +147,7 @@ def update(*, user: User, by: User | None, **values: str) -> User:
 
     Raises:
         Invalid: naming the field.
-        BeyondYou, FirstAdministrator: somebody else's account that `by` may not touch.
+        BeyondYou, FirstAdministrator: another user's account that `by` may not change.
     """
     before = {field: getattr(user, field) for field in ("nickname", "phone", "email")}
     if by is not None and by.pk != user.pk:
@@ -183,7 +183,7 @@ def set_rights(*, user: User, roles: Iterable[Role], groups: Iterable[UserGroup]
     Raises:
         BeyondYou: the account may do more than `by`, or would get more than `by` has.
         FirstAdministrator: the roles of the first account stay.
-        LastAdministrator: nobody would be left who can administer people.
+        LastAdministrator: no user would be left who can administer users.
     """
     roles, groups = list(roles), list(groups)
     before = _rights(user)
@@ -203,10 +203,10 @@ def set_active(*, user: User, active: bool, by: User) -> None:
     """Switch an account on or off. Off ends its sessions and API tokens at once; what it owns stays.
 
     Raises:
-        NotYourself: nobody locks themselves out.
+        NotYourself: users cannot lock themselves out.
         BeyondYou: the account may do more than `by`, also while it is off.
         FirstAdministrator: the first account stays on.
-        LastAdministrator: nobody would be left who can administer people.
+        LastAdministrator: no user would be left who can administer users.
     """
     if not active and user.pk == by.pk:
         raise NotYourself(_("You cannot disable your own account."))

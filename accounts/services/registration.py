@@ -1,4 +1,4 @@
-"""Registration policy: who may register, and who is told that somebody waits for approval."""
+"""Registration policy: who may register, and who is notified of accounts that wait for approval."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Right:
     """One action a person may do."""
 
     action: Action
-    words: Any
+    label: Any
     sources: list[str] = field(default_factory=list)  # "User", "System Admin by group ops"
 
 

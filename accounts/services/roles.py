@@ -32,17 +32,17 @@ PRESET_DESCRIPTIONS = {
 }
 
 
-def keep_presets(*, using: str = "default") -> None:
-    """Make the preset roles, or bring them up to date with the actions of this version."""
+def update_presets(*, using: str = "default") -> None:
+    """Create the preset roles, or update them to the actions of this version."""
     for name, actions in PRESET_ROLES.items():
-        given = {"preset": True, "description": PRESET_DESCRIPTIONS[name], "actions": sorted(a.value for a in actions)}
-        Role.objects.using(using).update_or_create(name=name, defaults=given)
+        fields = {"preset": True, "description": PRESET_DESCRIPTIONS[name], "actions": sorted(a.value for a in actions)}
+        Role.objects.using(using).update_or_create(name=name, defaults=fields)
 
 
 def _actions(names: Iterable[str]) -> list[str]:
-    known = {action.value for action in Action}
+    all_actions = {action.value for action in Action}
     wanted = set(names)
-    if unknown := sorted(wanted - known):
+    if unknown := sorted(wanted - all_actions):
         raise Invalid(_("There is no action called %(name)s.") % {"name": ", ".join(unknown)}, field="actions")
     return sorted(wanted | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
 
@@ -86,13 +86,13 @@ def create(*, name: str, description: str = "", actions: Iterable[str] = (), by:
         BeyondYou: it would allow what `by` may not do.
         NameTaken, Invalid.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         allowed = _actions(actions)
         ceiling.grant(by, _allowed(allowed))
-    with found:
+    with refusals:
         check_role_name(name=name)
-    found.end()
+    refusals.end()
     role = Role(name=name.strip(), description=description.strip(), actions=allowed)
     _saved(role)
     audit.record(by, "role_made", role, actions=role.actions)
@@ -108,13 +108,13 @@ def update(*, role: Role, name: str, description: str, actions: Iterable[str], b
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays as it is.") % {"name": role.name})
-    before, found = role.actions, Refusals()
-    with found:
+    before, refusals = role.actions, Refusals()
+    with refusals:
         wanted = _actions(actions)
         ceiling.grant(by, role.allows() | _allowed(wanted))
-    with found:
+    with refusals:
         check_role_name(name=name, role=role)
-    found.end()
+    refusals.end()
     with people.keeping_an_administrator():
         role.name, role.description, role.actions = name.strip(), description.strip(), wanted
         _saved(role)
@@ -188,8 +188,8 @@ def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by
 
 
 @transaction.atomic
-def give(*, role: Role, people: Iterable[User], by: User | None) -> None:
-    """Give the role to further people.
+def assign(*, role: Role, people: Iterable[User], by: User | None) -> None:
+    """Assign the role to further users.
 
     Raises:
         BeyondYou, FirstAdministrator: see `attach`.
@@ -198,8 +198,8 @@ def give(*, role: Role, people: Iterable[User], by: User | None) -> None:
 
 
 @transaction.atomic
-def take(*, role: Role, person: User, by: User | None) -> None:
-    """Take the role from one person; what a group gives them stays.
+def revoke(*, role: Role, person: User, by: User | None) -> None:
+    """Revoke the role of one user; what a group gives them stays.
 
     Raises:
         BeyondYou, FirstAdministrator, LastAdministrator: see `attach`.
@@ -233,7 +233,7 @@ def update_group(
     Raises:
         BeyondYou: its roles, old or new, or a member who comes or goes, go beyond `by`.
         FirstAdministrator: the first account joins and leaves no group.
-        Invalid: a group without a role gives nobody anything.
+        Invalid: a group without a role has no effect.
         NameTaken, LastAdministrator.
     """
     _check_group(name, roles, group)
@@ -258,7 +258,7 @@ def add_members(*, group: UserGroup, people: Iterable[User], by: User | None) ->
 
 @transaction.atomic
 def remove_member(*, group: UserGroup, person: User, by: User | None) -> None:
-    """Take somebody out of a group.
+    """Remove a user from a group.
 
     Raises:
         BeyondYou, FirstAdministrator, LastAdministrator.
@@ -272,13 +272,13 @@ def _members(group: UserGroup, members: Iterable[User], by: User | None) -> None
 
 
 def _check_group(name: str, roles: Sequence[Role], group: UserGroup | None) -> None:
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_group_name(name=name, group=group)
-    with found:
+    with refusals:
         if not roles:
             raise Invalid(_("Choose at least one role."), field="roles")
-    found.end()
+    refusals.end()
 
 
 def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:

@@ -14,7 +14,7 @@ def allow(user: User, *, allowed: bool, by: User) -> None:
 
     Raises:
         BeyondYou: the account may do more than `by`.
-        FirstAdministrator: somebody else's act on the first account.
+        FirstAdministrator: another user changes the first account.
     """
     if user.root_allowed == allowed:
         return

@@ -55,7 +55,7 @@ def is_on(user: User) -> bool:
 
 
 @transaction.atomic
-def begin(user: User) -> tuple[str, str]:
+def start_setup(user: User) -> tuple[str, str]:
     """Return a secret as (base32 to type, QR code as data URI of an SVG), the same until it is confirmed."""
     factor, _made = SecondFactor.objects.get_or_create(user=user, defaults={"nonce": secrets.token_hex(32)})
     if factor.confirmed_at is not None:
@@ -130,7 +130,7 @@ def switch_off(user: User, *, by: User) -> None:
     """Switch the factor off; its recovery codes are deleted.
 
     Raises:
-        BeyondYou: somebody else's account that may do more than `by`.
+        BeyondYou: another user's account that may do more than `by`.
         FirstAdministrator: only its owner switches the second factor of that account off.
     """
     ceiling.touch(by, user)

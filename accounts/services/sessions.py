@@ -55,7 +55,7 @@ def began(request: Any, user: User) -> None:
     )
 
 
-def seen(request: Any) -> None:
+def record_request(request: Any) -> None:
     """Record a request of a signed-in browser, at most once a minute."""
     last = request.session.get(LOOKED_AT)
     if last is None or now().timestamp() - last < SEEN_EVERY_S:
@@ -73,8 +73,8 @@ def moved(*, old: str | None, new: str | None) -> None:
         UserSession.objects.filter(pk=row.pk).update(session_key=new)
 
 
-def of(user: User) -> list[UserSession]:
-    """The person's live sessions, the one used last first."""
+def list_live(user: User) -> list[UserSession]:
+    """Return the user's live sessions, the one used last first."""
     rows = list(UserSession.objects.filter(user=user))
     live = Session.objects.filter(session_key__in=[row.session_key for row in rows], expire_date__gt=now())
     keys = set(live.values_list("session_key", flat=True))
@@ -91,7 +91,7 @@ def end(row: UserSession, *, by: User) -> None:
 
 def end_others(user: User, *, but: str | None, by: User) -> int:
     """Sign out all browsers of `user` except the one with session key `but`; returns how many."""
-    others = [row for row in of(user) if row.session_key != but]
+    others = [row for row in list_live(user) if row.session_key != but]
     for row in others:
         end(row, by=by)
     return len(others)

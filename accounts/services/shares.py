@@ -23,17 +23,17 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
     """Return a thing `by` may share: their own, one they manage, and for operators any.
 
     Raises:
-        NotFound: there is none, or it is somebody else's; the sentence is the same.
+        NotFound: it does not exist, or belongs to another user; the message is the same.
         NotAllowed: no role allows changing things of this kind.
     """
-    known = sharing.KINDS.find(kind)
-    if known is None:
+    shareable = sharing.KINDS.find(kind)
+    if shareable is None:
         raise NotFound(_("There is no such thing."))
-    by.require(known.needs)
-    thing = known.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]  # every shared model has our queryset
+    by.require(shareable.needs)
+    thing = shareable.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]  # every shared model has our queryset
     if thing is None:
         raise NotFound(_("There is no such thing."))
-    return known, thing
+    return shareable, thing
 
 
 def _whom(person: str, group: int | str | None, by: User) -> User | UserGroup:
@@ -55,7 +55,7 @@ def groups_of(by: User) -> Any:
 
 @transaction.atomic
 def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: int | str | None = None) -> Any:
-    """Give a person or a group a level on one thing, in place of the level they had.
+    """Give a user or a group a level on one thing, in place of the level they had.
 
     Args:
         person: username; empty: the group.
@@ -63,17 +63,17 @@ def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: 
 
     Raises:
         NotFound, NotAllowed: see `find`.
-        Invalid, WrongLevel: nobody of that name, or a level this kind does not have.
+        Invalid, WrongLevel: an unknown name, or a level this kind does not have.
         DomainError: this one must not be shared; says why.
     """
-    known, thing = find(kind, pk, by=by)
-    if level not in known.levels:
+    shareable, thing = find(kind, pk, by=by)
+    if level not in shareable.levels:
         raise WrongLevel(_("Choose one of the given levels."))
-    known.check(thing)
+    shareable.check(thing)
     whom = _whom(person, group, by)
     if whom == getattr(thing, "owner", None):
         raise Invalid(_("This is the owner, who may do everything already."), field="person")
-    sharing.put(thing, whom, level)
+    sharing.set_level(thing, whom, level)
     audit.record(by, "shared", thing, **_facts(whom), level=level)
     return thing
 
@@ -90,7 +90,7 @@ def unshare(*, kind: str, pk: int, by: User, person: str = "", group: int | str 
     for level, whom in sharing.shares_of(thing):
         named = whom.username == person if isinstance(whom, User) else not person and whom == team
         if named:
-            sharing.put(thing, whom, None)
+            sharing.set_level(thing, whom, None)
             audit.record(by, "unshared", thing, **_facts(whom), level=level)
     return thing
 

@@ -56,20 +56,20 @@ def _fields(blob: bytes) -> list[bytes]:
     return fields
 
 
-def read(text: str) -> tuple[str, str, str]:
-    """Read a pasted public key as (kind, "kind base64", "SHA256:…"), without options and comments.
+def parse(text: str) -> tuple[str, str, str]:
+    """Parse a pasted public key to (kind, "kind base64", "SHA256:…"), without options and comments.
 
     Raises:
         Invalid: a private key, several lines, an unknown kind, a broken or a short key.
     """
     if "PRIVATE KEY" in text:
         raise Invalid(_("This is a private key. Never give it away; paste the line of the .pub file."), field="line")
-    words = text.strip().split(" ")
-    if "\n" in text.strip() or len(words) < 2 or words[0] not in KINDS:
+    parts = text.strip().split(" ")
+    if "\n" in text.strip() or len(parts) < 2 or parts[0] not in KINDS:
         raise _wrong()
-    kind = words[0]
+    kind = parts[0]
     try:
-        blob = base64.b64decode(words[1], validate=True)
+        blob = base64.b64decode(parts[1], validate=True)
     except (binascii.Error, ValueError) as exc:
         raise _wrong() from exc
     fields = _fields(blob)
@@ -84,7 +84,7 @@ def read(text: str) -> tuple[str, str, str]:
     if kind.endswith("ed25519") and len(fields[1]) != 32:
         raise _wrong()
     digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-    return kind, f"{kind} {words[1]}", f"SHA256:{digest}"
+    return kind, f"{kind} {parts[1]}", f"SHA256:{digest}"
 
 
 @transaction.atomic
@@ -92,16 +92,16 @@ def add(*, user: User, name: str, line: str) -> SshKey:
     """Store a public key; without a name it is called by its comment.
 
     Raises:
-        Invalid: see `read`; or the person has `MOST` already.
+        Invalid: see `parse`; or the person has `MOST` already.
         KeyTaken: the key is known here. The sentence does not say whose it is.
     """
-    kind, whole, fingerprint = read(line)
+    kind, public_key, fingerprint = parse(line)
     named = name.strip() or _comment(line) or kind
     if user.ssh_keys.count() >= MOST:
         raise Invalid(_("At most %(most)s keys. Remove one first.") % {"most": MOST}, field="line")
     try:
         with transaction.atomic():
-            key = SshKey.objects.create(user=user, name=named, kind=kind, line=whole, fingerprint=fingerprint)
+            key = SshKey.objects.create(user=user, name=named, kind=kind, line=public_key, fingerprint=fingerprint)
     except IntegrityError as exc:
         raise KeyTaken(_("This key is in use here already. Make another one.")) from exc
     audit.record(user, "key_added", user, name=key.name, fingerprint=fingerprint)
@@ -109,9 +109,9 @@ def add(*, user: User, name: str, line: str) -> SshKey:
 
 
 def _comment(line: str) -> str:
-    """What stands behind a key, by custom who and where: me@laptop."""
-    words = line.split(maxsplit=2)
-    text = words[2].strip() if len(words) > 2 else ""
+    """Return the comment of a key, by convention user and host: me@laptop."""
+    parts = line.split(maxsplit=2)
+    text = parts[2].strip() if len(parts) > 2 else ""
     return text[:LONGEST_NAME] if text.isprintable() else ""
 
 

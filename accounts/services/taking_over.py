@@ -1,6 +1,6 @@
-"""Take over an account: an administrator acts as somebody else, with a banner and entries in the trail.
+"""Take over an account: an administrator acts as another user, with a banner and entries in the trail.
 
-The session stays the administrator's. It names whom they act for, and every request asks anew whether they may.
+The session stays the administrator's. It names the user they act for, and every request checks again that they may.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def allowed(by: User, person: User) -> None:
 
 
 def possible(request: Any, person: User) -> bool:
-    """Whether `begin` would allow it."""
+    """Return whether `start` would allow it."""
     try:
         allowed(request.user, person)
     except NotAllowed:
@@ -42,11 +42,11 @@ def possible(request: Any, person: User) -> bool:
     return getattr(request, "behind", None) is None
 
 
-def begin(request: Any, person: User) -> None:
+def start(request: Any, person: User) -> None:
     """Act as `person` from the next request on.
 
     Raises:
-        NoChain: the caller acts for somebody already.
+        NoChain: the caller acts for another user already.
         NotAllowed, BeyondYou: see `allowed`.
     """
     if getattr(request, "behind", None) is not None:
@@ -57,7 +57,7 @@ def begin(request: Any, person: User) -> None:
 
 
 def end(request: Any) -> None:
-    """Return to the own account; does nothing where nobody is taken over."""
+    """Return to the own account; does nothing outside a takeover."""
     number = request.session.pop(KEY, None)
     behind = getattr(request, "behind", None)
     if number is not None and behind is not None:
@@ -65,7 +65,7 @@ def end(request: Any) -> None:
 
 
 def acted_for(session: Any, user: User) -> User | None:
-    """Return whom the owner of this session acts for; None for nobody, or when they may not any more."""
+    """Return the user that the session's owner acts for; None outside a takeover, or if it is no longer allowed."""
     number = session.get(KEY)
     if number is None:
         return None

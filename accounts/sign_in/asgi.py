@@ -39,12 +39,12 @@ def same_origin(scope: dict[str, Any]) -> bool:
 
 @contextmanager
 def in_callers_language(scope: dict[str, Any]) -> Iterator[None]:
-    """Speak the language of the caller's browser, as pages do to who chose none; see `speak_to`."""
-    about: Any = SimpleNamespace(
+    """Use the language of the caller's browser, as pages do for users without a choice; see `speak_to`."""
+    request: Any = SimpleNamespace(
         COOKIES=parse_cookie(_header(scope, b"cookie")),
         META={"HTTP_ACCEPT_LANGUAGE": _header(scope, b"accept-language")},
     )
-    with translation.override(translation.get_language_from_request(about)):
+    with translation.override(translation.get_language_from_request(request)):
         yield
 
 
@@ -84,7 +84,7 @@ def bearer(scope: dict[str, Any]) -> str:
 
 
 def find_user(scope: dict[str, Any]) -> User | None:
-    """Return the person behind an ASGI scope, by bearer token or session cookie; None for nobody.
+    """Return the user of an ASGI scope, by bearer token or session cookie; None without one.
 
     A cookie does not count for a request that changes something and comes from a foreign page.
     """

@@ -46,12 +46,12 @@ def pause_s() -> int:
 
 def sentence() -> str:
     minutes = max(1, round(pause_s() / 60))
-    said = ngettext(
+    text = ngettext(
         "Too many failed attempts. Wait %(minutes)s minute and try again.",
         "Too many failed attempts. Wait %(minutes)s minutes and try again.",
         minutes,
     )
-    return said % {"minutes": minutes}
+    return text % {"minutes": minutes}
 
 
 def answer(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:

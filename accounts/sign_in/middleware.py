@@ -24,9 +24,9 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 class TakeOverMiddleware:
-    """Runs after authentication: an administrator who acts for somebody is that person for this request."""
+    """Let an administrator be the user they act for in this request; runs after authentication."""
 
-    OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # nobody makes these for another
+    OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # not available in a takeover
     SHOWN = ("/account/second-factor/", "/account/notifications/", "/api/v1/me/notifications/")
 
     def __init__(self, get_response: Handler) -> None:
@@ -72,7 +72,7 @@ class OriginMiddleware:
         )
         with audit.with_origin(origin):
             if request.user.is_authenticated:
-                sessions.seen(request)
+                sessions.record_request(request)
             answer = self.get_response(request)
             if answer.status_code == 404:
                 self._missed(request)
@@ -114,7 +114,7 @@ class PreferencesMiddleware:
 
 
 class FirstPasswordMiddleware:
-    """Sends people whose password somebody else knows to the page that changes it."""
+    """Redirect users whose password another person knows to the page that changes it."""
 
     OPEN = ("/people/give-back/", "/static/", "/jsi18n/", "/logout/", "/healthz")
 

@@ -37,7 +37,7 @@ def _filtered(request: SignedInRequest) -> tuple[QuerySet[Any], dict[str, str]]:
     filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "verb", "person", "since", "until")}
     rows = AuditEntry.objects.visible_to(request.user)
     if filters["q"]:
-        rows = rows.with_words(filters["q"])
+        rows = rows.containing(filters["q"])
     if filters["verb"]:
         rows = rows.filter(verb=filters["verb"].replace("\x00", ""))
     if filters["person"].isdecimal() and len(filters["person"]) < 19:
@@ -54,14 +54,14 @@ def trail(request: SignedInRequest) -> HttpResponse:
     """Who did what to whom, newest first."""
     rows, filters = _filtered(request)
     entries = page(request, rows)
-    audit_sentences.tell(entries.rows, reader=request.user)
+    audit_sentences.add_display(entries.rows, reader=request.user)
     query = request.GET.copy()
     query.pop(FORWARD, None)
     query.pop(BACKWARD, None)
     context = {
         "page": entries,
         "filters": filters,
-        "verbs": sorted(((verb.name, str(verb.words)) for verb in audit.VERBS), key=lambda item: item[1]),
+        "verbs": sorted(((verb.name, str(verb.label)) for verb in audit.VERBS), key=lambda item: item[1]),
         "query": query.urlencode(),
     }
     return render(request, "accounts/_audit_rows.html" if request.htmx else "accounts/audit.html", context)
@@ -69,7 +69,7 @@ def trail(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.AUDIT_VIEW)
 def export(request: SignedInRequest) -> HttpResponse:
-    """Send what the filters leave as CSV; the export itself is recorded in the trail."""
+    """Send the filtered entries as CSV; the export itself is recorded in the trail."""
     rows, filters = _filtered(request)
     audit.record(request.user, "trail_exported", **{name: value for name, value in filters.items() if value})
     header = [_("Time"), _("Who"), _("Acting for them"), _("Act"), _("Kind"), _("What"), _("Facts"), _("Address")]
@@ -81,7 +81,7 @@ def export(request: SignedInRequest) -> HttpResponse:
             entry.verb,
             entry.target_kind,
             entry.target,
-            "; ".join(f"{name}: {words}" for name, words in audit_facts.told(entry.facts)),
+            "; ".join(f"{name}: {text}" for name, text in audit_facts.to_texts(entry.facts)),
             entry.address,
         ]
         for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)

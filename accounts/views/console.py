@@ -36,7 +36,7 @@ def console(request: SignedInRequest) -> HttpResponse:
     """Counts of people, groups and roles, each with its way to a new one."""
     people = User.objects.visible_to(request.user)
     last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
-    audit_sentences.tell(last, reader=request.user)
+    audit_sentences.add_display(last, reader=request.user)
     roles = Role.objects.visible_to(request.user)
     context = {
         "people": people.count(),

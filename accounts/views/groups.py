@@ -22,7 +22,7 @@ from accounts.presentation.orders import GROUPS
 from accounts.services import roles
 from accounts.views.people import counts
 from aiplatform.lib import search
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 
 
 def _group(request: SignedInRequest, pk: int) -> UserGroup:
@@ -31,10 +31,10 @@ def _group(request: SignedInRequest, pk: int) -> UserGroup:
 
 @needs(Action.PEOPLE_MANAGE)
 def group_list(request: SignedInRequest) -> HttpResponse:
-    """Groups with their roles and how many people they hold, by name. htmx gets the table alone."""
+    """List groups with their roles and number of members, by name. htmx gets the table alone."""
     rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(member_count=Count("users"))
-    found = search.having(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
-    context = {"page": GROUPS.page(request, found)}
+    matches = search.filter_by_text(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
+    context = {"page": GROUPS.page(request, matches)}
     if request.htmx:
         return render(request, "accounts/_group_table.html", context)
     return render(request, "accounts/group_list.html", context | {"counts": counts(request.user)})
@@ -53,7 +53,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
         data,
     )
     if wizard.walk():
-        with refusals_shown_on(wizard.bound(0)[0]):
+        with errors_shown_on(wizard.bound(0)[0]):
             group = roles.create_group(**wizard.cleaned(0)[0], **wizard.cleaned(1)[0], by=request.user)
             messages.success(request, _("Group %(name)s made. Add its people here.") % {"name": group.name})
             return redirect("accounts:group", group.pk)
@@ -65,10 +65,10 @@ def group_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _page(request: SignedInRequest, group: UserGroup, *, status: int = 200, **forms: Any) -> HttpResponse:
-    given = {"name": group.name, "description": group.description, "roles": group.roles.all()}
+    initial = {"name": group.name, "description": group.description, "roles": group.roles.all()}
     context = {
         "group": group,
-        "form": forms.get("form") or GroupForm(initial=given, by=request.user),
+        "form": forms.get("form") or GroupForm(initial=initial, by=request.user),
         "joining": forms.get("joining") or PeopleForm(by=request.user),
         "members": group.users.order_by("username"),
     }
@@ -81,12 +81,12 @@ def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     group = _group(request, pk)
     form = GroupForm(request.POST, by=request.user) if request.method == "POST" else None
     if form is not None and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.update_group(group=group, **form.cleaned_data, members=group.users.all(), by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:group", group.pk)
     elif form is not None:
-        look_further(form, roles.check_group_name, group=group)
+        check_valid_fields(form, roles.check_group_name, group=group)
     return _page(request, _group(request, pk), form=form, status=200 if form is None else 422)
 
 
@@ -96,7 +96,7 @@ def group_join(request: SignedInRequest, pk: int) -> HttpResponse:
     """Add people to a group."""
     group, form = _group(request, pk), PeopleForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.add_members(group=group, people=form.cleaned_data["people"], by=request.user)
             messages.success(request, _("Added."))
             return redirect("accounts:group", group.pk)
@@ -119,7 +119,7 @@ def group_leave(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
 def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a group; its members keep their own roles."""
     group = _group(request, pk)
-    if not name_typed(request, group.name):
+    if not is_name_confirmed(request, group.name):
         return redirect("accounts:group", group.pk)
     roles.delete_group(group=group, by=request.user)
     messages.success(request, _("Group %(name)s deleted.") % {"name": group.name})

@@ -21,7 +21,7 @@ from accounts.models import PeopleImport, User
 from accounts.services import batches, cluster_membership, passwords, people
 from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
-from aiplatform.lib.pages import needs, refusals_shown_on, show
+from aiplatform.lib.pages import errors_shown_on, needs, show
 
 MOST_AT_ONCE = 10
 EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"
@@ -70,7 +70,7 @@ def person_new(request: SignedInRequest) -> HttpResponse:
         ],
         data,
     )
-    if wizard.walk() and (made := _make(request, wizard)):
+    if wizard.walk() and (made := _create_accounts(request, wizard)):
         shown = {"made": made, "address": request.build_absolute_uri("/login/")}
         return render(request, "accounts/person_made.html", shown)
     context: dict[str, object] = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
@@ -86,50 +86,50 @@ def person_new(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/person_new.html", context, status=wizard.status)
 
 
-def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
-    """Make all accounts or none: (account, first password). A refusal is shown at the form it is about."""
-    given, *own = wizard.cleaned(1)
-    rights = dict(given)
+def _create_accounts(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
+    """Create all accounts or none: (account, first password). An error is shown at its form."""
+    common, *own = wizard.cleaned(1)
+    rights = dict(common)
     chosen = rights.pop("clusters", [])
-    roles = [one["roles"] or rights["roles"] for one in own] or [rights["roles"]]
-    made = []
+    roles = [step["roles"] or rights["roles"] for step in own] or [rights["roles"]]
+    created = []
     with transaction.atomic():
-        for form, word, its_roles in zip(wizard.bound(0), wizard.bound(2), roles, strict=True):
-            asked = form.cleaned_data | rights | word.cleaned_data | {"roles": its_roles}
+        for form, password_form, own_roles in zip(wizard.bound(0), wizard.bound(2), roles, strict=True):
+            fields = form.cleaned_data | rights | password_form.cleaned_data | {"roles": own_roles}
             try:
                 with transaction.atomic():
-                    person = people.create(**asked, by=request.user)
-                    cluster_membership.put(person, chosen, by=request.user)
+                    person = people.create(**fields, by=request.user)
+                    cluster_membership.replace(person, chosen, by=request.user)
             except NotAllowed:
                 raise
             except DomainError as exc:
                 for refusal in exc.every:
-                    show(word if refusal.blamed == "password" else form, refusal)
+                    show(password_form if refusal.blamed == "password" else form, refusal)
                 wizard.refuse(2 if all(refusal.blamed == "password" for refusal in exc.every) else 0)
             else:
-                made.append((person, word.cleaned_data["password"]))
+                created.append((person, password_form.cleaned_data["password"]))
         if wizard.refused:
             transaction.set_rollback(True)
             return []
-    return made
+    return created
 
 
 @needs(Action.PEOPLE_MANAGE)
 def people_file(request: SignedInRequest) -> HttpResponse:
-    """Take a table of accounts; they are made in the background."""
+    """Import a table of accounts; they are created in the background."""
     form = PeopleFileForm(request.POST or None, request.FILES or None, by=request.user)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        with refusals_shown_on(form):
-            table = given["file"]
+        fields = form.cleaned_data
+        with errors_shown_on(form):
+            table = fields["file"]
             if table.size > batches.MOST_BYTES:
                 raise batches.too_large()
-            batch = batches.begin(
+            batch = batches.start(
                 data=table.read(),
                 name=table.name,
-                roles=given["roles"],
-                groups=given["groups"],
-                chosen=given.get("clusters", []),
+                roles=fields["roles"],
+                groups=fields["groups"],
+                chosen=fields.get("clusters", []),
                 by=request.user,
             )
             return redirect("accounts:people-import", batch.pk)

@@ -17,7 +17,7 @@ from accounts.http import SignedInRequest
 from accounts.models import Notification
 from accounts.services import notify, outbox
 from aiplatform.lib import ids, keyset
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 LAST = 5  # in the bell's list
 NEWS = 3  # that pop up at once
@@ -89,7 +89,7 @@ def notification_open(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.SELF_MANAGE)
 def notification_read(request: SignedInRequest) -> HttpResponse:
-    """Mark all as read; htmx, that is the bell, gets its list anew."""
+    """Mark all as read; for htmx, which is the bell, return its updated list."""
     notify.mark_read(user=request.user)
     if request.htmx:
         return _bell_list(request)
@@ -98,11 +98,11 @@ def notification_read(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.SELF_MANAGE)
 def notification_choices(request: SignedInRequest) -> HttpResponse:
-    """Which kinds come by mail and by webhook; the button beside it tries both out."""
+    """Choose the kinds that are sent by mail and by webhook; a button tests both."""
     chosen = notify.choices(request.user)
     form = NoticeForm(request.POST or None, chosen=chosen)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             notify.choose(
                 user=request.user,
                 mail=form.chosen("mail"),

@@ -18,7 +18,7 @@ from accounts.forms.own import ChangePasswordForm, SettingsForm, TokenForm
 from accounts.http import SignedInRequest
 from accounts.models import ApiToken
 from accounts.services import passwords, root_inside, sessions, tokens
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @needs(Action.SELF_MANAGE)
@@ -42,7 +42,7 @@ def password_page(request: SignedInRequest) -> HttpResponse:
     """A new password; every other session and every API token ends with the old one."""
     form = ChangePasswordForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             before = request.session.session_key
             passwords.change(user=request.user, password=form.cleaned_data["password"], by=request.user)
             update_session_auth_hash(request, request.user)  # this session goes on, under a new id

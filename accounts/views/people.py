@@ -35,7 +35,7 @@ from accounts.services import (
 from aiplatform import env
 from aiplatform.lib import search
 from aiplatform.lib.downloads import csv_answer
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 def counts(user: User) -> dict[str, int]:
@@ -71,21 +71,21 @@ def _number(text: str) -> int | None:
 
 
 def _filtered(request: SignedInRequest) -> Any:
-    """The accounts that the filters leave."""
-    given = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state")}
+    """Return the accounts that match the filters."""
+    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state")}
     people = User.objects.visible_to(request.user).only(*SHOWN).with_rights()
-    if given["q"]:
-        people = people.named(given["q"])
-    if given["role"] == "none":
+    if filters["q"]:
+        people = people.named(filters["q"])
+    if filters["role"] == "none":
         people = people.without_rights()
-    elif (role := _number(given["role"])) is not None:
+    elif (role := _number(filters["role"])) is not None:
         people = people.having_role(role)
-    if (group := _number(given["group"])) is not None:
+    if (group := _number(filters["group"])) is not None:
         people = people.filter(user_groups=group)
-    if given["state"] == "awaiting":
+    if filters["state"] == "awaiting":
         people = people.filter(awaiting=True)
-    elif given["state"] in ("active", "disabled"):
-        people = people.filter(is_active=given["state"] == "active", awaiting=False)
+    elif filters["state"] in ("active", "disabled"):
+        people = people.filter(is_active=filters["state"] == "active", awaiting=False)
     return people
 
 
@@ -108,11 +108,11 @@ def person_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.SELF_MANAGE)  # everybody; `known_to` says whom they find
 def person_find(request: SignedInRequest) -> JsonResponse:
-    """The first people whose username or nickname contains `?q=`, for the field that names people."""
-    words = request.GET.get("q", "").strip()[: search.MAX_WORDS]
-    rows = finding.known_to(request.user).called(words).order_by("username")
-    found = list(rows.values("username", "nickname")[: FOUND + 1]) if words else []
-    return JsonResponse({"people": found[:FOUND], "more": len(found) > FOUND})
+    """Return the first users whose username or nickname contains `?q=`, for the user field."""
+    text = request.GET.get("q", "").strip()[: search.MAX_WORDS]
+    rows = finding.known_to(request.user).called(text).order_by("username")
+    matches = list(rows.values("username", "nickname")[: FOUND + 1]) if text else []
+    return JsonResponse({"people": matches[:FOUND], "more": len(matches) > FOUND})
 
 
 @needs(Action.PEOPLE_MANAGE)
@@ -139,15 +139,19 @@ def person_export(request: SignedInRequest) -> HttpResponse:
 
 
 def _detail(request: SignedInRequest, person: User, *, status: int = 200, **forms: Any) -> HttpResponse:
-    """The page of one account, with forms that were refused in place of fresh ones."""
-    given = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
+    """Render the page of one account, with refused forms in place of fresh ones."""
+    initial = {
+        "roles": person.roles.all(),
+        "groups": person.user_groups.all(),
+        "clusters": clusters.ids_for_user(person),
+    }
     facts = {"nickname": person.nickname, "email": person.email, "phone": person.phone}
     mine = person.pk == request.user.pk
     reachable = mine or ceiling.covers(request.user, person.granted())
     context = {
         "person": person,
         "facts": forms.get("facts") or PersonFactsForm(initial=facts),
-        "rights": forms.get("rights") or RightsForm(initial=given, by=request.user),
+        "rights": forms.get("rights") or RightsForm(initial=initial, by=request.user),
         "effective": rights.effective(person),
         "second_factor": second_factor.is_on(person),
         "can_take_over": taking_over.possible(request, person),
@@ -170,7 +174,7 @@ def person_facts(request: SignedInRequest, pk: int) -> HttpResponse:
     """Correct nickname, e-mail, phone."""
     person, facts = _person(request, pk), PersonFactsForm(request.POST)
     if facts.is_valid():
-        with refusals_shown_on(facts):
+        with errors_shown_on(facts):
             people.update(user=person, **facts.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:person", person.pk)
@@ -183,10 +187,10 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give roles, groups and clusters."""
     person, form = _person(request, pk), RightsForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form), transaction.atomic():  # both or nothing
+        with errors_shown_on(form), transaction.atomic():  # both or nothing
             chosen = form.cleaned_data
             people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
-            cluster_membership.put(person, chosen.get("clusters", []), by=request.user)
+            cluster_membership.replace(person, chosen.get("clusters", []), by=request.user)
             messages.success(request, _("Rights saved. They hold from the next click on."))
             return redirect("accounts:person", person.pk)
     return _detail(request, person, status=422, rights=form)
@@ -201,14 +205,14 @@ def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     form = AccountDeletionForm(request.POST or None, person=person, by=request.user)
     if request.method == "POST" and form.is_valid():
         taker = form.cleaned_data["taker"] if form.cleaned_data["then"] == "give" else None
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             account_deletion.delete(user=person, by=request.user, taker=taker)
             messages.success(request, _("The account %(name)s is deleted.") % {"name": person.username})
             return redirect("accounts:people")
     context = {
         "person": person,
         "form": form,
-        "owns": [(kind, count) for kind, count in ownership.of(person) if count],
+        "owns": [(kind, count) for kind, count in ownership.count_by_kind(person) if count],
     }
     return render(request, "accounts/person_delete.html", context, status=422 if form.errors else 200)
 
@@ -228,7 +232,7 @@ def person_active(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def person_root(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Allow somebody to be root inside of their jobs, or take it back (`allowed`: "1" or "0")."""
+    """Allow a user to be root inside of their jobs, or revoke it (`allowed`: "1" or "0")."""
     person = _person(request, pk)
     allowed = request.POST.get("allowed") == "1"
     root_inside.allow(person, allowed=allowed, by=request.user)
@@ -251,7 +255,7 @@ def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def person_second_factor(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Switch off the second factor of somebody who lost phone and recovery codes."""
+    """Switch off the second factor of a user who lost phone and recovery codes."""
     person = _person(request, pk)
     second_factor.switch_off(person, by=request.user)
     messages.success(request, _("The second factor of %(name)s is off.") % {"name": person})

@@ -28,7 +28,7 @@ from accounts.models import Role, User, UserGroup
 from accounts.presentation.orders import ROLES
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 
 
 def _role(request: SignedInRequest, pk: int) -> Role:
@@ -61,7 +61,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
     )
     if wizard.walk():
         facts = {name: value for n in range(3) for name, value in wizard.cleaned(n)[0].items()}
-        with refusals_shown_on(wizard.bound(0)[0]):
+        with errors_shown_on(wizard.bound(0)[0]):
             role = roles.create(**facts, by=request.user)
             messages.success(request, _("Role %(name)s made. Attach people and groups here.") % {"name": role.name})
             return redirect("accounts:role", role.pk)
@@ -71,7 +71,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
 
 def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: Any) -> HttpResponse:
     held = role.allows()
-    given = {
+    initial = {
         "name": role.name,
         "description": role.description,
         "set": set_of(held | EVERYONE),
@@ -79,8 +79,8 @@ def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: A
     }
     context = {
         "role": role,
-        "form": forms.get("form") or RoleForm(initial=given, by=request.user),
-        "allowed": [words for action, words in ACTION_WORDS.items() if action in held],
+        "form": forms.get("form") or RoleForm(initial=initial, by=request.user),
+        "allowed": [label for action, label in ACTION_WORDS.items() if action in held],
         "holders": role.users.filter(deleted_at=None).order_by("username")[:500],
         "giving": forms.get("giving") or PeopleForm(by=request.user),
         "groups": forms.get("groups") or RoleGroupsForm(initial={"groups": role.user_groups.all()}, by=request.user),
@@ -96,12 +96,12 @@ def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     role = _role(request, pk)
     form = RoleForm(request.POST, by=request.user) if request.method == "POST" else None
     if form is not None and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.update(role=role, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
     elif form is not None:
-        look_further(form, roles.check_role_name, role=role)
+        check_valid_fields(form, roles.check_role_name, role=role)
     return _page(request, _role(request, pk), form=form, status=200 if form is None else 422)
 
 
@@ -111,8 +111,8 @@ def role_give(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a role to people, next to what else they have."""
     role, form = _role(request, pk), PeopleForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
-            roles.give(role=role, people=form.cleaned_data["people"], by=request.user)
+        with errors_shown_on(form):
+            roles.assign(role=role, people=form.cleaned_data["people"], by=request.user)
             messages.success(request, _("Added."))
             return redirect("accounts:role", role.pk)
     return _page(request, role, giving=form, status=422)
@@ -124,7 +124,7 @@ def role_take(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Take a role from one person."""
     role = _role(request, pk)
     who = get_object_or_404(User.objects.visible_to(request.user), pk=person)
-    roles.take(role=role, person=who, by=request.user)
+    roles.revoke(role=role, person=who, by=request.user)
     messages.success(request, _("%(name)s no longer has this role.") % {"name": who})
     return redirect("accounts:role", role.pk)
 
@@ -135,7 +135,7 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
     """Choose the groups that give a role."""
     role, form = _role(request, pk), RoleGroupsForm(request.POST, by=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             roles.attach(role=role, users=role.users.all(), groups=form.cleaned_data["groups"], by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
@@ -147,7 +147,7 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
 def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a custom role."""
     role = _role(request, pk)
-    if not name_typed(request, role.name):
+    if not is_name_confirmed(request, role.name):
         return redirect("accounts:role", role.pk)
     roles.delete(role=role, by=request.user)
     messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})

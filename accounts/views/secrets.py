@@ -15,7 +15,7 @@ from accounts.forms.secrets import SecretChangeForm, SecretForm
 from accounts.http import SignedInRequest
 from accounts.models import NamedSecret
 from accounts.services import named_secrets
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @never_cache
@@ -25,7 +25,7 @@ def secrets_page(request: SignedInRequest) -> HttpResponse:
     """The person's secrets, and a form for a new one; `?name=` fills its name in."""
     form = SecretForm(request.POST or None, initial={"name": request.GET.get("name", "")[:64]})
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             row = named_secrets.add(user=request.user, **form.cleaned_data)
             messages.success(request, _("%(name)s is stored.") % {"name": row.name})
             return redirect("accounts:secrets")
@@ -44,9 +44,9 @@ def secret_page(request: SignedInRequest, pk: int) -> HttpResponse:
     row: NamedSecret = get_object_or_404(NamedSecret.objects.visible_to(request.user), pk=pk)
     form = SecretChangeForm(request.POST or None, initial={"note": row.note})
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            given = form.cleaned_data
-            named_secrets.change(row, by=request.user, value=given["value"] or None, note=given["note"])
+        with errors_shown_on(form):
+            fields = form.cleaned_data
+            named_secrets.change(row, by=request.user, value=fields["value"] or None, note=fields["note"])
             messages.success(request, _("%(name)s is changed.") % {"name": row.name})
             return redirect("accounts:secrets")
     context = {"form": form, "secret": row, "uses": named_secrets.uses_of(request.user).get(row.name, [])}

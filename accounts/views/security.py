@@ -16,13 +16,13 @@ from accounts.forms.own import CodeForm, PasswordForm, SshKeyForm
 from accounts.http import SignedInRequest
 from accounts.models import SshKey, UserSession
 from accounts.services import second_factor, sessions, ssh_keys
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @needs(Action.SELF_MANAGE)
 def sessions_page(request: SignedInRequest) -> HttpResponse:
     """Where the person is signed in."""
-    context = {"rows": sessions.of(request.user), "here": request.session.session_key}
+    context = {"rows": sessions.list_live(request.user), "here": request.session.session_key}
     return render(request, "accounts/sessions.html", context)
 
 
@@ -50,7 +50,7 @@ def keys_page(request: SignedInRequest) -> HttpResponse:
     """The person's SSH keys."""
     form = SshKeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             ssh_keys.add(user=request.user, **form.cleaned_data)
             messages.success(request, _("Key added."))
             return redirect("accounts:ssh-keys")
@@ -79,7 +79,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
             else CodeForm(request.POST or None)  # without a password: an identity provider
         )
         if request.method == "POST" and form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 if "code" in form.fields:
                     second_factor.check(request.user, form.cleaned_data["code"])
                 second_factor.switch_off(request.user, by=request.user)
@@ -90,9 +90,9 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
         return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             codes = second_factor.confirm(request.user, form.cleaned_data["code"])
             return render(request, "accounts/recovery_codes.html", {"codes": codes, "text": "\n".join(codes)})
-    secret, qr_code = second_factor.begin(request.user)
+    secret, qr_code = second_factor.start_setup(request.user)
     context = {"on": False, "form": form, "secret": secret, "qr_code": qr_code}
     return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)

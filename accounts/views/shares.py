@@ -17,29 +17,29 @@ from accounts.forms.shares import ShareForm
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.services import shares
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 
 
 @needs(Action.SELF_MANAGE)  # and what the kind of thing asks for, see shares.find
 def share_page(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
-    """Who has which level, and a form to give one."""
-    known, thing = shares.find(kind, pk, by=request.user)
-    form = ShareForm(request.POST or None, kind=known, groups=shares.groups_of(request.user))
+    """Show who has which level, and a form to give one."""
+    shareable, thing = shares.find(kind, pk, by=request.user)
+    form = ShareForm(request.POST or None, kind=shareable, groups=shares.groups_of(request.user))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form), transaction.atomic():  # all or nobody
-            given = form.cleaned_data
-            act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, "level": given["level"]}
-            for person in given["person"]:
+        with errors_shown_on(form), transaction.atomic():  # all or none
+            fields = form.cleaned_data
+            act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, "level": fields["level"]}
+            for person in fields["person"]:
                 shares.share(**act, person=person.username)
-            if given["group"] or not given["person"]:
-                shares.share(**act, group=given["group"])
+            if fields["group"] or not fields["person"]:
+                shares.share(**act, group=fields["group"])
             messages.success(request, _("Shared."))
             return redirect("accounts:share", kind, pk)
     rows: list[dict[str, Any]] = [
         {"whom": whom, "is_person": isinstance(whom, User), "level": sharing.LEVEL_WORDS[level]}
         for level, whom in sharing.shares_of(thing)
     ]
-    context = {"kind": known, "thing": thing, "url": known.url(thing), "form": form, "rows": rows}
+    context = {"kind": shareable, "thing": thing, "url": shareable.url(thing), "form": form, "rows": rows}
     return render(request, "accounts/share.html", context, status=422 if form.errors else 200)
 
 

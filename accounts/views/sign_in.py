@@ -26,7 +26,7 @@ from accounts.services import links, oidc, people, registration, second_factor
 from accounts.sign_in import lockout
 from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 
 DIRECTORY = "accounts.sign_in.backends.DirectoryBackend"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -50,8 +50,8 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
-        way = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
-        return let_in(self.request, user, then=self.get_success_url(), way=way)
+        provider = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
+        return let_in(self.request, user, then=self.get_success_url(), provider=provider)
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
@@ -67,8 +67,8 @@ def register(request: HttpRequest) -> HttpResponse:
         raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", most=REGISTRATIONS_PER_HOUR, within_s=3600)
-        with refusals_shown_on(form):
+        rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", max_count=REGISTRATIONS_PER_HOUR, within_s=3600)
+        with errors_shown_on(form):
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
             message = (
@@ -82,23 +82,23 @@ def register(request: HttpRequest) -> HttpResponse:
 
 
 REGISTRATIONS_PER_HOUR = 20  # from one address: a class behind one router, not a flood
-PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was right, and when
+PENDING = "awaits_code"  # in an anonymous session: whose password was right, and when
 CODE_WITHIN_S = 300.0
 
 
-def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> HttpResponse:
+def let_in(request: HttpRequest, user: User, *, then: str, provider: str = "") -> HttpResponse:
     """Sign in `user`, who was authenticated, past the second factor where one is on.
 
     Args:
         then: path of the page that follows.
-        way: the identity provider that proved it, for the trail; empty: a password of this platform's.
+        provider: the identity provider that proved it, for the trail; empty: a password of this platform's.
     """
     if second_factor.is_on(user):
         request.session.cycle_key()
-        pending = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
+        pending = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": provider}
         request.session[PENDING] = pending
         return redirect("accounts:code")
-    request.way_in = way  # type: ignore[attr-defined]  # travels with the request
+    request.way_in = provider  # type: ignore[attr-defined]  # travels with the request
     login(request, user, backend=BACKEND)
     return redirect(then)
 
@@ -124,7 +124,7 @@ def code(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if lockout.is_paused(request, user.username):
             return lockout.answer(request, None, None)
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             try:
                 second_factor.check(user, form.cleaned_data["code"])
             except second_factor.WrongCode:
@@ -145,7 +145,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
     links.find(secret, OneTimeLink.Purpose.FIRST_ADMIN)
     form = FirstAdminForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             user = links.redeem_first_admin(
                 secret=secret, username=form.cleaned_data["username"], password=form.cleaned_data["password"]
             )
@@ -161,7 +161,7 @@ def set_password(request: HttpRequest, secret: str) -> HttpResponse:
     link = links.find(secret, OneTimeLink.Purpose.PASSWORD)
     form = NewPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             user = links.redeem_password(secret=secret, password=form.cleaned_data["password"])
             return let_in(request, user, then=reverse("overview"))
     context = {"form": form, "person": link.user}

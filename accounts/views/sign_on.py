@@ -51,7 +51,7 @@ def sign_on(request: HttpRequest) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(then, {request.get_host()}, require_https=request.is_secure()):
         then = resolve_url("overview")
     try:
-        address, session_values = oidc.begin(back=_back(request))
+        address, session_values = oidc.start_sign_in(back=_back(request))
     except oidc.ProviderAway as exc:
         return _to_the_door(request, exc.message)
     request.session[SESSION_KEY] = {**session_values, "at": time(), "then": then}
@@ -71,4 +71,4 @@ def sign_on_back(request: HttpRequest) -> HttpResponse:
         user = oidc.finish(session_values=session_values, answered=request.GET.dict(), back=_back(request))
     except (oidc.NotProved, oidc.ProviderAway, NotLetIn) as exc:
         return _to_the_door(request, exc.message)
-    return let_in(request, user, then=session_values["then"], way="openid")
+    return let_in(request, user, then=session_values["then"], provider="openid")

@@ -17,7 +17,7 @@ from aiplatform.lib.pages import needs
 @needs(Action.PEOPLE_MANAGE)
 def take_over(request: SignedInRequest, pk: int) -> HttpResponse:
     """Act as this person until the account is given back."""
-    taking_over.begin(request, get_object_or_404(User.objects.visible_to(request.user), pk=pk))
+    taking_over.start(request, get_object_or_404(User.objects.visible_to(request.user), pk=pk))
     return redirect("overview")
 
 

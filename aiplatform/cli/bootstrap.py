@@ -21,16 +21,17 @@ from aiplatform import __version__
 from aiplatform.cli import bundle as bundles
 
 LOCK = "requirements.lock"
+HASHES = "requirements.hashes"
 TESTS_FROM_HERE = "# --- for the gate (manage.py test) ---"
 GIB = 1024**3
 
 
-def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
-    """Return only inside a complete environment; otherwise build it and start this program again there.
+def ensure(root: Path, *, with_tests: bool, bundle_path: Path | None = None) -> None:
+    """Return only inside a complete environment; otherwise build it and restart this program in it.
 
     Args:
         with_tests: also install what the gate needs.
-        given: the bundle to install from; without one, that which `root` was unpacked from, or the package index.
+        bundle_path: the bundle to install from; without one, that which `root` was unpacked from, or the package index.
     """
     packages = wanted((root / LOCK).read_text(), with_tests=with_tests)
     venv, python = root / ".venv", root / ".venv" / "bin" / "python"
@@ -41,9 +42,9 @@ def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a second command that starts now waits instead of spoiling it
             if not is_ready(venv, stamp):
                 try:
-                    bundle = bundles.find(given, root)
+                    bundle = bundles.find(bundle_path, root)
                     if bundle is None:
-                        build(venv, packages)
+                        build(venv, packages, root / HASHES)
                     else:
                         build_from(bundle, venv, packages, gate=with_tests)
                 except bundles.Refused as exc:
@@ -65,6 +66,12 @@ def wanted(lock: str, *, with_tests: bool) -> list[str]:
     return [line for line in lines if line]
 
 
+def read_hashed(hashes: Path) -> list[str]:
+    """Return the pinned requirements of requirements.hashes, whose files pip compares with the SHA-256 named there."""
+    lines = (line.split("#")[0].strip() for line in hashes.read_text().replace("\\\n", "").splitlines())
+    return [line.split()[0] for line in lines if line]
+
+
 def read_stamps(venv: Path) -> set[str]:
     try:
         return set((venv / "aiplatform.stamps").read_text().split())
@@ -76,8 +83,12 @@ def is_ready(venv: Path, stamp: str) -> bool:
     return (venv / "bin" / "python").exists() and stamp in read_stamps(venv)
 
 
-def build(venv: Path, packages: list[str]) -> None:
-    """Make the environment and install `packages`; every failure ends with a message."""
+def build(venv: Path, packages: list[str], hashes: Path) -> None:
+    """Make the environment and install `packages`; every failure ends with a message.
+
+    Args:
+        hashes: file with the SHA-256 of some of the packages, see `install`.
+    """
     started = time.monotonic()
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         sys.exit(
@@ -86,10 +97,10 @@ def build(venv: Path, packages: list[str]) -> None:
         )
     see_room(venv.parent, 3 * GIB)
     make(venv)
-    say(f"Installing {len(packages)} packages, once; this takes some minutes …")
-    install(venv / "bin" / "python", packages)
+    log(f"Installing {len(packages)} packages, once; this takes some minutes …")
+    install(venv / "bin" / "python", packages, hashes)
     note_origin(venv, "the package index")
-    say(f"Ready after {time.monotonic() - started:.0f} s.")
+    log(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
 def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate: bool) -> None:
@@ -104,17 +115,17 @@ def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate:
     bundle.see_that_it_fits(packages, __version__, gate=gate)
     see_room(venv.parent, bundle.room_needed())
     if bundle.is_folder and (changed := bundle.changed_sources(bundle.path)):
-        say(f"Beware: not as they were packed: {bundles.some(changed)}.")
-    say(f"Proving what {bundle.path} holds …")
+        log(f"Beware: not as they were packed: {bundles.some(changed)}.")
+    log(f"Proving what {bundle.path} holds …")
     with bundle.wheels(venv.parent) as wheels:
         make(venv, "--without-pip")
-        say(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
+        log(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
         own = next(wheels.glob("pip-*.whl"))
         arguments = ["--no-index", "--find-links", str(wheels), f"pip=={bundles.pin_of(own.name)[1]}", *packages]
         python = venv / "bin" / "python"
         pip(python, arguments, total=len(packages) + 1, what="the packages of the bundle", own=own)
     note_origin(venv, f"the bundle {bundle.path.name} (aiplatform {bundle.manifest.version})")
-    say(f"Ready after {time.monotonic() - started:.0f} s.")
+    log(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
 def see_room(folder: Path, needed: int) -> None:
@@ -131,7 +142,7 @@ def make(venv: Path, *options: str) -> None:
     """Make an empty environment unless there is one, and pip in it where no option forbids that."""
     if (venv / "bin" / "python").exists() and (options or (venv / "bin" / "pip").exists()):
         return
-    say(f"Making {venv} …")
+    log(f"Making {venv} …")
     command = [sys.executable, "-m", "venv", *options, str(venv)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
@@ -148,16 +159,19 @@ def note_origin(venv: Path, origin: str) -> None:
 
 
 def origin(venv: Path) -> str:
-    """Return where the packages of an environment came from; empty where others made it."""
+    """Return the origin of an environment's packages; empty if this program did not build it."""
     try:
-        told = (venv / "aiplatform.origin").read_text().splitlines()
+        lines = (venv / "aiplatform.origin").read_text().splitlines()
     except OSError:
         return ""
-    return ", then ".join(line for place, line in enumerate(told) if line not in told[:place])
+    return ", then ".join(line for index, line in enumerate(lines) if line not in lines[:index])
 
 
-def install(python: Path, packages: list[str]) -> None:
-    """Install exactly `packages`, torch first: from AIP_TORCH_INDEX_URL where that is set.
+def install(python: Path, packages: list[str], hashes: Path) -> None:
+    """Install exactly `packages`: those of `hashes`, then torch from AIP_TORCH_INDEX_URL if that is set, then the rest.
+
+    pip checks hashes of all packages of a call or of none, and the files of one version of torch differ, so packages
+    with hashes have a call of their own. The last call finds them installed and adds what they depend on.
 
     A machine without a GPU can name an index with CPU builds there and saves gigabytes; where pip
     already offers a CPU file of the pinned version, that is what it takes.
@@ -165,9 +179,16 @@ def install(python: Path, packages: list[str]) -> None:
     torch = [line for line in packages if re.match(r"torch==", line)]
     rest = [line for line in packages if line not in torch]
     index = os.environ.get("AIP_TORCH_INDEX_URL", "")
+    if hashed := read_hashed(hashes):
+        pip(python, with_hashes(hashes), total=len(hashed), what="the packages with hashes")
     if torch:
         pip(python, [*torch, *(["--extra-index-url", index] if index else [])], total=0, what=torch[0])
     pip(python, rest, total=len(rest), what="the rest")
+
+
+def with_hashes(hashes: Path) -> list[str]:
+    """Return the arguments by which pip takes only files whose SHA-256 the file names."""
+    return ["--require-hashes", "--no-deps", "--requirement", str(hashes)]
 
 
 def pip(
@@ -196,7 +217,7 @@ def pip(
                 if match:
                     count += 1
                     progress(f"[{min(count, total)}/{total}] {match[1]}" if total else match[1])
-        except BaseException:  # whoever ends us does not wait for the rest of pip's work
+        except BaseException:  # pip must not continue after this process
             process.kill()
             raise
         code = process.wait()
@@ -206,6 +227,11 @@ def pip(
     text = "\n".join(tail)
     if "No space left" in text:
         remedy = "The disk is full. Make room and run the same command; it goes on where it stopped."
+    elif "DO NOT MATCH THE HASHES" in text:
+        remedy = (
+            "The package index delivered a file that differs from the tested one. Use another index (PIP_INDEX_URL), "
+            f"or install the packages yourself and set AIP_BOOTSTRAP=0; {HASHES} names what can replace each of them."
+        )
     elif own is not None:
         remedy = "Nothing was asked of a network. Mend what pip names above, or make the bundle anew."
     elif re.search(
@@ -222,7 +248,7 @@ def pip(
     sys.exit(f"{text}\n\nCould not {act} {what}. {remedy}")
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

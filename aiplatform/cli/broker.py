@@ -53,7 +53,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
         "port 0",
         f"unixsocket {run_dir / SOCKET}",
         "unixsocketperm 700",
-        f"requirepass {installation_secrets.kept(run_dir / 'broker_password')}",
+        f"requirepass {installation_secrets.load_or_create(run_dir / 'broker_password')}",
         "appendonly yes",
         f"hz {TIMER_HZ}",
         'save ""',
@@ -75,7 +75,7 @@ def command() -> list[str] | None:
 
 
 def answers() -> bool:
-    """Whether the broker of this machine says anything to whoever connects; that a password is wanted will do.
+    """Return whether this host's broker responds to a connection; a request for a password is enough.
 
     One that computes, or waits for its disk, is slow and not dead: it may be reading a large file, or have no processor
     to run on.
@@ -147,7 +147,7 @@ def _command(*arguments: str) -> bytes:
 
 
 def _is_at_work(pid: int) -> bool:
-    """Whether a process runs, wants to, or waits for a disk; no if it sleeps, was stopped or is gone."""
+    """Return whether a process runs, is runnable or waits for a disk; false if it sleeps, was stopped or has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in {"R", "D"}
     except OSError:

@@ -4,7 +4,7 @@
     aiplatform-0.1.0/bundle/manifest.json    whom it fits; size and SHA-256 of every other file; first in the tar
     aiplatform-0.1.0/bundle/wheels/
 
-An unpacked bundle is one, too: the program in it installs from the folder beside itself. Made by `bundling`; read
+An unpacked bundle is one, too: its program installs from its own folder. Made by `bundling`; read
 before anything is installed, hence standard library only.
 """
 
@@ -51,7 +51,7 @@ class Manifest:
 
     version: str  # of the product
     source: str  # commit, with a + where files had been changed since
-    extras: list[str]  # parts beside the product itself: "gate"
+    extras: list[str]  # parts other than the product itself: "gate"
     machine: Machine
     packages: list[str]  # lines of the lock, as far as wheels of them are inside
     installed_bytes: int  # size of all packages once they are installed
@@ -61,26 +61,26 @@ class Manifest:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, sort_keys=True).encode() + b"\n"
 
     @classmethod
-    def of_json(cls, text: bytes) -> Manifest:
-        """Read what `as_json` wrote.
+    def from_json(cls, text: bytes) -> Manifest:
+        """Read the output of `as_json`.
 
         Raises:
             ValueError: it is none, or one of another format.
         """
-        told = json.loads(text)
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError("another format")
         try:
-            named = {field.name: told[field.name] for field in fields(cls)}
-            named["machine"] = Machine(**told["machine"])
-            named["files"] = {str(path): (int(size), str(digest)) for path, (size, digest) in told["files"].items()}
+            values = {field.name: data[field.name] for field in fields(cls)}
+            values["machine"] = Machine(**data["machine"])
+            values["files"] = {str(path): (int(size), str(digest)) for path, (size, digest) in data["files"].items()}
         except (KeyError, TypeError) as exc:
             raise ValueError(f"{exc} is missing") from exc
-        return cls(**named)
+        return cls(**values)
 
     def wheels(self) -> dict[str, tuple[int, str]]:
-        """Wheels by their file names."""
-        return {path.removeprefix(WHEELS): told for path, told in self.files.items() if path.startswith(WHEELS)}
+        """Return size and digest of wheels by their file names."""
+        return {path.removeprefix(WHEELS): facts for path, facts in self.files.items() if path.startswith(WHEELS)}
 
 
 def this_machine() -> Machine:
@@ -98,17 +98,17 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def glibc_for(wheel: str, own: str) -> str:
-    """Return the oldest glibc a wheel runs on, by its name; `own` where it was built on this machine."""
+    """Return the oldest glibc a wheel runs on, by its name; `own` if it was built on this host."""
     names = {"1": "2.5", "2010": "2.12", "2014": "2.17"}
-    found = []
+    versions = []
     for tag in wheel.removesuffix(".whl").rsplit("-", 1)[-1].split("."):
         if match := re.match(r"manylinux_(\d+)_(\d+)_", tag):
-            found.append(f"{match[1]}.{match[2]}")
+            versions.append(f"{match[1]}.{match[2]}")
         elif match := re.match(r"manylinux(1|2010|2014)_", tag):
-            found.append(names[match[1]])
+            versions.append(names[match[1]])
         elif tag == "any":
             return ""
-    return min(found, key=numbers) if found else own
+    return min(versions, key=numbers) if versions else own
 
 
 def pin_of(wheel: str) -> tuple[str, str]:
@@ -127,15 +127,15 @@ def without_wheel(packages: Iterable[str], wheels: Iterable[str]) -> list[str]:
     return [line for line in packages if (canonical(line.partition("==")[0]), line.partition("==")[2]) not in there]
 
 
-def asked(argv: list[str]) -> Path | None:
-    """Return the bundle that a command line names by `--bundle`, which is read before commands parse theirs."""
-    for place, word in enumerate(argv):
-        if word == "--":
+def path_from_argv(argv: list[str]) -> Path | None:
+    """Return the bundle that a command line names by `--bundle`, read before commands parse their options."""
+    for index, arg in enumerate(argv):
+        if arg == "--":
             break
-        if word.startswith("--bundle="):
-            return Path(word.removeprefix("--bundle="))
-        if word == "--bundle" and place + 1 < len(argv):
-            return Path(argv[place + 1])
+        if arg.startswith("--bundle="):
+            return Path(arg.removeprefix("--bundle="))
+        if arg == "--bundle" and index + 1 < len(argv):
+            return Path(argv[index + 1])
     return None
 
 
@@ -151,7 +151,7 @@ class Bundle:
         self.path = path
         self.is_folder = path.is_dir()
         try:
-            self.manifest = Manifest.of_json(self._first())
+            self.manifest = Manifest.from_json(self._first())
         except FileNotFoundError as exc:
             raise Refused(f"{exc.filename} does not exist. Give the bundle's file, or the folder it is in.") from exc
         except OSError as exc:
@@ -223,26 +223,26 @@ class Bundle:
         return f"The source here is {compared} and needs {some(missing)}. {remedy}, or make a bundle from this source."
 
     @contextmanager
-    def wheels(self, beside: Path) -> Iterator[Path]:
-        """Give a folder with all wheels, each proven against its checksum.
+    def wheels(self, temp_root: Path) -> Iterator[Path]:
+        """Yield a folder with all wheels, each verified by its checksum.
 
         Args:
-            beside: a folder on the disk where those of a tar are laid while this lasts.
+            temp_root: a folder on the disk where those of a tar are laid while this lasts.
 
         Raises:
             Refused: a file is missing, too much or not what was packed.
         """
         if self.is_folder:
             folder = self.path / WHEELS
-            for name, told in self.manifest.wheels().items():
+            for name, facts in self.manifest.wheels().items():
                 try:
                     with (folder / name).open("rb") as file:
-                        self._copy(name, file, None, told)
+                        self._copy(name, file, None, facts)
                 except FileNotFoundError as exc:
                     raise self._damaged(f"{exc.filename} is missing") from exc
             yield folder
             return
-        folder = Path(tempfile.mkdtemp(prefix=".aiplatform-wheels-", dir=beside))
+        folder = Path(tempfile.mkdtemp(prefix=".aiplatform-wheels-", dir=temp_root))
         try:
             self._unpack_wheels(folder)
             yield folder
@@ -268,14 +268,14 @@ class Bundle:
         if todo:
             raise self._damaged(f"{some(sorted(todo))} is missing")
 
-    def _copy(self, name: str, file: IO[bytes], out: IO[bytes] | None, told: tuple[int, str]) -> None:
+    def _copy(self, name: str, file: IO[bytes], out: IO[bytes] | None, facts: tuple[int, str]) -> None:
         digest, size = hashlib.sha256(), 0
         while block := file.read(BLOCK):
             digest.update(block)
             size += len(block)
             if out is not None:
                 out.write(block)
-        if (size, digest.hexdigest()) != told:
+        if (size, digest.hexdigest()) != facts:
             raise self._damaged(f"{name} is not what was packed")
 
     def _damaged(self, what: str) -> Refused:
@@ -299,18 +299,18 @@ class Bundle:
     def room_needed(self) -> int:
         """Return how many bytes an installation takes while it goes on."""
         unpacked = 0 if self.is_folder else sum(size for size, _digest in self.manifest.wheels().values())
-        compiled = self.manifest.installed_bytes // 5  # Python's own files beside each module
+        compiled = self.manifest.installed_bytes // 5  # Python's compiled file of each module
         return self.manifest.installed_bytes + compiled + unpacked
 
 
-def find(given: Path | None, root: Path) -> Bundle | None:
-    """Open the bundle a person named, or the one that the program at `root` was unpacked from.
+def find(path: Path | None, root: Path) -> Bundle | None:
+    """Open the bundle that the user named, or the one that the program at `root` was unpacked from.
 
     Raises:
         Refused: it cannot be read.
     """
-    if given is not None:
-        return Bundle(given.expanduser().absolute())
+    if path is not None:
+        return Bundle(path.expanduser().absolute())
     return Bundle(root) if (root / MANIFEST).exists() else None
 
 

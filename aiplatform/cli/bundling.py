@@ -73,7 +73,7 @@ def top() -> str:
 
 
 def make(root: Path, to: Path, *, extras: list[str]) -> Path:
-    """Make a bundle of the source at `root` in the folder `to`; the file has its name only once it is whole.
+    """Make a bundle of the source at `root` in the folder `to`; the file gets its name once it is complete.
 
     Raises:
         Refused: the source is no clone, a package has no wheel, or the disk has no room.
@@ -88,13 +88,13 @@ def make(root: Path, to: Path, *, extras: list[str]) -> Path:
     lines = bootstrap.wanted((root / bootstrap.LOCK).read_text(), with_tests="gate" in extras)
     work = Path(tempfile.mkdtemp(prefix=".aiplatform-bundle-", dir=to))
     try:
-        wheels = fetch(work / "wheels", lines)
+        wheels = fetch(work / "wheels", lines, root / bootstrap.HASHES)
         manifest = describe(root, names, commit, wheels, lines, extras)
-        whole = work / "bundle.tar"
-        pack(whole, manifest, root, wheels, when)
+        complete = work / "bundle.tar"
+        pack(complete, manifest, root, wheels, when)
         tag = "-".join([f"cp{''.join(platform.python_version_tuple()[:2])}", platform.system().lower()])
         name = "-".join([top(), *extras, tag, platform.machine()])
-        return whole.replace(to / f"{name}.tar")
+        return complete.replace(to / f"{name}.tar")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -116,28 +116,31 @@ def sources(root: Path) -> tuple[list[str], str, int]:
     names = sorted(name for name in _git(root, "ls-files", "-z").split("\0") if (root / name).is_file())
     commit, changed = _git(root, "rev-parse", "HEAD").strip(), _git(root, "status", "--porcelain", "-uno").strip()
     if changed:
-        bootstrap.say("Files were changed since the last commit; they go in as they are now.")
+        bootstrap.log("Files were changed since the last commit; they go in as they are now.")
     if unknown := _git(root, "ls-files", "--others", "--exclude-standard").split():
-        bootstrap.say(f"Files that git does not track stay out: {some(unknown)}.")
+        bootstrap.log(f"Files that git does not track stay out: {some(unknown)}.")
     when = int(time.time()) if changed else int(_git(root, "log", "-1", "--format=%ct"))
     return names, f"{commit}{'+' if changed else ''}", when
 
 
-def _git(root: Path, *words: str) -> str:
+def _git(root: Path, *args: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        result = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, check=False)
     except FileNotFoundError as exc:
         raise Refused("git is not installed here, so nobody can say which files are the program's.") from exc
-    if done.returncode:
-        raise Refused(f"{root} is neither a clone nor an unpacked bundle: {done.stderr.strip()}")
-    return done.stdout
+    if result.returncode:
+        raise Refused(f"{root} is neither a clone nor an unpacked bundle: {result.stderr.strip()}")
+    return result.stdout
 
 
-def fetch(folder: Path, lines: list[str]) -> list[Path]:
+def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
     """Have pip lay a wheel of each pinned line, and of what these need beyond the lock, into `folder`; in order.
 
     pip takes them from where an installation would take them, torch from AIP_TORCH_INDEX_URL, and builds what is
-    offered as source only. A CUDA build of torch needs packages that a lock written beside a CPU build does not name.
+    offered as source only. A CUDA build of torch needs packages that a lock written with a CPU build does not name.
+
+    Args:
+        hashes: file with the SHA-256 of some of the packages; pip refuses other files of these.
 
     Raises:
         Refused: some line has none.
@@ -148,14 +151,18 @@ def fetch(folder: Path, lines: list[str]) -> list[Path]:
     common = ["--wheel-dir", str(folder), "--constraint", str(constraints), "--find-links", str(folder)]
     torch = [line for line in lines if line.startswith("torch==")]
     python, index = Path(sys.executable), os.environ.get("AIP_TORCH_INDEX_URL", "")
-    bootstrap.say(f"Fetching {len(lines)} packages; this takes some minutes …")
+    bootstrap.log(f"Fetching {len(lines)} packages; this takes some minutes …")
     if torch:
         other = ["--extra-index-url", index] if index else []
         bootstrap.pip(python, [*common, *torch, *other], total=0, what=torch[0], verb="wheel")
-    rest = [*(line for line in lines if line not in torch), f"pip=={version_of('pip')}"]
+    hashed = bootstrap.read_hashed(hashes)
+    if hashed:
+        arguments = ["--wheel-dir", str(folder), *bootstrap.with_hashes(hashes)]
+        bootstrap.pip(python, arguments, total=len(hashed), what="the packages with hashes", verb="wheel")
+    rest = [*(line for line in lines if line not in [*torch, *hashed]), f"pip=={version_of('pip')}"]
     bootstrap.pip(python, [*common, *rest], total=len(rest), what="the rest", verb="wheel")
     wheels = sorted(folder.glob("*.whl"))
-    if missing := without_wheel([*torch, *rest], [wheel.name for wheel in wheels]):
+    if missing := without_wheel([*hashed, *torch, *rest], [wheel.name for wheel in wheels]):
         raise Refused(f"pip brought no wheel of {some(missing)}. Nothing was made.")
     return wheels
 

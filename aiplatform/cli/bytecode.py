@@ -17,7 +17,7 @@ def enable(root: Path) -> None:
     """Have this process and those it starts write bytecode, and read what was written before.
 
     Args:
-        root: folder of the program. Bytecode lies beside the sources where that is allowed and possible, else in
+        root: folder of the program. Bytecode is next to the sources where that is allowed and possible, else in
             `.venv/bytecode`, else in the user's cache folder. A PYTHONPYCACHEPREFIX that is set counts. Where none of
             these exists, nothing is written.
     """

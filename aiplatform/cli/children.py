@@ -120,7 +120,7 @@ def adopt(pid: int) -> Child:
 def accepts_from(pid: int, listener: int) -> bool:
     """Whether an event loop of a process waits for connections to a listening socket.
 
-    True also where nobody can say: on kernels before 4.13, which do not name the inode.
+    True also if it is unknown: on kernels before 4.13, which do not name the inode.
 
     Args:
         listener: a descriptor of the socket in this process.

@@ -1,7 +1,7 @@
 """`manage.py client FOLDER`: write the client `aip` as a wheel and as one file that Python runs.
 
 Both need Python 3.11 and nothing else, and hold the same modules as `manage.py aip`, in a package of their own name so
-that they can be installed beside a checkout of the platform.
+that they can be installed next to a checkout of the platform.
 
     python3 aip.pyz login https://platform.example --username alice
     pip install aip_client-0.1.0-py3-none-any.whl && aip jobs list

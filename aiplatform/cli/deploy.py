@@ -28,7 +28,7 @@ CLOSED = (
 ADD_ONLY = ("accounts_auditentry", "tracking_jobtoken")
 #: Apps whose rows only the server writes; nodes read people to know whose job it is.
 SERVERS = ("accounts", "auth", "contenttypes", "guardian", "admin", "sessions", "axes")
-#: Rows of these that a node's work brings about all the same (a job's owner is told).
+#: Tables with rows that a node's work creates all the same (notifications of a job's owner).
 TOLD = ("accounts_notification", "accounts_delivery")
 
 
@@ -142,10 +142,10 @@ def _state() -> Path:
 
 
 def _own_address() -> str:
-    """This machine's address on its default route."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+    """Return this host's address on its default route."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
         try:
-            way.connect(("192.0.2.1", 9))  # nothing is sent
-            return str(way.getsockname()[0])
+            route.connect(("192.0.2.1", 9))  # nothing is sent
+            return str(route.getsockname()[0])
         except OSError:
             return socket.gethostname()

@@ -117,12 +117,12 @@ def _devices() -> Iterator[Finding]:
         )
     for device in devices:
         kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
-        about = card_catalogue.about(device.name, is_real=not device.simulated)
-        text = f"{device.kind}{device.index}: {device.name}, {kind}{f'; {about}' if about else ''}"
+        note = card_catalogue.about(device.name, is_real=not device.simulated)
+        text = f"{device.kind}{device.index}: {device.name}, {kind}{f'; {note}' if note else ''}"
         yield Finding("gpu", WARN if device.simulated else OK, text)
-    whole = [device.memory_mib for device in devices if not device.simulated and device.parent is None]
+    full_mib = [device.memory_mib for device in devices if not device.simulated and device.parent is None]
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    if advice := card_catalogue.advice(memory_mib, whole):
+    if advice := card_catalogue.advice(memory_mib, full_mib):
         yield Finding("memory", WARN, advice, "Cards wait for their data where images do not stay in memory.")
 
 
@@ -159,7 +159,7 @@ def _evictions() -> Iterator[Finding]:
     from workers.resources.nodes.telemetry import sampler
 
     cards = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
-    can = eviction_probe.look(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
+    can = eviction_probe.check(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
     if can["code"] in ("no_card", "simulated"):
         return
     if can["code"]:
@@ -188,7 +188,7 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _images() -> Iterator[Finding]:
-    """Whether what people install in jobs lies in layers here, so that it can be saved as an image."""
+    """Check whether packages installed in jobs are stored in layers, so that they can be saved as an image."""
     from workers.execution import tickets
     from workers.images.services import launch
     from workers.images.store import paths
@@ -256,16 +256,16 @@ def _schema() -> Iterator[Finding]:
 
 
 def _groups() -> Iterator[Finding]:
-    """Resource groups that keep machines for nobody."""
+    """Report resource groups that reserve nodes without users."""
     from django.db import DatabaseError
 
     from workers.resources.clusters import resource_groups
 
     try:
-        found = resource_groups.in_vain()
+        groups = resource_groups.list_unusable()
     except DatabaseError:  # no tables yet, or no answer: that is said by the check of the database
         return
-    for group in found:
+    for group in groups:
         text = f"resource group {group.name} keeps its machines for work that nobody can submit: nothing starts there"
         yield Finding("groups", WARN, text, "Name kinds that people submit on its page, or delete it.")
 

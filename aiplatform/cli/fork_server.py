@@ -34,7 +34,7 @@ from aiplatform.lib.process_title import set_title
 
 MESSAGE_BYTES = 256 * 1024
 REFUSED = 70  # exit code where a fork would be unsafe: this process was used for more than importing
-#: Imported before the first fork beside settings, URLs and Celery tasks: what roles would import as they run.
+#: Imported before the first fork in addition to settings, URLs and Celery tasks: what roles would import as they run.
 MODULES = (
     "aiplatform.asgi",
     "aiplatform.lib.plain_cache",

@@ -266,7 +266,7 @@ class ForkServer:
         else:
             reply = self._replies.get(int(str(message["id"])))
             if reply is None or reply.done():
-                if "pid" in message:  # the request was cancelled; the role must not run beside its successor
+                if "pid" in message:  # the request was cancelled; the role must not run with its successor
                     children.kill_stray(int(str(message["pid"])))
             elif "pid" in message:
                 reply.set_result(int(str(message["pid"])))

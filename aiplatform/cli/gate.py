@@ -125,7 +125,7 @@ def _summary(results: list[Result], times: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _prepared(names: list[str]) -> Iterator[Callable[[], list[str]]]:
-    """Do once, beside the first steps, what else each process of a test would do.
+    """Do once, during the first steps, what each test process would do otherwise.
 
     Yields:
         Waits for that; the commands that failed.
@@ -147,7 +147,7 @@ def _run_steps(names: list[str], ready: Callable[[], object]) -> list[Result]:
     if len(lanes) + bool(others) == 1:
         run, lanes = _here, [others or lanes[0]]
     else:
-        run, lanes = _apart, [*lanes, others]
+        run, lanes = _run_in_process, [*lanes, others]
 
     def run_lane(lane: list[str]) -> list[Result]:
         results = []
@@ -196,14 +196,14 @@ def _here(name: str) -> Result:
     return result
 
 
-def _apart(name: str) -> Result:
+def _run_in_process(name: str) -> Result:
     """Run a step in a process of its own; print its output at its end."""
     print(f"{name} has started; its output follows at its end.", flush=True)
     budget_s, started = _budget_s(name), time.monotonic()
-    with tempfile.TemporaryFile("w+", errors="replace") as words:
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "aiplatform.cli.gate", name], cwd=ROOT, env=os.environ | {"AIP_BOOTSTRAP": "0"},
-            stdin=subprocess.DEVNULL, stdout=words, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         if name not in gate_steps.LANES[0]:
             os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + GIVE_WAY)
@@ -214,8 +214,8 @@ def _apart(name: str) -> Result:
         if hung:
             problem = f"{_exceeded(name, budget_s, wall_s)} The stacks of its processes are in its output."
         result = Result(name, child.returncode, wall_s, used.ru_utime + used.ru_stime, problem)
-        words.seek(0)
-        print(f"{output.paint(f'{chr(10)}=== {name}', '1')}\n{words.read()}{_line(result)}", flush=True)
+        log.seek(0)
+        print(f"{output.paint(f'{chr(10)}=== {name}', '1')}\n{log.read()}{_line(result)}", flush=True)
     return result
 
 
@@ -235,13 +235,13 @@ def _waited(pid: int, until: float) -> tuple[int, resource.struct_rusage, bool]:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all below it, those first."""
-    found: list[int] = []
+    """Return a process after all its descendants."""
+    descendants: list[int] = []
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             for child in (thread / "children").read_text().split():
-                found += _family(int(child))
-    return [*found, pid]
+                descendants += _family(int(child))
+    return [*descendants, pid]
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:

@@ -60,9 +60,9 @@ def main(argv: list[str]) -> int:
 
 
 def state_folder(name: str) -> Path:
-    """Return this machine's own folder, never beneath the shared one, where others could read its secrets."""
-    if given := os.environ.get("AIP_RUN_DIR"):
-        return Path(given).expanduser().resolve()
+    """Return this host's own folder, never below the shared one, where others could read its secrets."""
+    if configured := os.environ.get("AIP_RUN_DIR"):
+        return Path(configured).expanduser().resolve()
     if os.geteuid() == 0:
         return Path("/var/lib/aiplatform") / name
     return Path("~/.local/state/aiplatform").expanduser() / name
@@ -109,9 +109,9 @@ def address_towards(server: str) -> str:
         raise Refused(f"{server} is no address. Write it as in a browser, for instance http://server:8000.")
     try:
         address = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(address[0], socket.SOCK_DGRAM) as way:
-            way.connect(address[4])
-            return str(way.getsockname()[0])
+        with socket.socket(address[0], socket.SOCK_DGRAM) as route:
+            route.connect(address[4])
+            return str(route.getsockname()[0])
     except OSError as exc:
         raise Refused(f"{parts.hostname} cannot be found ({exc}). Give this machine's address by --address.") from exc
 
@@ -162,7 +162,7 @@ def _machine(folder: Path) -> str:
     """See workers.resources.nodes.lifecycle.machine_id, which reads the same file."""
     from aiplatform.lib import installation_secrets as kept
 
-    return hashlib.sha256(kept.kept(folder / "machine_id").encode()).hexdigest()
+    return hashlib.sha256(kept.load_or_create(folder / "machine_id").encode()).hexdigest()
 
 
 def _serve(options: argparse.Namespace, folder: Path) -> int:
@@ -185,7 +185,7 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
     except BlockingIOError:
         raise Refused(f"This node runs already (its lock in {folder} is held). Stop it first with Ctrl-C.") from None
     with lock:
-        return asyncio.run(_keep(env.NODE))
+        return asyncio.run(_run_node(env.NODE))
 
 
 def _is_fit_in_child() -> bool:
@@ -223,13 +223,13 @@ def _is_fit() -> bool:
     return fit
 
 
-async def _keep(name: str) -> int:
+async def _run_node(name: str) -> int:
     from aiplatform.cli import node
     from aiplatform.cli.runtime import Runtime
 
     runtime = Runtime(owns_database=False)
     runtime.start_fork_server()
-    runtime.keep(*await asyncio.to_thread(node.processes, runtime))
+    runtime.keep_running(*await asyncio.to_thread(node.processes, runtime))
     output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))
     try:
         waiting = [asyncio.create_task(event.wait()) for event in (runtime.stop_requested, runtime.supervisor.refused)]

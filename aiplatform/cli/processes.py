@@ -17,13 +17,13 @@ from aiplatform.cli.forks import ForkRefused, ForkServer, ForkServerLost
 
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
-HEALTHY_S, WORKED_S, WELL_S = 1.0, 5.0, 10.0  # after such a life it had started; begun to work; worked well
+HEALTHY_S, WORKED_S, WELL_S = 1.0, 5.0, 10.0  # runtimes after which it has started, has worked, has worked well
 LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
 FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
 RESTART_GRACE_S = 30.0
 ACCEPT_S = 60.0  # how long the predecessor of a process stays if that does not accept connections
-STOP_S = 2.0  # how long processes that were told to end may take to hand over their last lines
+STOP_S = 2.0  # how long ending processes may take to hand over their last lines
 
 
 def _module_path() -> str:
@@ -153,17 +153,17 @@ class ProcessSupervisor:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._restarting: set[str] = set()
         self._leaving: set[asyncio.Task[None]] = set()
-        """Tasks of processes that were replaced and finish what they have begun."""
+        """Tasks of processes that were replaced and finish their work."""
 
-    def keep(self, process: Process) -> None:
-        """Keep `process` alive until `stop`."""
-        self._tasks[process.name] = asyncio.create_task(self._keep(process))
+    def keep_running(self, process: Process) -> None:
+        """Restart `process` whenever it ends, until `stop`."""
+        self._tasks[process.name] = asyncio.create_task(self._keep_running(process))
 
     async def restart(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
         """Stop a process cleanly and return when it runs again.
 
         Args:
-            grace_s: how long it may finish what it has begun; longer than when everything stops.
+            grace_s: how long it may finish its work; longer than when everything stops.
         """
         before = self.running.get(process.name)
         self._restarting.add(process.name)
@@ -174,7 +174,7 @@ class ProcessSupervisor:
     async def replace(self, process: Process, *, grace_s: float = RESTART_GRACE_S) -> None:
         """Start a second instance of a process, stop the first one when the second is ready, and return then.
 
-        For processes that share a listening socket: the old one may need long for what it has begun, and serves until
+        For processes that share a listening socket: the old one may need long for its work, and serves until
         the new one accepts connections.
         """
         before = self.running.get(process.name)
@@ -182,7 +182,7 @@ class ProcessSupervisor:
             await self.restart(process)
             return
         self._let_leave(self._tasks[process.name])
-        self.keep(process)
+        self.keep_running(process)
         await self._wait_for_another(process, before)
         try:
             await asyncio.wait_for(self._wait_until_ready(process), ACCEPT_S)
@@ -215,7 +215,7 @@ class ProcessSupervisor:
         await asyncio.gather(task, return_exceptions=True)
         process.ended()
 
-    async def _keep(self, process: Process) -> None:
+    async def _keep_running(self, process: Process) -> None:
         pause_s = SHORTEST_S
         while not self.stopping.is_set():
             started = self.clock()
@@ -272,11 +272,11 @@ class ProcessSupervisor:
                 await asyncio.wait_for(lines, 2)
 
     async def _watch(self, process: Process, child: Child) -> None:
-        """Kill a process that runs but does not answer: its socket was removed, or it was stopped by a signal."""
-        silent, most = 0, FIRST_SILENT
-        while process.answers and silent < most:
+        """Kill a process that runs but does not respond: its socket was removed, or it was stopped by a signal."""
+        silent, limit = 0, FIRST_SILENT
+        while process.answers and silent < limit:
             await asyncio.sleep(LOOK_S)
-            silent, most = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, most)
+            silent, limit = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, limit)
         if process.answers:
             output.line(process.name, f"has not answered {silent} times in a row; it is killed", colour="31")
             child.kill_group()

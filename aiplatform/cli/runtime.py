@@ -42,14 +42,14 @@ class Runtime:
         loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
         loop.add_signal_handler(signal.SIGCHLD, self._on_child)
 
-    def keep(self, *processes: Process) -> None:
+    def keep_running(self, *processes: Process) -> None:
         """Start processes and keep them running."""
         for process in processes:
             self.processes.append(process)
-            self.supervisor.keep(process)
+            self.supervisor.keep_running(process)
 
     def start_fork_server(self) -> None:
-        self.supervisor.keep(self._forks)
+        self.supervisor.keep_running(self._forks)
 
     def waiting_for(self) -> str:
         """What is not there yet, in words for a progress line."""
@@ -144,7 +144,7 @@ class Runtime:
         """Replace the fork server, then one role after another; if the new one cannot start, nothing changes."""
         output.line("up", "SIGHUP: loading the code on disk; roles restart one after another when it is ready")
         fresh = unused = self._new_fork_server()
-        self.supervisor.keep(fresh)
+        self.supervisor.keep_running(fresh)
         try:
             while not fresh.server.ready.is_set():
                 if self.supervisor.failures.get(fresh.name):

@@ -24,7 +24,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def probe(root: Path) -> Any:
-    """A file with random content beneath the data root, gone afterwards: (path, content)."""
+    """Yield (path, content) of a temporary file with random content below the data root."""
     folder = root / PROBES
     folder.mkdir(exist_ok=True)
     file, content = folder / secrets.token_hex(16), secrets.token_hex(32)

@@ -89,18 +89,20 @@ def only_one(name: str = "up.lock") -> TextIOWrapper:
 
 
 def close_to_others() -> None:
-    """Take from data folder and database what others may; inside that door modes may be wide."""
+    """Remove permissions of other users from data folder and database; below, modes may be wider."""
     database = env.DATA_ROOT / "aiplatform.sqlite3"
-    beside = [database.with_name(database.name + end) for end in ("-wal", "-shm")]
-    for path, most in ((env.DATA_ROOT, 0o7750), *((path, 0o640) for path in (database, *beside))):
+    database_files = [database.with_name(database.name + end) for end in ("-wal", "-shm")]
+    for path, allowed in ((env.DATA_ROOT, 0o7750), *((path, 0o640) for path in (database, *database_files))):
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & ~most:
-                path.chmod(mode & most)
+            if mode & ~allowed:
+                path.chmod(mode & allowed)
         except FileNotFoundError:
             continue
         except OSError as exc:
-            output.line("up", f"{path} stays open to others ({exc.strerror}): chmod {most & 0o777:o} it.", colour="33")
+            output.line(
+                "up", f"{path} stays open to others ({exc.strerror}): chmod {allowed & 0o777:o} it.", colour="33"
+            )
 
 
 async def _listen(options: argparse.Namespace) -> socket.socket | None:
@@ -157,7 +159,7 @@ async def _up(options: argparse.Namespace) -> int:
         if env.REDIS_URL:
             threading.Thread(target=broker.report_until_it_answers, args=[env.REDIS_URL], daemon=True).start()
         if command := broker.command():
-            runtime.keep(
+            runtime.keep_running(
                 Process(
                     "broker", command, colour="90", quiet=_known_broker_noise, last=True, answers=broker.answers,
                     # One that took its time would take away the socket of the next one, and write into the same files.
@@ -171,7 +173,7 @@ async def _up(options: argparse.Namespace) -> int:
             if first_link is None:
                 return 0 if stopped.is_set() else 1
             close_to_others()
-            runtime.keep(*_roles(options, runtime, listener))
+            runtime.keep_running(*_roles(options, runtime, listener))
             if not await _answers(options, runtime):
                 return 0 if stopped.is_set() else 1
         finally:

@@ -28,9 +28,9 @@ MAX_WORKERS = 4
 MAX_CONNECTIONS = 4096
 BACKLOG = 2048
 DRAIN_S = 0.3
-"""How long a process that was told to end, and accepts no more, waits for requests on connections that it has."""
+"""How long an ending process, which accepts no more, waits for requests on its connections."""
 GRACE_S = 30.0
-"""How long a process that was told to end answers the requests it has begun."""
+"""How long an ending process answers the requests it has started."""
 #: Memory that one thread freed serves the others: each heap of its own would keep what it once needed.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 LISTENER_VARIABLE = "AIP_LISTENER_FD"
@@ -135,7 +135,7 @@ def stop_accepting(listener: socket.socket) -> None:
     """Leave new connections to the other web processes, which share the listening socket.
 
     Granian closes a connection that has sent no request yet when it stops, so it must accept none any more before
-    that. It has no such step: its descriptors of the socket are made to stand for one that nobody connects to.
+    that. It has no such step: its descriptors of the socket are replaced by one without connections.
     """
     shared = os.fstat(listener.fileno()).st_ino
     unused = socket.create_server(("127.0.0.1", 0))

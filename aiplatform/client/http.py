@@ -97,17 +97,17 @@ class Client:
 
     def pages(self, route: str, *, limit: int | None = None, **query: object) -> Iterator[Any]:
         """Every row of a list, page after page, at most `limit` of them."""
-        given = 0
+        count = 0
         answer = self.get(route, **query)
         while True:
             rows = answer["results"] if isinstance(answer, dict) and "results" in answer else answer
             for row in rows:
-                if limit is not None and given >= limit:
+                if limit is not None and count >= limit:
                     return
-                given += 1
+                count += 1
                 yield row
             following = answer.get("next") if isinstance(answer, dict) else None
-            if not following or (limit is not None and given >= limit):
+            if not following or (limit is not None and count >= limit):
                 return
             parts = urlsplit(following)
             answer = self.call("GET", parts.path + (f"?{parts.query}" if parts.query else ""))
@@ -208,8 +208,8 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
     errors = body.get("errors")
     if isinstance(errors, dict):
         for field, messages in errors.items():
-            said = messages if isinstance(messages, list) else [messages]
-            lines += [f"  {field}: {message}" for message in said if message != sentence]
+            texts = messages if isinstance(messages, list) else [messages]
+            lines += [f"  {field}: {message}" for message in texts if message != sentence]
     if answer.status == 401:
         lines.append("Sign in again with: aip login" if signed_in else "Sign in with: aip login")
     if answer.status >= 500 and (body.get("request_id") or body.get("instance")):

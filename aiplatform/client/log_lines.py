@@ -37,17 +37,17 @@ _FACT = re.compile(r' ([a-z_]+)=(?:"(?:[^"\\]|\\.)*"|[^\s"]+)')
 
 def phase_of(line: str) -> str:
     """Return the phase of a line of the platform's own, "" for what a program printed."""
-    found = _OWN.match(line) if line.startswith("[") else None
-    if found is None:
+    match = _OWN.match(line) if line.startswith("[") else None
+    if match is None:
         return ""
-    phase, code, facts = found.groups()
+    phase, code, facts = match.groups()
     return phase if CODES.get(phase, {}).get(code) == " ".join(_FACT.findall(facts)) else ""
 
 
 def process_of(line: str) -> int:
     """Return the rank of the process that a line says it comes from, -1 where it says nothing."""
-    found = _PROCESS.match(line)
-    return int(next(filter(None, found.groups()))) if found else -1
+    match = _PROCESS.match(line)
+    return int(next(filter(None, match.groups()))) if match else -1
 
 
 class Printer:
@@ -66,8 +66,8 @@ class Printer:
 
     def add(self, text: str) -> None:
         """Print what is known of the lines by now. What cannot be a line of the platform's own does not wait."""
-        *whole, self._begun = (self._begun + text).split("\n")
-        for line in whole:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
             self._print(line + "\n")
         if self._begun and not self._begun.startswith("["):
             self.end()

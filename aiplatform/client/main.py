@@ -11,95 +11,35 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from aiplatform.client import config, errors, output
-from aiplatform.client.commands import (
-    account,
-    alarms,
-    annotation,
-    approvals,
-    clusters,
-    datasets,
-    edge,
-    environments,
-    files,
-    following,
-    images,
-    models,
-    more_time,
-    nodes,
-    operations,
-    params,
-    people,
-    pipelines,
-    ports,
-    predictions,
-    pushing,
-    queue,
-    reports,
-    resource_groups,
-    running,
-    runs,
-    secrets,
-    services,
-    ssh,
-    studies,
-    templates,
-    training,
-    videos,
-)
 from aiplatform.client.http import Client
-
-NOUNS = (
-    account, files, datasets, annotation, training, runs, studies, reports, params, running, templates, images,
-    models, services, predictions, pipelines, videos, edge, pushing, queue, following, environments, secrets, nodes,
-    clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
-)  # fmt: skip
+from aiplatform.client.nouns import Parser, add_nouns
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.
 Exit codes: 0 done, 1 failed, 2 usage, 4 not signed in, 5 not found, 6 job failed, 130 interrupted."""
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse with one-line errors and exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        output.say(f"{self.prog}: {message}. See: {self.prog} --help")
-        raise SystemExit(errors.USAGE)
-
-
-def shared() -> argparse.ArgumentParser:
-    """Options every verb takes."""
-    parent = argparse.ArgumentParser(add_help=False)
-    group = parent.add_argument_group("options of every command")
-    group.add_argument("--url", default=None, metavar="URL", help="address of the platform")
-    group.add_argument("-o", "--output", choices=["table", "json"], default=argparse.SUPPRESS, help="what to print")
-    group.add_argument("--json", dest="output", action="store_const", const="json", default=argparse.SUPPRESS)
-    return parent
-
-
 @functools.cache
 def parser() -> Parser:
-    """The whole command line; made once in a process, as its three hundred verbs take a while."""
+    """The command line; the verbs of a noun are added when it is used."""
     top = Parser(
         prog="aip",
         description="Work with the platform from a terminal.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    nouns = top.add_subparsers(dest="noun", metavar="NOUN", required=True, parser_class=Parser)
-    parent = shared()
-    for noun in NOUNS:
-        noun.add(nouns, parent)
+    add_nouns(top)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        args = parser().parse_args(argv)
+        args, unknown = parser().parse_known_args(argv)
+        if unknown:
+            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     except SystemExit as exc:
         return exc.code if isinstance(exc.code, int) else errors.USAGE
     args.json = getattr(args, "output", "table") == "json"

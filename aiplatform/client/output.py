@@ -7,6 +7,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -126,6 +127,52 @@ def text(value: object) -> str:
 def cell(row: Any, column: Column) -> str:
     source = column[1]
     return text(dig(row, source) if isinstance(source, str) else source(row))
+
+
+Format = Callable[[Any], object]
+FORMATS: dict[str, Format] = {
+    "ago": ago,
+    "duration": duration,
+    "size": size,
+    "percent": percent,
+    "progress": progress,
+    "joined": lambda items: ", ".join(str(item) for item in items or ()),
+    "mark": lambda value: "yes" if value else "",
+}
+
+
+def columns(text: str, /, **formats: Format) -> list[Column]:
+    """Columns from a text such as `id, name, job name=job_name, made=created_at|ago, share=ratio|.3f`.
+
+    A column is a heading, the path of its value where that differs, and the name of a format: one of FORMATS, one of
+    `formats`, or a format specification of Python for numbers. Without a path the format gets the whole row.
+    """
+    return [_column(item.strip(), FORMATS | formats) for item in text.split(",")]
+
+
+def _column(item: str, formats: Mapping[str, Format]) -> Column:
+    heading, equals, source = item.partition("=")
+    path, bar, name = (source if equals else heading).partition("|")
+    heading = heading if equals else path
+    if not bar:
+        return heading, path
+    return heading, Formatted(path, formats.get(name) or (lambda value: "" if value is None else format(value, name)))
+
+
+@dataclass(frozen=True)
+class Formatted:
+    """A value of a row at a path, or the row itself, in a format."""
+
+    path: str
+    shape: Format
+
+    def __call__(self, row: Any) -> object:
+        return self.shape(dig(row, self.path) if self.path else row)
+
+
+def titled(fields: Iterable[Column]) -> list[Column]:
+    """Columns of a list as fields of one row: with a capital letter."""
+    return [(heading.capitalize(), source) for heading, source in fields]
 
 
 def table(rows: Iterable[Any], columns: Sequence[Column], *, empty: str = "Nothing here yet.") -> None:

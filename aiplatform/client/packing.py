@@ -78,9 +78,9 @@ def _header(name: str, info: os.stat_result) -> bytes:
     if len(raw) <= 100 and raw.isascii() and size < 8**11:
         return _block(raw, size, modified, b"0", mode)
     records = _record(b"path=" + raw + b"\n") + _record(b"size=%d\n" % size)
-    said = records + bytes(-len(records) % _BLOCK)
+    padded = records + bytes(-len(records) % _BLOCK)
     long = _block(b"long", min(size, 8**11 - 1), modified, b"0", mode)
-    return _block(b"pax", len(records), modified, b"x") + said + long
+    return _block(b"pax", len(records), modified, b"x") + padded + long
 
 
 def _record(text: bytes) -> bytes:
@@ -107,12 +107,12 @@ class Packed(Sent):
     """
 
     def __init__(self, files: Iterable[tuple[str, Path]], name: str) -> None:
-        found = sorted(files)
-        if not found:
+        files = sorted(files)
+        if not files:
             raise ClientError("There is no file in it.", NOT_FOUND)
         digest = hashlib.sha256()
         parts, at = [], 0
-        for inside, file in found:
+        for inside, file in files:
             info = file.stat()
             facts = f"{inside}|{file.resolve()}|{info.st_size}|{info.st_mtime_ns}|{info.st_mode}\n"
             digest.update(facts.encode(errors="replace"))
@@ -145,22 +145,22 @@ def packed(paths: Sequence[Path]) -> Packed:
 
 def _walk(paths: Iterable[Path]) -> list[tuple[str, Path]]:
     """Name in the tar and file; names begin with what was given."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
             raise ClientError(f"{path} is not there.", NOT_FOUND)
         top = path.resolve().name
         if path.is_file():
-            _put(found, top, path)
+            _add(files, top, path)
         for folder, _folders, names in os.walk(path):
             for name in names:
                 file = Path(folder, name)
                 if not file.is_symlink() and file.is_file():
-                    _put(found, f"{top}/{file.relative_to(path).as_posix()}", file)
-    return list(found.items())
+                    _add(files, f"{top}/{file.relative_to(path).as_posix()}", file)
+    return list(files.items())
 
 
-def _put(found: dict[str, Path], name: str, file: Path) -> None:
-    if name in found:
-        raise ClientError(f"{file} and {found[name]} would have one name. Give the folder above them.")
-    found[name] = file
+def _add(files: dict[str, Path], name: str, file: Path) -> None:
+    if name in files:
+        raise ClientError(f"{file} and {files[name]} would have one name. Give the folder above them.")
+    files[name] = file

@@ -29,8 +29,8 @@ def browser() -> str:
         ClientError: this machine has none; says what to install, and the other way.
     """
     for name in (os.environ.get("AIP_CHROMIUM", ""), *BROWSERS):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     raise ClientError(
         "A PDF is printed by Chromium, and this machine has none. Install it (apt install chromium, or set "
         "AIP_CHROMIUM to its path), or leave out --pdf and print the HTML file in any browser."
@@ -59,6 +59,6 @@ def as_pdf(html: bytes, target: Path) -> None:
         except (OSError, subprocess.TimeoutExpired) as exc:
             raise ClientError(f"{program} could not print the report: {exc}. Leave out --pdf for the HTML.") from exc
         if not printed.exists():
-            said = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-            raise ClientError(f"{program} could not print the report: {said[0][:300]}. Leave out --pdf for the HTML.")
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
+            raise ClientError(f"{program} could not print the report: {lines[0][:300]}. Leave out --pdf for the HTML.")
         shutil.move(printed, target)

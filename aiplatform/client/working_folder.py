@@ -26,18 +26,18 @@ def pack(folder: Path) -> Packed | None:
     """
     if not folder.is_dir():
         raise ClientError(f"{folder} is not a folder.", USAGE)
-    top, found, size = folder.resolve().name or "code", [], 0
+    top, files, size = folder.resolve().name or "code", [], 0
     for name in names(folder):
         file = folder / name
-        found.append((f"{top}/{name}", file))
+        files.append((f"{top}/{name}", file))
         size += file.stat().st_size
-        if len(found) > MOST_FILES or size > MOST_BYTES:
+        if len(files) > MOST_FILES or size > MOST_BYTES:
             raise ClientError(
                 f"{folder.resolve()} holds more than {MOST_FILES:,} files or 2 GiB of source. Name a smaller folder "
                 "with --code, leave files out by a .gitignore, or bring no code with --no-code.",
                 USAGE,
             )
-    return Packed(found, f"{top}.tar") if found else None
+    return Packed(files, f"{top}.tar") if files else None
 
 
 def names(folder: Path) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _by_git(folder: Path) -> list[str] | None:
 
 
 def _listed(argv: list[str], folder: Path) -> list[str] | None:
-    told = subprocess.run(argv, cwd=folder, capture_output=True, check=False)
-    if told.returncode:
+    process = subprocess.run(argv, cwd=folder, capture_output=True, check=False)
+    if process.returncode:
         return None
-    return [os.fsdecode(name) for name in told.stdout.split(b"\0") if name]
+    return [os.fsdecode(name) for name in process.stdout.split(b"\0") if name]

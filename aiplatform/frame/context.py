@@ -18,8 +18,8 @@ from aiplatform.lib.frame import ClusterGlance, cluster_glance, troubles
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Return version, theme, side bar, cluster, and rights: `{% if may.training_submit %}`."""
     user = getattr(request, "user", None)
-    known = user is not None and user.is_authenticated
-    actions = user.actions() if user is not None and known else frozenset()
+    is_signed_in = user is not None and user.is_authenticated
+    actions = user.actions() if user is not None and is_signed_in else frozenset()
 
     def cluster() -> ClusterGlance:
         return cluster_glance(user) if actions else ClusterGlance()
@@ -27,15 +27,15 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     groups = navigation(request.path, actions)
     return {
         "version": __version__,
-        "theme": user.theme if user is not None and known else "",
+        "theme": user.theme if user is not None and is_signed_in else "",
         "may": {action.name.lower(): action in actions for action in Action},
         "navigation": groups,
         "side_key": _side_key(request.path, groups),
         "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
         "bell": SimpleLazyObject(lambda: notify.unread_of(user) if user and actions else notify.Unread()),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
-        "disk_full": SimpleLazyObject(lambda: known and disk.has_no_room(env.DATA_ROOT)),
-        "troubles": SimpleLazyObject(lambda: troubles() if known else []),
+        "disk_full": SimpleLazyObject(lambda: is_signed_in and disk.has_no_room(env.DATA_ROOT)),
+        "troubles": SimpleLazyObject(lambda: troubles() if is_signed_in else []),
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }

@@ -45,10 +45,10 @@ class KeysetPagination(CursorPagination):
         Raises:
             Invalid: more than a page holds; fewer rows than were asked for would pass for all of them.
         """
-        asked = ids.number(request.query_params.get("limit", ""))
-        if asked is not None and asked > self.max_page_size:
-            said = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
-            raise Invalid(said % {"most": self.max_page_size}, field="limit")
+        limit = ids.number(request.query_params.get("limit", ""))
+        if limit is not None and limit > self.max_page_size:
+            message = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
+            raise Invalid(message % {"most": self.max_page_size}, field="limit")
         size: int | None = super().get_page_size(request)
         return size
 
@@ -167,8 +167,8 @@ class StrictMixin:
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
-            known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]  # mixed into serializers, which have fields
-            unknown = [name for name in data if name not in known]
+            writable = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]  # mixed into serializers, which have fields
+            unknown = [name for name in data if name not in writable]
             if unknown:
                 errors = {str(name)[:100]: [_("This cannot be set here.")] for name in unknown[:20]}
                 try:
@@ -179,12 +179,14 @@ class StrictMixin:
         return super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
 
 
-def sent(serializer: Serializer[Any], check: Callable[..., object] | None = None, **known: object) -> dict[str, Any]:
-    """The values of a request.
+def parse_request(
+    serializer: Serializer[Any], check: Callable[..., object] | None = None, **context: object
+) -> dict[str, Any]:
+    """Return the values of a request.
 
     Args:
         check: where some values are wrong, it is asked what the service would refuse of the others as well: with
-            those of them that it has parameters for, and `known`. Each may be left out.
+            those of them that it has parameters for, and `context`. Each may be left out.
 
     Raises:
         ValidationError: with everything that is wrong, by field.
@@ -194,7 +196,7 @@ def sent(serializer: Serializer[Any], check: Callable[..., object] | None = None
     errors: dict[str, Any] = dict(serializer.errors)
     if check is not None and isinstance(serializer.initial_data, Mapping):
         try:
-            check(**_right(serializer, set(inspect.signature(check).parameters)), **known)
+            check(**_right(serializer, set(inspect.signature(check).parameters)), **context)
         except NotAllowed:
             raise
         except DomainError as exc:
@@ -216,14 +218,14 @@ def _right(serializer: Serializer[Any], names: set[str]) -> dict[str, Any]:
 
 
 def by_field(exc: DomainError, errors: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The sentences of a refusal, and of all it brings along, by the field they blame; after `errors`."""
-    said = {name: list(value) if isinstance(value, list) else value for name, value in (errors or {}).items()}
-    blaming = [refusal for refusal in exc.every if refusal.blamed or exc.others or errors]
-    for refusal in blaming:
-        here = said.setdefault(refusal.blamed or api_settings.NON_FIELD_ERRORS_KEY, [])
-        if isinstance(here, list):
-            here.append(refusal.message)
-    return said
+    """Return the messages of an error, and of all errors with it, by the field that they name; after `errors`."""
+    messages = {name: list(value) if isinstance(value, list) else value for name, value in (errors or {}).items()}
+    shown = [refusal for refusal in exc.every if refusal.blamed or exc.others or errors]
+    for refusal in shown:
+        field_messages = messages.setdefault(refusal.blamed or api_settings.NON_FIELD_ERRORS_KEY, [])
+        if isinstance(field_messages, list):
+            field_messages.append(refusal.message)
+    return messages
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -231,10 +233,10 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     request = context.get("request")
     kind = "application/problem+json"
     if getattr(exc, "status", getattr(exc, "status_code", 0)) == 403 or isinstance(exc, PermissionDenied):
-        denials.tell(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
+        denials.report(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
     if isinstance(exc, DomainError):
         facts = {"facts": exc.facts} if exc.facts else {}
-        errors = {"errors": said} if (said := by_field(exc)) else {}
+        errors = {"errors": field_errors} if (field_errors := by_field(exc)) else {}
         body = problem(exc.status, exc.code, exc.message, request=request, **errors, **facts)
         return Response(body, status=exc.status, content_type=kind)
     if isinstance(exc, Http404):

@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(slots=True)
 class _Entry:
-    raw: bytes  # the name as it stands in the archive
+    raw: bytes  # the name as in the archive
     text: str | None  # the name where the archive states its encoding, else None
     is_dir: bool
     size: int

@@ -120,28 +120,28 @@ def closure(entries: Iterable[str], read: Read) -> list[str]:
 
 
 def _collect(entries: Iterable[str], read: Read) -> dict[str, Module]:
-    found: dict[str, Module] = {}
-    open_: list[str] = []
+    modules: dict[str, Module] = {}
+    ancestors: list[str] = []
 
     def add(name: str, importer: str) -> None:
-        if name in found:
-            if importer and found[name].is_async:
+        if name in modules:
+            if importer and modules[name].is_async:
                 raise BundleError(f"{importer} imports {name}, which waits at its top level.")
             return
-        if name in open_:
-            raise BundleError(f"Imports run in a circle: {' → '.join([*open_[open_.index(name) :], name])}.")
+        if name in ancestors:
+            raise BundleError(f"Imports run in a circle: {' → '.join([*ancestors[ancestors.index(name) :], name])}.")
         module = _parse(name, read(name))
         if importer and module.is_async:
             raise BundleError(f"{importer} imports {name}, which waits at its top level.")
-        open_.append(name)
+        ancestors.append(name)
         for needed in module.imports:
             add(needed, name)
-        open_.pop()
-        found[name] = module
+        ancestors.pop()
+        modules[name] = module
 
     for entry in entries:
         add(entry, "")
-    return found
+    return modules
 
 
 def _parse(name: str, text: str) -> Module:

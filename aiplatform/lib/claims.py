@@ -2,17 +2,17 @@
 
     EXPORTS = Claims(ttl=timedelta(seconds=60), epoch="tries")
 
-    claim = EXPORTS.take(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
+    claim = EXPORTS.acquire(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
     if claim is None:
-        return                                   # somebody else is at it
-    claim.write(done=500)                        # renews; raises ClaimLost once somebody else took over
+        return                                   # another holder works on it
+    claim.write(done=500)                        # renews; raises ClaimLost after a takeover
     claim.release(state=SUCCESS)
 
 Works on every model with the columns `holder` (text, "" while free), `renewed_at` (time of the holder's last sign of
 life) and a number that counts the takes. Every step is one UPDATE that names what it expects to find, so it means the
 same on SQLite and PostgreSQL, and of two who come at once one wins. A claim that ran out still belongs to its holder
-until somebody takes it: the holder may go on, and the other one is refused, but never both. With `ends_with_process`
-nobody of the same machine waits for a process that is gone; what runs elsewhere is known by its silence alone.
+until it is taken over: the holder may go on, and the other one is refused, but never both. With `ends_with_process`
+processes of the same host do not wait for one that has ended; of other hosts only silence is known.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class ClaimLost(Exception):
 
 
 def new_holder() -> str:
-    """Return a name nobody else has, which says whose it is: "host:machine:process:begin:random"."""
+    """Return a unique name that identifies the process: "host:machine:process:start:random"."""
     pid = os.getpid()
     host = socket.gethostname().replace(":", "-")[:32]
-    return f"{host}:{_machine()}:{pid}:{_begin(pid)}:{secrets.token_hex(8)}"
+    return f"{host}:{_machine()}:{pid}:{_start_time(pid)}:{secrets.token_hex(8)}"
 
 
 def is_gone(holder: str) -> bool:
     """Whether a holder's process has ended; False for one that cannot be seen from here."""
     machine, pid, begin = (holder.split(":") + [""] * 4)[1:4]
-    return machine == _machine() and pid.isdecimal() and begin != _begin(int(pid))
+    return machine == _machine() and pid.isdecimal() and begin != _start_time(int(pid))
 
 
 @cache
@@ -57,8 +57,8 @@ def _machine() -> str:
     return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
-def _begin(pid: int) -> str:
-    """Return when a process began, in ticks since the boot; "" where there is none, or a dead one is still listed."""
+def _start_time(pid: int) -> str:
+    """Return when a process started, in ticks since the boot; "" for an unknown process and for a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
@@ -91,7 +91,7 @@ class Claims:
         """Whether this row, as it was read, may be taken."""
         return not row.holder or row.renewed_at is None or row.renewed_at < self.clock() - self.ttl
 
-    def take(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
+    def acquire(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
         """Become the holder of a row, or stay it.
 
         Args:
@@ -100,7 +100,7 @@ class Claims:
             columns: what else changes with a take.
 
         Returns:
-            None while somebody else holds it, and where `rows` has no row.
+            None while another holder has it, and if `rows` is empty.
         """
         pk = rows.values_list("pk", flat=True).first()
         if pk is None:
@@ -110,14 +110,14 @@ class Claims:
             holder = holder or new_holder()
             taken: dict[str, Any] = {self.epoch: F(self.epoch) + 1, **columns}
             taken |= {"holder": holder, "renewed_at": moment}
-            if not (self.free(row).update(**taken) or self._of_the_dead(row).update(**taken)):
+            if not (self.free(row).update(**taken) or self._of_ended_process(row).update(**taken)):
                 return None
         row = rows.model._default_manager.filter(pk=pk)
         epoch = row.filter(holder=holder).values_list(self.epoch, flat=True).first()
         return None if epoch is None else Claim(self, row, holder, epoch)
 
-    def _of_the_dead(self, row: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the row where the process that holds it is gone, else none."""
+    def _of_ended_process(self, row: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the row if the process that holds it has ended, else none."""
         holder = row.values_list("holder", flat=True).first() if self.ends_with_process else None
         return row.filter(holder=holder) if holder and is_gone(holder) else row.none()
 
@@ -135,7 +135,7 @@ class Claim:
         """Give a sign of life. Inside a transaction this also keeps others from taking over until it ends.
 
         Raises:
-            ClaimLost: somebody else took over.
+            ClaimLost: another holder took over.
         """
         self.write()
 
@@ -143,17 +143,17 @@ class Claim:
         """Change the row and give a sign of life.
 
         Raises:
-            ClaimLost: somebody else took over; nothing was changed.
+            ClaimLost: another holder took over; nothing was changed.
         """
         if not self._mine().update(renewed_at=self.rules.clock(), **columns):
             raise ClaimLost(f"A row of {self.row.model._meta.label} is no longer held by {self.holder}.")
 
     def release(self, **columns: object) -> bool:
-        """Change the row and let the next one take it at once; False where somebody else took over before."""
+        """Change the row and let the next holder take it at once; False if another holder took it over before."""
         return bool(self._mine().update(holder="", **columns))
 
     def delete(self) -> bool:
-        """Delete the row; False where somebody else took over before."""
+        """Delete the row; False if another holder took it over before."""
         return bool(self._mine().delete()[0])
 
     def _mine(self) -> QuerySet[Any]:

@@ -9,7 +9,7 @@ PALETTE = (
 )  # fmt: skip
 
 
-def rgb_of(place: int) -> tuple[int, int, int]:
-    """Return red, green and blue of the class at `place` of its list, from 0."""
-    color = PALETTE[place % len(PALETTE)]
+def rgb_of(index: int) -> tuple[int, int, int]:
+    """Return red, green and blue of the class at `index` of its list, from 0."""
+    color = PALETTE[index % len(PALETTE)]
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)

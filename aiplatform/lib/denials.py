@@ -15,7 +15,7 @@ LISTENERS: Registry[Listener] = Registry("listener to refusals", name=dotted_nam
 register = LISTENERS.register  # called from AppConfig.ready()
 
 
-def tell(request: HttpRequest | None, code: str) -> None:
+def report(request: HttpRequest | None, code: str) -> None:
     """Report that `request` was refused with 403."""
     if request is not None:
         for listener in LISTENERS:

@@ -31,12 +31,12 @@ wording.register(
 )
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _POSTGRESQL_FULL = "53100"
-#: What SQLite says when it cannot even make the files beside its own.
+#: Message of SQLite when it cannot even create its journal files.
 _SQLITE_MAYBE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
 class DiskFull(DomainError):
-    """What was asked for finds no room on the platform's disk; nothing of it was saved."""
+    """The platform's disk has no room for the requested operation; nothing of it was saved."""
 
     code: ClassVar[str] = "disk_full"
     status: ClassVar[int] = 507
@@ -51,7 +51,7 @@ def sentence() -> str:
 
 
 def has_no_room(path: Path) -> bool:
-    """Whether so little is free where `path` lies that nothing can be written."""
+    """Return whether so little is free on the disk of `path` that nothing can be written."""
     try:
         return shutil.disk_usage(path).free < NO_ROOM_BYTES
     except OSError:
@@ -59,10 +59,10 @@ def has_no_room(path: Path) -> bool:
 
 
 def is_full(exc: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, means that a disk has no room: the system, SQLite or PostgreSQL."""
-    seen: set[int] = set()
-    while exc is not None and id(exc) not in seen:
-        seen.add(id(exc))
+    """Return whether an error, or one of its causes, means a full disk: of the system, SQLite or PostgreSQL."""
+    visited: set[int] = set()
+    while exc is not None and id(exc) not in visited:
+        visited.add(id(exc))
         if isinstance(exc, DiskFull) or _says_full(exc):
             return True
         exc = exc.__cause__ or exc.__context__

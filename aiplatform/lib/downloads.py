@@ -76,8 +76,8 @@ def requested_part(request: HttpRequest, etag: str, total: int) -> Part | None:
     return Part(int(requested[1]), min(int(requested[2]) + 1, total) if requested[2] else total, total)
 
 
-def _name_part(response: HttpResponseBase, part: Part | None, etag: str, total: int) -> None:
-    """Say which bytes an answer holds, and that others can be asked for."""
+def _set_range_headers(response: HttpResponseBase, part: Part | None, etag: str, total: int) -> None:
+    """State which bytes a response holds, and that ranges are accepted."""
     response.status_code = 206 if part else 200
     if part:
         response["Content-Range"] = f"bytes {part.begin}-{part.end - 1}/{total}"
@@ -99,7 +99,7 @@ def send_parts(
     if part and part.is_empty:
         return part.refusal()
     response = streamed(request, made(part.begin, part.end) if part else made(0, total))
-    _name_part(response, part, etag, total)
+    _set_range_headers(response, part, etag, total)
     response["Content-Type"] = kind
     response["Content-Disposition"] = attachment(name)
     response["X-Content-Type-Options"] = "nosniff"
@@ -126,9 +126,9 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     shown = inline and kind in SHOWN
     response = streamed(request, _slice(file, begin, end))
-    # a body nobody reads never reaches its own `with`
+    # an unread body never reaches its own `with`
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # Django's own list of what to close, without a public name
-    _name_part(response, part, etag, info.st_size)
+    _set_range_headers(response, part, etag, info.st_size)
     response["Content-Type"] = kind if shown or kind == "application/json" else "application/octet-stream"
     response["Content-Disposition"] = attachment(name, inline=shown)
     response["X-Content-Type-Options"] = "nosniff"

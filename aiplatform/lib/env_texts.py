@@ -29,20 +29,20 @@ def networks(text: str) -> list[str]:
         raise ValueError("write networks, as in 203.0.113.0/24,2001:db8::/32") from None
 
 
-def one_of(*words: str) -> Callable[[str], str]:
+def one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if text.strip().lower() in words:
+        if text.strip().lower() in choices:
             return text.strip().lower()
-        raise ValueError(f"write {', '.join(words)}")
+        raise ValueError(f"write {', '.join(choices)}")
 
     return parse
 
 
-def some_of(*words: str) -> Callable[[str], list[str]]:
+def some_of(*choices: str) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
-        if set(several(text)) <= set(words):
+        if set(several(text)) <= set(choices):
             return several(text)
-        raise ValueError(f"write some of {', '.join(words)}")
+        raise ValueError(f"write some of {', '.join(choices)}")
 
     return parse
 
@@ -59,10 +59,10 @@ def program(*names: str) -> Callable[[str], str]:
 
 def ports(text: str) -> range:
     first, dash, last = text.partition("-")
-    found = range(int(first), int(last) + 1) if dash else range(0)
-    if not found or found[0] < 1024 or found[-1] > 65535:
+    allowed = range(int(first), int(last) + 1) if dash else range(0)
+    if not allowed or allowed[0] < 1024 or allowed[-1] > 65535:
         raise ValueError("write the first and the last port between 1024 and 65535, as in 20000-29999")
-    return found
+    return allowed
 
 
 def wildcard(text: str) -> str:
@@ -101,10 +101,10 @@ def search(text: str) -> str:
 
 def pairs(text: str) -> dict[str, str]:
     """Parse "theirs=Ours;more=Others": the last = divides, as directory names contain some themselves."""
-    found = {}
+    mapping = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         theirs, divided, ours = part.rpartition("=")
         if not (divided and theirs.strip() and ours.strip()):
             raise ValueError(f"{part!r} is no pair")
-        found[theirs.strip()] = ours.strip()
-    return found
+        mapping[theirs.strip()] = ours.strip()
+    return mapping

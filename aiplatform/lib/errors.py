@@ -38,10 +38,10 @@ MAX_REFUSALS = 200  # that one request reports; further ones are left out
 
 
 class Refusals:
-    """Collects refusals of checks that do not depend on each other, so that people hear all of them at once.
+    """Collects refusals of checks that do not depend on each other, so that users see all of them at once.
 
-    Each check stands in a `with found:` of its own, and what it refuses is kept; `found.end()` raises the first with
-    all others behind it. NotAllowed is raised where it happens: who may not do this at all need not mend anything.
+    Each check is in a `with refusals:` of its own, and its error is collected; `refusals.end()` raises the first with
+    all others attached. NotAllowed is raised at once: a user without the right has nothing to correct.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Refusals:
         return bool(self.all)
 
     def end(self) -> None:
-        """Raise what was found, if anything."""
+        """Raise the collected errors, if any."""
         if self.all:
             first, *others = self.all
             first.others = tuple(others)

@@ -11,7 +11,7 @@ from django.forms import BoundField
 def must_be_filled_in(bound: BoundField) -> bool:
     """Whether leaving this field empty is refused, and it can be left empty.
 
-    A form names in `required_where_shown` what it asks for only beside certain other choices, where it is shown.
+    A form names in `required_where_shown` fields that it requires only with certain other choices, which show them.
     """
     field = bound.field
     if field.disabled:

@@ -51,7 +51,7 @@ def parse(path: str) -> Parts:
 
 
 def check_new(name: bytes, *, field: str = "name") -> bytes:
-    """Refuse a name that the platform would not give a file, though a job may.
+    """Refuse a name that the platform gives no file, though a job may.
 
     Raises:
         Invalid: empty, too long, or with what cannot be seen.
@@ -62,8 +62,8 @@ def check_new(name: bytes, *, field: str = "name") -> bytes:
     if len(name) > LONGEST:
         raise Invalid(_("A name has at most %(most)s bytes.") % {"most": LONGEST}, field=field)
     if any(_sign(char) not in {char, "\\\\"} for char in text):
-        said = _("A name cannot have control characters, or signs that turn the direction of text.")
-        raise Invalid(said, field=field)
+        message = _("A name cannot have control characters, or signs that turn the direction of text.")
+        raise Invalid(message, field=field)
     return name
 
 
@@ -74,11 +74,11 @@ def for_archive(parts: Parts) -> str:
 
 
 def _bytes_of(step: str) -> bytes:
-    done, at = b"", 0
-    for found in _ESCAPED.finditer(step):
-        done += step[at : found.start()].encode() + (bytes.fromhex(found[1]) if found[1] else b"\\")
-        at = found.end()
-    return done + step[at:].encode()
+    result, start = b"", 0
+    for match in _ESCAPED.finditer(step):
+        result += step[start : match.start()].encode() + (bytes.fromhex(match[1]) if match[1] else b"\\")
+        start = match.end()
+    return result + step[start:].encode()
 
 
 def _sign(char: str) -> str:

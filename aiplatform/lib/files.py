@@ -82,22 +82,22 @@ def open_beneath(root: Path, relative: str | Path) -> int:
 
 
 def open_regular(folder: int, name: bytes | str) -> int:
-    """Open a file of a folder for reading; what is none is not even touched: opening a pipe or a device does something.
+    """Open a file of a folder for reading; special files are not opened, as opening a pipe or a device has effects.
 
     Raises:
         OutsideRoot: a link, a folder or a special file.
         FileNotFoundError: nothing there.
     """
-    known = _open_at(folder, name, os.O_PATH)
+    descriptor = _open_at(folder, name, os.O_PATH)
     try:
-        mode = os.fstat(known).st_mode
+        mode = os.fstat(descriptor).st_mode
         if stat.S_ISLNK(mode):
             raise OutsideRoot(_("Links and special files are not followed here."))
         if not stat.S_ISREG(mode):
             raise OutsideRoot(_("This is not a regular file."))
-        return os.open(f"/proc/self/fd/{known}", os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        os.close(known)
+        os.close(descriptor)
 
 
 def _open_at(folder: int, name: bytes | str, flags: int) -> int:
@@ -117,7 +117,7 @@ def _is_link(folder: int, name: bytes | str) -> bool:
 
 
 def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = False) -> Iterator[str]:
-    """Relative paths of all regular files below `root`, sorted, links and special files left out.
+    """Yield relative paths of all regular files below `root`, sorted, without links and special files.
 
     Args:
         lenient: leave out folders that cannot be looked into (closed, gone by now), and those below `DEEPEST` others.
@@ -145,14 +145,14 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
             elif entry.is_file(follow_symlinks=False):
                 count += 1
                 if max_files is not None and count > max_files:
-                    said = _("The folder holds more than %(limit)s files.") % {"limit": f"{max_files:,}"}
-                    raise OutsideRoot(said, limit=max_files)
+                    message = _("The folder holds more than %(limit)s files.") % {"limit": f"{max_files:,}"}
+                    raise OutsideRoot(message, limit=max_files)
                 yield path
         waiting.extend(reversed(below))
 
 
 @contextmanager
-def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_writer(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Write a file that appears at `path` complete and on disk, or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -167,15 +167,15 @@ def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     flush_folder(path.parent)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Replace `path` by `data` in one step that survives a crash."""
-    with written_whole(path) as file:
+    with atomic_writer(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, value: object) -> None:
     """Replace `path` by `value` as JSON in one step that survives a crash."""
-    write_whole(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    write_atomically(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def flush_folder(folder: Path) -> None:
@@ -218,20 +218,20 @@ def remove_tree(path: Path) -> None:
 
 
 def _flatten(root: Path) -> None:
-    """Delete a tree that is deeper than calls reach: each folder within it moves beside it before its turn comes."""
+    """Delete a tree that is deeper than calls reach: each folder in it moves next to `root` before its deletion."""
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        if folder.is_symlink():  # took a folder's place; from here on nobody else can put one there
+        if folder.is_symlink():  # replaced a folder; from here on no other process can create one
             folder.unlink()
             continue
         with os.scandir(folder) as listing:
             below = [entry.path for entry in listing if entry.is_dir(follow_symlinks=False)]
         for path in below:
-            beside = root.with_name(f"{root.name}.{secrets.token_hex(8)}")
+            sibling = root.with_name(f"{root.name}.{secrets.token_hex(8)}")
             with contextlib.suppress(OSError):
-                Path(path).rename(beside)
-                waiting.append(beside)
+                Path(path).rename(sibling)
+                waiting.append(sibling)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -250,7 +250,7 @@ def free_bytes(path: Path) -> int:
 def copy_data(source: BinaryIO, target: BinaryIO) -> None:
     """Copy a file into an empty one; file systems that can (XFS, Btrfs) share the blocks until one changes.
 
-    A hard link would save the space everywhere, but whoever may write the source could then change the copy. What is
+    A hard link would save the space everywhere, but writers of the source could then change the copy. What is
     appended meanwhile is left out, so a program that writes without end does not keep the copy from ending.
     """
     remaining = os.fstat(source.fileno()).st_size

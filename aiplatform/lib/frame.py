@@ -52,7 +52,7 @@ _looked: tuple[float, list[Any]] = (float("-inf"), [])
 
 
 def troubles() -> list[Any]:
-    """What is wrong with the platform, asked for every ten seconds at most by each process."""
+    """Return what is wrong with the platform; each process reads it every ten seconds at most."""
     global _looked  # noqa: PLW0603 - one memory per process is the point
     if time.monotonic() - _looked[0] >= LOOK_EVERY_S:
         source = TROUBLE_SOURCE.get()

@@ -14,14 +14,14 @@ _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}\Z")
 
 
 class RequestIdMiddleware:
-    """Give each request an id; it stands in logs, in error pages and in `X-Request-Id`."""
+    """Give each request an id, which appears in logs, in error pages and in `X-Request-Id`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-Id", "")
-        request.request_id = given if _GIVEN.match(given) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]  # travels with the request
+        header = request.headers.get("X-Request-Id", "")
+        request.request_id = header if _GIVEN.match(header) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]  # travels with the request
         response = self.get_response(request)
         response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]  # travels with the request
         return response

@@ -59,15 +59,15 @@ def once(method: Method) -> Method:
     """
 
     @wraps(method)
-    def whole(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def wrapper(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         with transaction.atomic():
-            return keep(request, method(self, request, *args, **kwargs))
+            return store_response(request, method(self, request, *args, **kwargs))
 
-    return _honouring(whole)
+    return _honouring(wrapper)
 
 
 def once_in_parts(method: Method) -> Method:
-    """Decorate an action that works for long before its transaction, in which it calls `keep` with its answer.
+    """Decorate an action that works for long before its transaction, in which it calls `store_response`.
 
     An action that may run twice without harm need not call it.
     """
@@ -75,12 +75,12 @@ def once_in_parts(method: Method) -> Method:
     @wraps(method)
     def parts(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         response = method(self, request, *args, **kwargs)
-        return response if getattr(request, "idempotency_kept", False) else keep(request, response)
+        return response if getattr(request, "idempotency_kept", False) else store_response(request, response)
 
     return _honouring(parts)
 
 
-def keep(request: Request, response: Response) -> Response:
+def store_response(request: Request, response: Response) -> Response:
     """Store the answer of a request with an `Idempotency-Key`, and return it; part of the running transaction.
 
     Raises:
@@ -98,7 +98,7 @@ def keep(request: Request, response: Response) -> Response:
 
 def _honouring(method: Method) -> Method:
     @wraps(method)
-    def kept(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def wrapper(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
         if key is None:
             return method(self, request, *args, **kwargs)
@@ -111,7 +111,7 @@ def _honouring(method: Method) -> Method:
         row, _is_new = table.get_or_create(user=user, key=key, defaults={"digest": digest})
         if row.digest != digest:
             raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))
-        claim = CLAIMS.take(table.filter(pk=row.pk, status=0))
+        claim = CLAIMS.acquire(table.filter(pk=row.pk, status=0))
         if claim is None:
             return _again(table.filter(pk=row.pk).first())
         request.idempotency_claim = claim  # type: ignore[attr-defined]  # travels with the request
@@ -124,7 +124,7 @@ def _honouring(method: Method) -> Method:
             claim.delete()
         return response
 
-    return kept
+    return wrapper
 
 
 def _again(row: Any) -> Response:

@@ -1,6 +1,6 @@
 """The port by which machines of one platform reach each other's jobs: whether it is reached. Standard library only.
 
-A firewall in between shows only when somebody looks into a job, so `join` and `doctor` ask beforehand.
+A firewall in between shows only when a user opens a job's page, so `join` and `doctor` check beforehand.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ PATIENCE_S = 3.0
 
 
 def answers(address: str, port: int, patience_s: float = PATIENCE_S) -> bool:
-    """Whether a relay, or a stand-in for one, greets whoever comes to this address."""
+    """Return whether a relay, or a stand-in for one, greets connections to this address."""
     try:
-        with socket.create_connection((address, port), patience_s) as way, way.makefile("rb") as said:
-            return said.readline(4096).startswith(GREETING)
+        with socket.create_connection((address, port), patience_s) as connection, connection.makefile("rb") as reader:
+            return reader.readline(4096).startswith(GREETING)
     except OSError:
         return False
 
 
 @contextlib.contextmanager
 def stand_in(address: str, port: int) -> Iterator[None]:
-    """Greet as the relay will that is not started yet; where somebody listens already, they are left to it."""
-    with socket.socket() as door:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Greet in place of the relay that is not started yet; if another process listens already, do nothing."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            door.bind((address, port))
-            door.listen()
+            listener.bind((address, port))
+            listener.listen()
         except OSError:
             yield
             return
-        greeter = threading.Thread(target=_greet, args=(door,), daemon=True)
+        greeter = threading.Thread(target=_greet, args=(listener,), daemon=True)
         greeter.start()
         try:
             yield
         finally:
-            door.shutdown(socket.SHUT_RDWR)
+            listener.shutdown(socket.SHUT_RDWR)
             greeter.join()
 
 

@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 
-def kept(path: Path, *, size_bytes: int = 48) -> str:
+def load_or_create(path: Path, *, size_bytes: int = 48) -> str:
     """Return the secret at `path`, making it on first use.
 
     Two processes that start together agree: the first to link the file wins.

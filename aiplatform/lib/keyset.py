@@ -30,9 +30,9 @@ class Page:
 
 
 def numbered(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50) -> Page:
-    """One page of `rows` in their own order by `?page=`; for lists of thousands sorted by what may be missing."""
-    given = request.GET.get("page", "1")
-    number = max(1, int(given)) if given.isdecimal() and len(given) < 7 else 1
+    """Return one page of `rows` in their own order by `?page=`, for long lists sorted by values that may be missing."""
+    page_text = request.GET.get("page", "1")
+    number = max(1, int(page_text)) if page_text.isdecimal() and len(page_text) < 7 else 1
     page_rows = list(rows[(number - 1) * size : number * size + 1])
 
     def link(to: int) -> str:
@@ -59,7 +59,7 @@ def page(
 ) -> Page:
     """One page of `rows`, newest first unless another order is given; `?next=` or `?previous=` hold the last key.
 
-    A key that cannot be read (a link somebody bent) shows the first page.
+    An unreadable key (an edited link) shows the first page.
 
     Args:
         order: "pk" or a column that is never null (`job__name` reaches through relations), "-" in front for falling;
@@ -114,11 +114,11 @@ def _sorted(rows: QuerySet[Any], column: str, falling: bool) -> QuerySet[Any]:
 
 def _beyond(rows: QuerySet[Any], column: str, falling: bool, cursor: str) -> QuerySet[Any]:
     value, _separator, key = cursor.rpartition(SEPARATOR)
-    way = "lt" if falling else "gt"
+    lookup = "lt" if falling else "gt"
     number = int(key)
     if not 0 <= number < 1 << 63:
         raise ValueError(key)
-    after = Q(**{f"pk__{way}": number})
+    after = Q(**{f"pk__{lookup}": number})
     if column != "pk":
-        after = Q(**{f"{column}__{way}": value}) | (Q(**{column: value}) & after)
+        after = Q(**{f"{column}__{lookup}": value}) | (Q(**{column: value}) & after)
     return _sorted(rows.filter(after), column, falling)

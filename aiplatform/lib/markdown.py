@@ -24,10 +24,10 @@ _SCHEMES = ("http://", "https://", "mailto:", "/", "#")
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block of code that stands for itself, in no list and no quotation.
+    """A fenced block of code at the top level, in no list and no quotation.
 
     Attributes:
-        line: of the fence, from 1; what stands in it begins one below.
+        line: of the fence, from 1; its content starts one below.
         word: the first behind the fence, "" for none.
     """
 
@@ -47,7 +47,7 @@ def render(
     """The text as HTML; "" for an empty one, preformatted where it is too complex.
 
     Args:
-        fences: what stands in place of fenced blocks, by their lines.
+        fences: replacements of fenced blocks, by their lines.
         longest: characters of the text that are read.
         apart: for a file that leaves the site: links to its own pages lead nowhere.
         top: level of the highest headings; None is two below what is written.

@@ -37,8 +37,8 @@ class MessageField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         if value == "{}":  # most rows say nothing
             return Message()
-        kept = super().from_db_value(value, expression, connection)
-        return Message.from_json(kept) if isinstance(kept, dict) else kept  # else one key of it was asked for
+        decoded = super().from_db_value(value, expression, connection)
+        return Message.from_json(decoded) if isinstance(decoded, dict) else decoded  # else one key of it was asked for
 
     def to_python(self, value: Any) -> Any:
         return Message.from_json(value)

@@ -26,12 +26,12 @@ def texts_in_data() -> list[str]:
 
 
 def compile_all(folder: Path = LOCALE) -> list[Path]:
-    """Write a .mo beside every .po that changed since; returns what was written.
+    """Write a .mo next to every .po that changed since; returns the written files.
 
     Raises:
         OSError: a .po cannot be read or understood, or the folder cannot be written.
     """
-    written: list[Path] = []
+    compiled: list[Path] = []
     for source in sorted(folder.glob("*/LC_MESSAGES/*.po")):
         target = source.with_suffix(".mo")
         if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
@@ -41,8 +41,8 @@ def compile_all(folder: Path = LOCALE) -> list[Path]:
         draft = target.with_suffix(f".{os.getpid()}.mo")
         polib.pofile(str(source)).save_as_mofile(str(draft))
         draft.replace(target)
-        written.append(target)
-    return written
+        compiled.append(target)
+    return compiled
 
 
 def compile_quietly() -> None:

@@ -37,13 +37,13 @@ class Outage:
             log.warning("%s messages not sent, the rows tell; the last is %s: %s", count, what, why)
 
     def sent(self) -> None:
-        """Say that it is back, if the log says that it is away."""
+        """Log that sending works again, if the log states an outage."""
         if not self._away:
             return
         with self._lock:
-            told, self._away = self._away, False
+            was_away, self._away = self._away, False
             count, self._untold = self._untold, 0
-        if told:
+        if was_away:
             log.warning("messages are sent again; %s more were not", count)
 
 

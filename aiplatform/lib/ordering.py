@@ -2,9 +2,9 @@
 
     ORDERING = Ordering("-created", created="pk", name="job__name", owner="job__owner__username")
 
-A word stands for the rising order, with "-" in front for the falling one. Only words that are named here reach the
+A word means the rising order, with "-" in front the falling one. Only words that are named here reach the
 database. A column is never null, since keyset pages compare with it; what may be missing is an expression that says
-what stands in its place (`Coalesce(…)`).
+its replacement (`Coalesce(…)`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from aiplatform.lib import keyset
 from aiplatform.lib.errors import Invalid
 
 PARAMETER = "ordering"
-NO_FIGURE = -1.0  # stands for a missing figure: below every share
+NO_FIGURE = -1.0  # represents a missing value: below every share
 
 
 def first_figure(column: str, keys: Iterable[str]) -> Coalesce:
-    """What rows with figures are sorted by: the first of `keys` that the JSON of `column` has, as a number."""
-    found = (Cast(KT(f"{column}__{key}"), FloatField()) for key in keys)
-    return Coalesce(*found, Value(NO_FIGURE))
+    """Return the sort key of rows with metrics: the first of `keys` that the JSON of `column` has, as a number."""
+    values = (Cast(KT(f"{column}__{key}"), FloatField()) for key in keys)
+    return Coalesce(*values, Value(NO_FIGURE))
 
 
 class Ordering:
@@ -52,24 +52,24 @@ class Ordering:
         """Every word, rising and falling."""
         return tuple(sign + word for word in self.columns for sign in ("", "-"))
 
-    def chosen(self, given: Mapping[str, Any]) -> str:
-        """The word of `given` (a query); the default for a missing or an unknown one."""
-        word = str(given.get(PARAMETER, ""))
+    def chosen(self, params: Mapping[str, Any]) -> str:
+        """Return the order that `params` (a query) names; the default for a missing or an unknown one."""
+        word = str(params.get(PARAMETER, ""))
         return word if word.removeprefix("-") in self.columns else self.default
 
-    def demanded(self, given: Mapping[str, Any]) -> str:
-        """As `chosen`, for scripts.
+    def demanded(self, params: Mapping[str, Any]) -> str:
+        """Return the order as `chosen` does, for scripts.
 
         Raises:
             Invalid: an unknown word, with the known ones.
         """
-        word = str(given.get(PARAMETER, ""))
+        word = str(params.get(PARAMETER, ""))
         if word and word.removeprefix("-") not in self.columns:
             raise Invalid(
                 _("%(name)s is one of %(words)s.") % {"name": PARAMETER, "words": ", ".join(self.words)},
                 known=list(self.words),
             )
-        return self.chosen(given)
+        return self.chosen(params)
 
     def column(self, word: str) -> str:
         """What to sort by, "-" in front for falling; an expression goes by the name that `with_column` gives it."""
@@ -78,20 +78,20 @@ class Ordering:
         return word[: -len(name)] + (column if isinstance(column, str) else f"by_{name}")
 
     def with_column(self, rows: QuerySet[Any], word: str) -> QuerySet[Any]:
-        """`rows` with the expression that the word stands for, where it is one."""
+        """Add the expression that `word` names to `rows`, if it is an expression."""
         name = word.removeprefix("-")
         column = self.columns[name]
         return rows if isinstance(column, str) else rows.annotate(**{f"by_{name}": column})
 
     def page(self, request: HttpRequest, rows: QuerySet[Any], **more: Any) -> ListPage:
-        """One keyset page of `rows` in the order that the address asks for; `more` as in `keyset.page`."""
+        """Return one keyset page of `rows` in the order that the address names; `more` as in `keyset.page`."""
         word = self.chosen(request.GET)
-        found = keyset.page(request, self.with_column(rows, word), order=self.column(word), **more)
+        keyset_page = keyset.page(request, self.with_column(rows, word), order=self.column(word), **more)
         return ListPage(
-            rows=found.rows,
-            next_url=found.next_url,
-            previous_url=found.previous_url,
-            total=found.total,
+            rows=keyset_page.rows,
+            next_url=keyset_page.next_url,
+            previous_url=keyset_page.previous_url,
+            total=keyset_page.total,
             ordering=word,
             default=self.default,
             query=request.GET,

@@ -34,7 +34,7 @@ class ForbiddenAddress(Invalid):
 
 
 class InnerAddress(ForbiddenAddress):
-    """The address lies inside this network; an operator could allow it."""
+    """The address is inside this network; an operator could allow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def check_written(url: str, *, allowed: Sequence[str] = ()) -> None:
 
 
 def _parts(url: str, ports: Mapping[str, int]) -> tuple[SplitResult, str, int]:
-    """The parts of an address, its host and its port, of what a request may be sent to at all."""
+    """Return the parts of an address that requests may be sent to, its host and its port."""
     try:
         parts = urlsplit(url)
         port = parts.port or ports.get(parts.scheme, 0)
@@ -96,8 +96,8 @@ def _parts(url: str, ports: Mapping[str, int]) -> tuple[SplitResult, str, int]:
     if parts.scheme not in ports or not host or any(ord(char) <= 32 for char in url):
         if ports is WEB:
             raise ForbiddenAddress(_("The address begins with https:// or http://."))
-        known = ", ".join(f"{scheme}://" for scheme in ports)
-        raise ForbiddenAddress(_("The address begins with %(known)s.") % {"known": known})
+        schemes = ", ".join(f"{scheme}://" for scheme in ports)
+        raise ForbiddenAddress(_("The address begins with %(known)s.") % {"known": schemes})
     if parts.username is not None or parts.password is not None:
         raise ForbiddenAddress(_("The address holds no name and no password."))
     if "%" in host:  # a link of this machine
@@ -143,7 +143,7 @@ def post(
 
     Raises:
         ForbiddenAddress: see `resolve`.
-        OSError, http.client.HTTPException: nobody answered properly within `timeout_s` seconds.
+        OSError, http.client.HTTPException: no valid response within `timeout_s` seconds.
     """
     target = resolve(url, allowed=allowed)
     connection = Pinned(target, timeout_s)

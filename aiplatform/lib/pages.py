@@ -41,7 +41,7 @@ def needs(action: str) -> Callable[[View], View]:
 
 
 @contextmanager
-def refusals_shown_on(form: BaseForm) -> Iterator[None]:
+def errors_shown_on(form: BaseForm) -> Iterator[None]:
     """Turn a DomainError, and all it brings along, into errors on the fields they blame."""
     try:
         yield
@@ -58,22 +58,22 @@ def show(form: BaseForm, refusal: DomainError) -> None:
     form.add_error(field if field in form.fields else None, refusal.message)
 
 
-def look_further(form: BaseForm, check: Callable[..., object], **known: object) -> None:
-    """Add what a service would refuse of the fields that are right, where the form itself refused others.
+def check_valid_fields(form: BaseForm, check: Callable[..., object], **context: object) -> None:
+    """Add the errors that a service would raise for the valid fields, after the form itself refused others.
 
     Args:
-        check: takes the names of the form's fields that it judges and `known`, each of which may be left out.
+        check: takes the names of the form's fields that it judges and `context`, each of which may be left out.
     """
     if not form.errors:
         return
     names = inspect.signature(check).parameters
     right = {name: value for name, value in form.cleaned_data.items() if name in names and name not in form.errors}
-    with refusals_shown_on(form):
-        check(**right, **known)
+    with errors_shown_on(form):
+        check(**right, **context)
 
 
 @contextmanager
-def refusals_said(request: HttpRequest) -> Iterator[None]:
+def errors_as_messages(request: HttpRequest) -> Iterator[None]:
     """Show a DomainError as a message on the next page, where there is no form to show it."""
     try:
         yield
@@ -82,7 +82,7 @@ def refusals_said(request: HttpRequest) -> Iterator[None]:
             messages.error(request, refusal.message)
 
 
-def name_typed(request: HttpRequest, name: str) -> bool:
+def is_name_confirmed(request: HttpRequest, name: str) -> bool:
     """Whether the dialog before a dangerous act came back with `name` typed; if not, the next page says so."""
     if request.POST.get("confirm", "").strip() == name:
         return True
@@ -123,7 +123,7 @@ class RefusalMiddleware:
         from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
 
         if exc.status == 403:
-            denials.tell(request, exc.code)
+            denials.report(request, exc.code)
         page = REFUSAL_PAGES.get(exc.code, "refused.html")
         answer = render(request, page, {"refusal": exc}, status=exc.status)
         answer["X-Refusal"] = quote(exc.sentences[:500])

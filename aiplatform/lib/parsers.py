@@ -21,7 +21,7 @@ MAX_CONTAINERS = 200_000  # brackets in a body: each list or object takes as lon
 LARGEST = 2**63 - 1  # of whole numbers, in every database we speak to
 _DIGITS = len(str(LARGEST)) + 1  # with a sign
 _TOO_LARGE = float("inf")
-_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # whole numbers beside, that fit, are read without a call of ours
+_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # shorter whole numbers, which fit, are read without a call of ours
 _KINDS = {str, int, float, bool, type(None), list, dict}
 
 
@@ -53,8 +53,8 @@ def _fit(numbers: list[int]) -> bool:
     return min(numbers) >= -LARGEST - 1 and max(numbers) <= LARGEST
 
 
-def _whole(digits: str) -> int | float:
-    """Return a whole number; one that no column holds as an infinite one, without the work of reading it."""
+def _parse_int(digits: str) -> int | float:
+    """Return a whole number; infinity for one that no column holds, without the cost of parsing it."""
     return int(digits) if len(digits) <= _DIGITS else _TOO_LARGE
 
 
@@ -63,30 +63,30 @@ def _holds(number: float) -> bool:
     return -LARGEST - 1 <= number <= LARGEST or (isinstance(number, float) and abs(number) < _TOO_LARGE)
 
 
-def _faults(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (place, sentence) of what nothing behind the parser can take."""
+def _faults(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (path, message) of values that the code after the parser cannot process."""
     if depth > MAX_DEPTH:
         raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH})
     if isinstance(value, str):
         if UNSTORABLE.search(value):
-            yield place, _("Text may not contain NUL or half of a surrogate pair.")
+            yield path, _("Text may not contain NUL or half of a surrogate pair.")
     elif isinstance(value, int | float):
         if not _holds(value):
-            yield place, _("This number is too large, or no number.")
+            yield path, _("This number is too large, or no number.")
     elif isinstance(value, Mapping):
         for key, item in value.items():
             name = UNSTORABLE.sub("\ufffd", key[:100])
             if UNSTORABLE.search(key):
-                yield f"{place}.{name}".lstrip("."), _("Text may not contain NUL or half of a surrogate pair.")
-            yield from _faults(item, f"{place}.{name}".lstrip("."), depth + 1)
+                yield f"{path}.{name}".lstrip("."), _("Text may not contain NUL or half of a surrogate pair.")
+            yield from _faults(item, f"{path}.{name}".lstrip("."), depth + 1)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             if not (isinstance(item, int | float) and _holds(item)):  # long lists are numbers: coordinates
-                yield from _faults(item, f"{place}.{index}".lstrip("."), depth + 1)
+                yield from _faults(item, f"{path}.{index}".lstrip("."), depth + 1)
 
 
 def check(value: Any) -> None:
-    """Refuse what no database stores and no calculation survives.
+    """Refuse values that no database stores or no calculation can use.
 
     Raises:
         ParseError: it is nested too deep.
@@ -94,17 +94,17 @@ def check(value: Any) -> None:
     """
     if _is_clean(value):
         return
-    found: dict[str, list[str]] = {}
-    for place, sentence in _faults(value):
-        found.setdefault(place or "non_field_errors", [sentence])
-        if len(found) == 20:
+    errors: dict[str, list[str]] = {}
+    for path, sentence in _faults(value):
+        errors.setdefault(path or "non_field_errors", [sentence])
+        if len(errors) == 20:
             break
-    if found:
-        raise ValidationError(found)
+    if errors:
+        raise ValidationError(errors)
 
 
 def is_sound(value: Any) -> bool:
-    """Whether databases store a value and calculations survive it, for what nobody is there to be told."""
+    """Return whether databases store a value and calculations can use it, for callers that report no error."""
     try:
         return _is_clean(value) or next(_faults(value), None) is None
     except ParseError:
@@ -119,9 +119,9 @@ class CarefulJSONParser(JSONParser):
         try:
             text = stream.read().decode(encoding)  # knows encodings of text only: others unpack a bomb
             if text.count("[") + text.count("{") > MAX_CONTAINERS:
-                said = _("This JSON holds more than %(most)s lists and objects.") % {"most": f"{MAX_CONTAINERS:,}"}
-                raise ParseError(said)
-            parse_int = _whole if _LONG_NUMBER.search(text) else None
+                message = _("This JSON holds more than %(most)s lists and objects.") % {"most": f"{MAX_CONTAINERS:,}"}
+                raise ParseError(message)
+            parse_int = _parse_int if _LONG_NUMBER.search(text) else None
             data = json.loads(text, parse_int=parse_int, parse_constant=float)
         except RecursionError as exc:
             raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH}) from exc

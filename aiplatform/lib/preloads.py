@@ -1,4 +1,4 @@
-"""What apps load before web processes are forked, beside templates and addresses.
+"""What apps load before web processes are forked, in addition to templates and URLs.
 
 An app registers the dotted name of a function in `AppConfig.ready()`; only the parent of web processes imports it.
 The function opens no connection, thread or event loop.

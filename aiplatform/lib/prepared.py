@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-_FIRST_MARKER = 2_083_019_471  # stands for the first parameter while the SQL is built; fits in 32 bits
+_FIRST_MARKER = 2_083_019_471  # represents the first parameter while the SQL is built; fits in 32 bits
 _MAX_PARAMETERS = 9
 
 
@@ -42,8 +42,8 @@ class PreparedQuery:
         if statement is None:
             statement = self._statements[connection.vendor] = self._prepare(len(values))
         params = list(statement.params)
-        for place, number in statement.slots:
-            params[place] = values[number]
+        for index, number in statement.slots:
+            params[index] = values[number]
         with connection.cursor() as cursor:
             cursor.execute(statement.sql, params)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -55,12 +55,12 @@ class PreparedQuery:
         sql, params = compiler.as_sql()
         numbers = {marker: number for number, marker in enumerate(markers)}
         slots = tuple(
-            (place, numbers[value]) for place, value in enumerate(params) if type(value) is int and value in numbers
+            (index, numbers[value]) for index, value in enumerate(params) if type(value) is int and value in numbers
         )
         if {number for _place, number in slots} != set(range(count)):
             raise TypeError("Each parameter of a prepared query is a whole number that its SQL compares with.")
         selected = [expression for expression, _sql, _alias in compiler.select]
-        converters = tuple((column, *each) for column, each in compiler.get_converters(selected).items())
+        converters = tuple((column, *functions) for column, functions in compiler.get_converters(selected).items())
         return _Statement(sql, tuple(params), slots, converters)
 
 

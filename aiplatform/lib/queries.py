@@ -21,8 +21,8 @@ PAGING = ("limit", "cursor")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def known(view: Any) -> tuple[str, ...]:
-    """Names of the parameters that the running action of `view` reads, `asks` and paging together."""
+def parameter_names(view: Any) -> tuple[str, ...]:
+    """Return the names of the parameters that the running action of `view` reads, `asks` and paging together."""
     asks: Mapping[str, tuple[str, ...]] = getattr(view, "asks", {})
     action = getattr(view, "action", None) or view.request.method.lower()
     pages = PAGING if action == "list" and getattr(view, "pagination_class", None) else ()
@@ -36,7 +36,7 @@ ALIKE = {"q": "search", "search": "q"}
 
 def rename(view: Any, request: Request) -> None:
     """Let `q` mean `search` where only that is known, and the other way round."""
-    names = known(view)
+    names = parameter_names(view)
     for written, meant in ALIKE.items():
         if written in request.query_params and written not in names and meant in names:
             query = request._request.GET.copy()
@@ -51,7 +51,7 @@ def check(view: Any, request: Request) -> None:
         Invalid: an unknown name, with the known ones; a name given twice; NUL or half a surrogate pair.
     """
     rename(view, request)
-    names = known(view)
+    names = parameter_names(view)
     twice: tuple[str, ...] = getattr(view, "asks_many", ())
     for name, values in request.query_params.lists():
         if name not in names:
@@ -66,30 +66,30 @@ def check(view: Any, request: Request) -> None:
             raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
 
 
-def given(request: Request) -> dict[str, str]:
+def read_filters(request: Request) -> dict[str, str]:
     """Return the filters with a value, without paging and order."""
     parameters = request.query_params
-    how = (*PAGING, ordering.PARAMETER)
-    return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in how}
+    skipped = (*PAGING, ordering.PARAMETER)
+    return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in skipped}
 
 
-def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) -> int | None:
-    """A parameter as a whole number; `otherwise` where it is not given or empty.
+def read_int(values: Mapping[str, Any], name: str, default: int | None = None) -> int | None:
+    """Return a parameter as a whole number; `default` if it is missing or empty.
 
     Raises:
         Invalid: it is none, or has more than 18 digits.
     """
     text = str(values.get(name, ""))
     if not text:
-        return otherwise
+        return default
     value = ids.number(text)
     if value is None:
         raise Invalid(_("%(name)s is a whole number.") % {"name": name})
     return value
 
 
-def wholes(values: Any, name: str) -> list[int]:
-    """A parameter that may be given many times, as whole numbers.
+def read_ints(values: Any, name: str) -> list[int]:
+    """Return a repeatable parameter as whole numbers.
 
     Args:
         values: the parameters of a request, a QueryDict.
@@ -97,19 +97,19 @@ def wholes(values: Any, name: str) -> list[int]:
     Raises:
         Invalid: one of them is none.
     """
-    found = [ids.number(text) for text in values.getlist(name)]
-    if None in found:
+    numbers = [ids.number(text) for text in values.getlist(name)]
+    if None in numbers:
         raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
-    return [number for number in found if number is not None]
+    return [number for number in numbers if number is not None]
 
 
-def one_of(values: Mapping[str, str], name: str, *words: str) -> str:
-    """A parameter that must be one of `words`; "" where it is not given.
+def read_choice(values: Mapping[str, str], name: str, *choices: str) -> str:
+    """Return a parameter that must be one of `choices`; "" if it is missing.
 
     Raises:
         Invalid: another word.
     """
-    word = values.get(name, "")
-    if word and word not in words:
-        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": ", ".join(words)})
-    return word
+    value = values.get(name, "")
+    if value and value not in choices:
+        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": ", ".join(choices)})
+    return value

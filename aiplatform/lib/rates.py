@@ -25,16 +25,16 @@ def count(name: str, *, within_s: int) -> int:
     try:
         cache.add(key, 0, within_s)
         return int(cache.incr(key))
-    except Exception as exc:  # noqa: BLE001 - whatever the cache's library raises: a broken cache stops nobody's work
+    except Exception as exc:  # noqa: BLE001 - any error of the cache's library: a broken cache stops no work
         log.warning("rate=%s is not counted: %s", name, exc)
         return 0
 
 
-def limit(name: str, *, most: int, within_s: int) -> None:
-    """Count one act under `name`, in windows that begin with the first; the count is shared by all web processes.
+def limit(name: str, *, max_count: int, within_s: int) -> None:
+    """Count one use of `name`, in windows that start with the first; all web processes share the count.
 
     Raises:
-        TooOften: it is more than `most` in this window.
+        TooOften: it is more than `max_count` in this window.
     """
-    if count(name, within_s=within_s) > most:
+    if count(name, within_s=within_s) > max_count:
         raise TooOften(_("That was too often in a short time. Wait a while and try again."))

@@ -1,4 +1,4 @@
-"""Facts that many services ask for are read once within `reading()`: by whoever does much in one go.
+"""Values that many services read are read once within `reading()`, which callers with many reads use.
 
 Only for what may be some moments old, such as which machines there are; never for what decides who comes first or who
 may do something.
@@ -18,7 +18,7 @@ _read: ContextVar[dict[Hashable, object] | None] = ContextVar("read_once", defau
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What `fact` reads within is read once; one within another is part of it."""
+    """Read each value of `get_or_read` once during the block; a nested block is part of the outer one."""
     if _read.get() is not None:
         yield
         return
@@ -29,11 +29,11 @@ def reading() -> Iterator[None]:
         _read.reset(token)
 
 
-def fact(name: Hashable, read: Callable[[], T]) -> T:
-    """What `read` gives, or gave before within the same `reading()`. Nobody may change it."""
-    known = _read.get()
-    if known is None:
+def get_or_read(name: Hashable, read: Callable[[], T]) -> T:
+    """Return what `read` returns, or returned before within the same `reading()`. Callers must not change it."""
+    values = _read.get()
+    if values is None:
         return read()
-    if name not in known:
-        known[name] = read()
-    return known[name]  # type: ignore[return-value]  # each name belongs to one reader
+    if name not in values:
+        values[name] = read()
+    return values[name]  # type: ignore[return-value]  # each name belongs to one reader

@@ -73,8 +73,8 @@ class Registry(Generic[Entry]):
             UnknownName: a KeyError whose message lists the names there are.
         """
         if name not in self._entries:
-            known = ", ".join(self.names()) or "none"
-            raise UnknownName(f"There is no {self.what} {name!r}. Registered: {known}.")
+            names = ", ".join(self.names()) or "none"
+            raise UnknownName(f"There is no {self.what} {name!r}. Registered: {names}.")
         return self._entries[name]
 
     def find(self, name: str) -> Entry | None:
@@ -129,7 +129,7 @@ class Slot(Generic[Entry]):
         self._entry = entry
 
     def get(self) -> Entry | None:
-        """Return the entry, None where nobody provided it."""
+        """Return the entry, None if it is not registered."""
         return self._entry
 
     @contextmanager

@@ -35,12 +35,12 @@ class PlatformSchema(AutoSchema):
         view: Any = self.view
         action = getattr(view, "action", None) or self.method.lower()
         names = getattr(view, "asks", {}).get(action, ())
-        found = [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
+        parameters = [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
         orders = getattr(view, "orders", None)
         if orders is not None and action == "list":
-            said = "How the list is sorted; “-” in front: falling."
-            found.append(OpenApiParameter(PARAMETER, str, enum=orders.words, description=said))
-        return found
+            description = "How the list is sorted; “-” in front: falling."
+            parameters.append(OpenApiParameter(PARAMETER, str, enum=orders.words, description=description))
+        return parameters
 
 
 def _may_be_null(field: Any) -> bool:

@@ -3,7 +3,7 @@
     search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
     search.register_many(searching.kinds_of_jobs)  # one source for each entry of another registry
 
-`find(user, words, limit)` returns hits from `visible_to(user)` only. Lists narrow their rows with the same `having`.
+`find(user, text, limit)` returns hits from `visible_to(user)` only. Lists filter their rows with `filter_by_text`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
 from aiplatform.lib.registry import Registry, dotted_name
 
@@ -24,13 +25,13 @@ PER_KIND = 6  # hits of one kind
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def having(rows: Rows, words: str, *columns: str) -> Rows:
-    """Those of `rows` in which each of the words stands somewhere in `columns`; all of them for no words."""
-    for word in words.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
-        there = Q()
+def filter_by_text(rows: Rows, text: str, *columns: str) -> Rows:
+    """Return those `rows` in which each word of `text` occurs in one of `columns`; all of them for an empty text."""
+    for word in text.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
+        matches = Q()
         for column in columns:
-            there |= Q(**{f"{column}__icontains": word})
-        rows = rows.filter(there)
+            matches |= Q(**{f"{column}__icontains": word})
+        rows = rows.filter(matches)
     return rows
 
 
@@ -43,6 +44,21 @@ class Hit:
 
 
 Find = Callable[[Any, str, int], Iterable[Hit]]
+
+
+def in_rows(model: Any, column: str, page: str, order: str = "-pk") -> Find:
+    """A `find` by one column of a table.
+
+    Args:
+        page: URL name of the page of a row.
+        order: which rows come first.
+    """
+
+    def find(user: Any, words: str, limit: int) -> list[Hit]:
+        rows = filter_by_text(model.objects.visible_to(user), words, column).order_by(order, "-pk")
+        return [Hit(name, reverse(page, args=[pk])) for pk, name in rows.values_list("pk", column)[:limit]]
+
+    return find
 
 
 @dataclass(frozen=True)
@@ -66,13 +82,13 @@ def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None
     SOURCES.register(Source(key, label, icon, needs, find))
 
 
-def search(user: Any, words: str) -> list[dict[str, str]]:
-    """Return hits of every kind this person may see: [{kind, icon, name, url}], a few of each kind.
+def search(user: Any, text: str) -> list[dict[str, str]]:
+    """Return hits of every kind that this user may see: [{kind, icon, name, url}], a few of each kind.
 
     Args:
-        words: part of a name; blank finds nothing. Cut at 100 characters.
+        text: part of a name; blank finds nothing. Cut at 100 characters.
     """
-    query = words.replace("\x00", "").strip()[:MAX_WORDS]
+    query = text.replace("\x00", "").strip()[:MAX_WORDS]
     if not query:
         return []
     return [

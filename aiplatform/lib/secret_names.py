@@ -21,33 +21,33 @@ def is_secret(name: str) -> bool:
     return bool(_NAME.search(spread)) and not _NOT.search(spread)
 
 
-def values(given: Mapping[str, Any]) -> list[str]:
-    """Texts to hide among named values."""
-    texts = [str(value) for name, value in given.items() if is_secret(name) and isinstance(value, str | int)]
+def find_secrets(params: Mapping[str, Any]) -> list[str]:
+    """Return the texts to hide among named values."""
+    texts = [str(value) for name, value in params.items() if is_secret(name) and isinstance(value, str | int)]
     return [text for text in texts if len(text) >= SHORTEST]
 
 
-def values_in_words(words: Iterable[str]) -> list[str]:
-    """Texts to hide in a command line: `--api-key VALUE`, `--token=VALUE`, `password=VALUE`."""
+def find_secrets_in_args(args: Iterable[str]) -> list[str]:
+    """Return the texts to hide in a command line: `--api-key VALUE`, `--token=VALUE`, `password=VALUE`."""
     named: dict[str, str] = {}
     before = ""
-    for word in words:
-        name, equals, value = word.lstrip("-").partition("=")
+    for arg in args:
+        name, equals, value = arg.lstrip("-").partition("=")
         if equals:
             named[name] = value
         elif before:
-            named[before] = word
-        before = name if word.startswith("-") and not equals else ""
-    return values(named)
+            named[before] = arg
+        before = name if arg.startswith("-") and not equals else ""
+    return find_secrets(named)
 
 
-def hidden(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Named values as they may be shown."""
-    return {name: MASK if is_secret(name) and len(str(value)) >= SHORTEST else value for name, value in given.items()}
+def mask_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return named values with secrets masked."""
+    return {name: MASK if is_secret(name) and len(str(value)) >= SHORTEST else value for name, value in params.items()}
 
 
-def hushed(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with every one of `secrets` hidden."""
+def mask_text(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with every one of `secrets` masked."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text

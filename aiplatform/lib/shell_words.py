@@ -24,7 +24,7 @@ def split(text: str) -> list[str]:
     Raises:
         ValueError: a quotation mark is open, or the text ends with a backslash.
     """
-    words: list[str] = []
+    args: list[str] = []
     pieces: list[str] | None = None
     at = 0
     while at < len(text):
@@ -35,12 +35,12 @@ def split(text: str) -> list[str]:
         kind = match.lastgroup
         if kind == "space":
             if pieces is not None:
-                words.append("".join(pieces))
+                args.append("".join(pieces))
                 pieces = None
             continue
         piece = match[kind or ""]
         pieces = [] if pieces is None else pieces
         pieces.append(_ESCAPED.sub(r"\1", piece) if kind == "double" else piece)
     if pieces is not None:
-        words.append("".join(pieces))
-    return words
+        args.append("".join(pieces))
+    return args

@@ -57,33 +57,33 @@ def header(secret: str, body: bytes, sent: datetime, delivery: str = "") -> str:
     return f"t={stamp}{named},v1={_digest(secret, stamp, delivery, body)}"
 
 
-def verify(secrets: Sequence[str], given: str, body: bytes, now: datetime) -> Delivery:
+def verify(secrets: Sequence[str], header: str, body: bytes, now: datetime) -> Delivery:
     """Return the delivery that a header proves.
 
     Args:
         secrets: each that holds at present, such as an old and a new one.
-        given: value of the header; empty where there was none.
+        header: value of the header; empty where there was none.
 
     Raises:
         BadSignature: it proves nothing; the sentence says what to look at.
     """
-    stamp, delivery, signatures = _read(given)
+    stamp, delivery, signatures = _parse(header)
     sent = datetime.fromtimestamp(int(stamp), UTC)
     if abs(now - sent) > TOLERANCE:
-        said = _("The signature is from %(sent)s, more than five minutes away: look at the clock of the sender.")
-        raise BadSignature(said % {"sent": sent.isoformat(timespec="seconds")})
+        message = _("The signature is from %(sent)s, more than five minutes away: look at the clock of the sender.")
+        raise BadSignature(message % {"sent": sent.isoformat(timespec="seconds")})
     # each is compared, so that the time taken tells nothing
-    held = [
+    matches = [
         hmac.compare_digest(_digest(secret, stamp, delivery, body), signature)
         for secret in secrets
         if secret
         for signature in signatures
     ]
-    if not any(held):
-        said = _(
+    if not any(matches):
+        message = _(
             "The signature does not fit: sign the time, a dot and the body, byte for byte, with the trigger's secret."
         )
-        raise BadSignature(said)
+        raise BadSignature(message)
     signed = hashlib.sha256(f"{stamp}.".encode() + body).hexdigest()
     return Delivery(f"id:{delivery}" if delivery else f"sha256:{signed}", sent)
 
@@ -94,14 +94,19 @@ def _digest(secret: str, stamp: str, delivery: str, body: bytes) -> str:
     return hmac.new(secret.encode(), start.encode() + body, hashlib.sha256).hexdigest()
 
 
-def _read(given: str) -> tuple[str, str, list[str]]:
-    if not given:
+def _parse(header_value: str) -> tuple[str, str, list[str]]:
+    if not header_value:
         raise BadSignature(_("The header %(name)s is missing.") % {"name": HEADER})
-    pairs = [pair.strip().partition("=") for pair in given[:LONGEST].split(",")]
+    pairs = [pair.strip().partition("=") for pair in header_value[:LONGEST].split(",")]
     stamps = [value for name, _sign, value in pairs if name == "t"]
-    named = [value for name, _sign, value in pairs if name == "id"]
+    ids = [value for name, _sign, value in pairs if name == "id"]
     signatures = [value for name, _sign, value in pairs if name == "v1" and _HEX.fullmatch(value)]
-    sound = len(stamps) == 1 and _TIME.fullmatch(stamps[0]) and len(named) <= 1 and signatures
-    if not sound or not all(map(_ID.fullmatch, named)) or len(signatures) > MOST_SIGNATURES or len(given) > LONGEST:
+    sound = len(stamps) == 1 and _TIME.fullmatch(stamps[0]) and len(ids) <= 1 and signatures
+    if (
+        not sound
+        or not all(map(_ID.fullmatch, ids))
+        or len(signatures) > MOST_SIGNATURES
+        or len(header_value) > LONGEST
+    ):
         raise BadSignature(_("The header %(name)s is like t=1700000000,v1=64 hexadecimal digits.") % {"name": HEADER})
-    return stamps[0], named[0] if named else "", signatures
+    return stamps[0], ids[0] if ids else "", signatures

@@ -1,6 +1,6 @@
 """Static files with a fingerprint in the address, so that browsers keep them for a year.
 
-The fingerprint covers all static files and stands before their paths: `/static/<fingerprint>/base/frame.js`. What
+The fingerprint covers all static files and precedes their paths: `/static/<fingerprint>/base/frame.js`. What
 names other files relative to itself (`import` in a script, `import.meta.url`, `url()` in a style sheet) thereby stays
 within the same fingerprint. Any changed file changes every address.
 
@@ -49,7 +49,7 @@ def _digest(content: bytes) -> str:
 
 @cache
 def digests() -> dict[str, str]:
-    """Digest of every static file by its path below `/static/`, as the files were when this process first asked."""
+    """Return the digest of every static file by its path below `/static/`, as of the first call in this process."""
     digests_by_path: dict[str, str] = {}
     for finder in finders.get_finders():
         for path, storage in finder.list(None):
@@ -195,25 +195,25 @@ class StaticMiddleware(WhiteNoiseMiddleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        path, given = request.path_info, ""
+        path, requested = request.path_info, ""
         if path.startswith(self.static_prefix):
             first, _slash, rest = path.removeprefix(self.static_prefix).partition("/")
             if _FINGERPRINT.fullmatch(first):
-                path, given = self.static_prefix + rest, first
-        if given and (names := bundles.split_address(path.removeprefix(self.static_prefix))):
-            return self._serve_bundle(names, request, is_current=given == fingerprint())
+                path, requested = self.static_prefix + rest, first
+        if requested and (names := bundles.split_address(path.removeprefix(self.static_prefix))):
+            return self._serve_bundle(names, request, is_current=requested == fingerprint())
         file = self.find_file(path) if self.autorefresh else self.files.get(path)
         if file is None:
             return self.get_response(request)
-        if not given:
+        if not requested:
             return self._serve_plain(file, request)
         head = request.method == "HEAD"
         answer = self._answer(file, "GET" if head else request.method, {})  # no conditions, no ranges: whole
         # Another version's page asks for its own files while servers are updated one by one, and files may change
         # under a running process: such an answer must not be kept under this address.
-        known = digests().get(path.removeprefix(self.static_prefix)) if given == fingerprint() else None
+        expected = digests().get(path.removeprefix(self.static_prefix)) if requested == fingerprint() else None
         digest = _digest(answer.content)
-        answer["Cache-Control"] = KEPT_FOR_A_YEAR if known == digest else "no-cache"
+        answer["Cache-Control"] = KEPT_FOR_A_YEAR if expected == digest else "no-cache"
         if answer.status_code == 200:
             _compress(answer, digest, request)
         if head:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-BOM = "\ufeff"  # spreadsheets read UTF-8 only when told
+BOM = "\ufeff"  # spreadsheets read UTF-8 only with this mark
 
 
 def cell(value: object) -> str:
@@ -25,5 +25,5 @@ def write_csv(out: IO[str], header: Sequence[object], rows: Iterable[Sequence[ob
 
 
 def write_rows(out: IO[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write lines of a table whose header stands already."""
+    """Write lines of a table whose header is written already."""
     csv.writer(out).writerows([cell(value) for value in row] for row in rows)

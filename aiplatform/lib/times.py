@@ -25,26 +25,26 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, _EARLIEST.timestamp()), _LATEST.timestamp()), UTC)
 
 
-def words(span: timedelta | float, most: int = 2) -> str:
-    """ "2 d 3 h", "4 min 10 s", "0.4 s": the largest units that matter, in the reader's language.
+def format_duration(span: timedelta | float, max_units: int = 2) -> str:
+    """Return "2 d 3 h", "4 min 10 s", "0.4 s": the largest units that matter, in the reader's language.
 
     Args:
         span: a timedelta, or seconds.
-        most: units that are named.
+        max_units: units that are named.
     """
     seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)
-    return _words(round(max(seconds, 0.0), 1) if seconds < 10 else round(seconds), most, get_language())
+    return _format(round(max(seconds, 0.0), 1) if seconds < 10 else round(seconds), max_units, get_language())
 
 
 @lru_cache(maxsize=4096)
-def _words(seconds: float, most: int, _language: str | None) -> str:
-    """The same for rounded seconds: tables show the same spans again and again."""
+def _format(seconds: float, max_units: int, _language: str | None) -> str:
+    """Format rounded seconds; tables show the same durations repeatedly."""
     if seconds < 10:
         return _("%(n)s s") % {"n": f"{seconds:.1f}".removesuffix(".0")}
     parts: list[str] = []
-    rest = int(seconds)
+    remainder = int(seconds)
     for unit, size in _UNITS:
-        count, rest = divmod(rest, size)
+        count, remainder = divmod(remainder, size)
         if count:
             parts.append(_(unit) % {"n": count})
-    return " ".join(parts[:most])
+    return " ".join(parts[:max_units])

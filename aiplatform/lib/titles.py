@@ -25,14 +25,14 @@ def slug(name: str, fallback: str) -> str:
     return slugify(name) or fallback
 
 
-def derived(*parts: str, taken: Container[str] = (), room: int) -> str:
-    """Return a name made of `parts`, such as cells_detect; numbered where it is taken.
+def derive_name(*parts: str, taken: Container[str] = (), room: int) -> str:
+    """Return a name made of `parts`, such as cells_detect, with a number appended if it is taken.
 
     Args:
         room: how many characters it may have.
     """
-    words = [re.sub(r"[^\w.-]+", "_", part).strip("_.-") for part in parts]
-    stem = "_".join(word for word in words if word)[:room].rstrip("_.-") or "unnamed"
+    cleaned = [re.sub(r"[^\w.-]+", "_", part).strip("_.-") for part in parts]
+    stem = "_".join(word for word in cleaned if word)[:room].rstrip("_.-") or "unnamed"
     if stem not in taken:
         return stem
     for number in itertools.count(2):

@@ -1,4 +1,4 @@
-"""Folders that somebody else writes to at the same time: reached by descriptors, one step after the other.
+"""Folders that other users write to at the same time: reached by descriptors, one step after the other.
 
 No link is followed, so nothing can be swapped between a check and the use. Names are bytes, as the disk has them; a
 path is a tuple of them and never too long.
@@ -97,13 +97,13 @@ def entries(folder: int) -> Iterator[tuple[bytes, os.stat_result]]:
                 yield os.fsencode(entry.name), entry.stat(follow_symlinks=False)
 
 
-def about(folder: int, name: bytes) -> os.stat_result:
-    """What stands under a name, a link as a link."""
+def stat_entry(folder: int, name: bytes) -> os.stat_result:
+    """Return the status of a directory entry, of a link itself."""
     return os.stat(_single(name), dir_fd=folder, follow_symlinks=False)
 
 
 def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, bytes, os.stat_result]]:
-    """Everything below a folder but the folders themselves; what is closed or gone by then is left out.
+    """Yield everything below a folder except folders; entries that cannot be opened or disappear are left out.
 
     Args:
         until: moment of the monotonic clock.
@@ -121,10 +121,10 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
                     yield folder, name, info
 
 
-def give(root: int, uid: int) -> None:
-    """Make everything of a tree, and its root, belong to a user and the group of the same number; the root last.
+def change_owner(root: int, uid: int) -> None:
+    """Change the owner of a tree to a user and the group of the same number; the root last.
 
-    So whoever was interrupted sees by the root's owner that there is more to do.
+    So after an interruption the root's owner shows that work is left.
     """
     with contextlib.closing(_folders(root, None)) as folders:
         for folder, here, waiting in folders:
@@ -159,7 +159,7 @@ def _folders(root: int, until: float | None) -> Generator[tuple[Folder, int, lis
 
 
 def move(from_folder: int, name: bytes, to_folder: int, new_name: bytes, *, replace: bool = False) -> None:
-    """Give something another name or place; what stands there already stays unless it may be replaced.
+    """Rename or move a directory entry; an existing target stays unless it may be replaced.
 
     Raises:
         FileExistsError: and it may not.
@@ -168,44 +168,44 @@ def move(from_folder: int, name: bytes, to_folder: int, new_name: bytes, *, repl
     name, new_name = _single(name), _single(new_name)
     if not replace and not _moved_where_free(from_folder, name, to_folder, new_name):
         with contextlib.suppress(FileNotFoundError):
-            about(to_folder, new_name)
+            stat_entry(to_folder, new_name)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         replace = True
     if replace:
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
 
-def take_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> None:
+def move_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> None:
     """Move something to where it is to be deleted; a folder that its owner closed is opened for that."""
     name = _single(name)
     try:
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
-    except PermissionError:  # a folder nobody may write to cannot move
-        os.close(_opened_up(from_folder, name))
+    except PermissionError:  # a read-only folder cannot move
+        os.close(_open_writable(from_folder, name))
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
 
 def remove(folder: int, name: bytes, *, until: float | None = None) -> bool:
-    """Delete something in a folder that nobody else writes to, however deep; says whether nothing is left.
+    """Delete an entry of a folder that no other user writes to, at any depth; return whether nothing is left.
 
-    Each folder within it moves beside it before its turn comes.
+    Each subfolder moves next to it before it is deleted.
     """
     waiting, again = deque([name]), 0
     while waiting:
         if until is not None and time.monotonic() > until:
             return False
         doomed = waiting.popleft()
-        if not _emptied(folder, doomed, waiting):
+        if not _delete_contents(folder, doomed, waiting):
             waiting.append(doomed)
-            if (again := again + 1) > 100:  # somebody who had it open goes on writing
+            if (again := again + 1) > 100:  # a process that has it open continues to write
                 return False
     return True
 
 
-def _emptied(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
-    """Whether a name is gone; folders within it are waiting now."""
+def _delete_contents(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
+    """Delete an entry and return whether it was deleted; its subfolders are added to `waiting`."""
     try:
-        here = _opened_up(folder, name)
+        here = _open_writable(folder, name)
     except (OutsideRoot, NotADirectoryError):
         os.unlink(name, dir_fd=folder)
         return True
@@ -214,10 +214,10 @@ def _emptied(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
     try:
         for inside, info in entries(here):
             if stat.S_ISDIR(info.st_mode):
-                beside = b"." + secrets.token_hex(12).encode()
+                new_name = b"." + secrets.token_hex(12).encode()
                 with contextlib.suppress(FileNotFoundError):
-                    take_out(here, inside, folder, beside)
-                    waiting.append(beside)
+                    move_out(here, inside, folder, new_name)
+                    waiting.append(new_name)
             else:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(inside, dir_fd=here)
@@ -232,14 +232,14 @@ def _emptied(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
     return True
 
 
-def _opened_up(folder: int, name: bytes) -> int:
-    """Open a folder that is to be emptied, also one that is closed to its owner."""
-    known = _step(folder, name)
+def _open_writable(folder: int, name: bytes) -> int:
+    """Open a folder that is to be emptied, also one without permissions for its owner."""
+    descriptor = _step(folder, name)
     try:
-        Path(f"/proc/self/fd/{known}").chmod(0o700)
-        return os.open(".", _FOLDER, dir_fd=known)
+        Path(f"/proc/self/fd/{descriptor}").chmod(0o700)
+        return os.open(".", _FOLDER, dir_fd=descriptor)
     finally:
-        os.close(known)
+        os.close(descriptor)
 
 
 def _moved_where_free(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> bool:

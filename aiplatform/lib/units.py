@@ -30,7 +30,7 @@ class Count(int):
 
 
 class Unknown(Count):
-    """A count nobody knows: written "–", and nothing to a plural."""
+    """An unknown count: displayed as "–", and treated by plural forms as nothing."""
 
     def __str__(self) -> str:
         return "–"

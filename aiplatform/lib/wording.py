@@ -42,23 +42,23 @@ class Message:
         if not self.code:
             return ""
         wording = WORDINGS.find(self.code)
-        return wording.fill(self.facts) if wording else self.code
+        return wording.format(self.facts) if wording else self.code
 
     def as_json(self) -> dict[str, Any]:
         """What a row, a record or a fact keeps of it."""
         return {"code": self.code, "facts": dict(self.facts)} if self.code else {}
 
     @classmethod
-    def from_json(cls, kept: Any) -> Message:
-        """The message that `as_json` gave; a plain string is shown as it is, anything else says nothing."""
-        if isinstance(kept, Message):
-            return kept
-        if isinstance(kept, str):
-            return verbatim(kept)
-        if not isinstance(kept, Mapping) or not isinstance(kept.get("code"), str):
+    def from_json(cls, data: Any) -> Message:
+        """Return the message that `as_json` wrote, a plain string as verbatim message, any other value as empty one."""
+        if isinstance(data, Message):
+            return data
+        if isinstance(data, str):
+            return verbatim(data)
+        if not isinstance(data, Mapping) or not isinstance(data.get("code"), str):
             return cls()
-        facts = kept.get("facts")
-        return cls(kept["code"], dict(facts) if isinstance(facts, Mapping) else {})
+        facts = data.get("facts")
+        return cls(data["code"], dict(facts) if isinstance(facts, Mapping) else {})
 
 
 def message(code: str, /, **facts: Any) -> Message:
@@ -67,9 +67,9 @@ def message(code: str, /, **facts: Any) -> Message:
 
 
 def verbatim(text: object) -> Message:
-    """Somebody else's words, shown as they are in every language; empty for an empty text."""
-    words = _plain(str(text))
-    return Message(VERBATIM, {"text": words}) if words else Message()
+    """Return a message with a text of another program or user, the same in every language; empty for an empty text."""
+    plain = _plain(str(text))
+    return Message(VERBATIM, {"text": plain}) if plain else Message()
 
 
 def of_error(error: Exception) -> Message:
@@ -96,9 +96,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     # neither database keeps a NUL or half a character in JSON
     return str(value).replace("\x00", "").encode(errors="replace").decode()[:LONGEST_FACT]
 
@@ -116,7 +116,7 @@ class Wording:
 
     Args:
         text: a lazy text, `ngettext_lazy(one, many, "count")` where a number decides, or a plain text without words.
-        shows: how places are filled whose fact is not shown as it stands, by the name of the place.
+        shows: formatters of placeholders whose fact is not shown unchanged, by the placeholder's name.
     """
 
     def __init__(self, text: Any, /, **shows: Show) -> None:
@@ -125,28 +125,28 @@ class Wording:
 
     @property
     def facts(self) -> frozenset[str]:
-        """Names of the facts the text needs."""
-        asked = _Asked()
+        """Return the names of the facts that the text needs."""
+        probe = _PlaceholderProbe()
         with translation.override("en"):
-            self.text % asked
-        return frozenset(self.shows[place].fact if place in self.shows else place for place in asked.places)
+            self.text % probe
+        return frozenset(self.shows[name].fact if name in self.shows else name for name in probe.places)
 
-    def fill(self, facts: Mapping[str, Any]) -> str:
-        """Return the text with `facts` in their places; what is missing or of another version shows as “–”."""
+    def format(self, facts: Mapping[str, Any]) -> str:
+        """Return the text with `facts` inserted; missing facts and those of another version show as “–”."""
         try:
             return str(self.text % _Filled(facts, self.shows)).strip()
         except (KeyError, TypeError, ValueError):
-            return str(self.text % _Asked()).strip()
+            return str(self.text % _PlaceholderProbe()).strip()
 
 
-class _Asked(dict[str, Any]):
+class _PlaceholderProbe(dict[str, Any]):
     """Notes which places a text asks for, and fills all of them with “–”."""
 
     def __init__(self) -> None:
         self.places: set[str] = set()
 
-    def __missing__(self, place: str) -> object:
-        self.places.add(place)
+    def __missing__(self, name: str) -> object:
+        self.places.add(name)
         return _UNFILLED
 
 
@@ -156,9 +156,9 @@ class _Filled(dict[str, Any]):
     def __init__(self, facts: Mapping[str, Any], shows: Mapping[str, Show]) -> None:
         self.kept, self.shows = facts, shows
 
-    def __missing__(self, place: str) -> object:
-        show = self.shows.get(place)
-        fact = self.kept.get(show.fact if show else place)
+    def __missing__(self, name: str) -> object:
+        show = self.shows.get(name)
+        fact = self.kept.get(show.fact if show else name)
         if fact is None:
             return _UNFILLED
         if show is None:
@@ -220,8 +220,8 @@ def labelled(fact: str, labels: Callable[[str], object]) -> Show:
 
 
 def nested(fact: str) -> Show:
-    """A message inside the message."""
-    return Show(fact, lambda kept: str(Message.from_json(kept)))
+    """Show a message inside the message."""
+    return Show(fact, lambda data: str(Message.from_json(data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Wordings:
         self._entries.register(*(_Entry(f"{prefix}.{name}", wording) for name, wording in wordings.items()))
 
     def find(self, code: str) -> Wording | None:
-        """The text of a code, None where nobody registered it."""
+        """Return the text of a code, None if it is not registered."""
         if code == VERBATIM:
             return _VERBATIM
         entry = self._entries.find(code)

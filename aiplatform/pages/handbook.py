@@ -22,10 +22,10 @@ class Word:
 
 @dataclass(frozen=True)
 class Step:
-    """One step from images to a model in use, and the page where it is done by whoever may."""
+    """One step from images to a deployed model, and the page where permitted users do it."""
 
     label: Any
-    about: Any
+    description: Any
     path: str
     needs: Action
 

@@ -133,10 +133,10 @@ def _way(user: User) -> list[Step]:
 
 
 def steps(user: User) -> dict[str, Any]:
-    """The workflow: {steps: [{label, hint, icon, url, count, next}], beside: the same, next: the act that comes next}.
+    """Return the workflow: main steps [{label, hint, icon, url, count, next}], further steps, and the next action.
 
-    What comes next is the first step of which the person has nothing, and could begin now: whoever is new is led from
-    images to a model in use. `next` is None for whoever has been through it.
+    The next action is that of the first step without results that the user could start now: it leads new users from
+    images to a deployed model. It is None after the last step.
     """
     counted = [(step, step.count(user)) for step in _way(user)]
     open_ = (
@@ -159,7 +159,7 @@ def steps(user: User) -> dict[str, Any]:
 
 def annotating(user: User) -> dict[str, Any]:
     """Return the context of templates/annotation/_todo.html: datasets to go on annotating."""
-    return {"todo": todo.of(user) if user.can(Action.ANNOTATION_ANNOTATE) else []}
+    return {"todo": todo.for_user(user) if user.can(Action.ANNOTATION_ANNOTATE) else []}
 
 
 def my_jobs(user: User) -> dict[str, Any]:
@@ -174,15 +174,15 @@ def my_jobs(user: User) -> dict[str, Any]:
     return {"rows": rows, "more": len(jobs) > MY_JOBS}
 
 
-def _mean(figures: Iterable[float | None]) -> float | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) / len(known) if known else None
+def _mean(metrics: Iterable[float | None]) -> float | None:
+    values = [value for value in metrics if value is not None]
+    return sum(values) / len(values) if values else None
 
 
-def _gauge(label: Any, value: float | None, words: str = "") -> dict[str, Any]:
-    """A figure in percent for the page; amber from 90 %."""
+def _gauge(label: Any, value: float | None, text: str = "") -> dict[str, Any]:
+    """Return a value in percent for the page; amber from 90 %."""
     hue = "" if value is None else "is-wait" if value >= BUSY else "is-run"
-    return {"label": label, "value": value, "hue": hue, "words": words}
+    return {"label": label, "value": value, "hue": hue, "words": text}
 
 
 def cluster(user: User) -> dict[str, Any] | None:
@@ -201,7 +201,7 @@ def cluster(user: User) -> dict[str, Any] | None:
         "silent": silent,
         "cards": len(cards),
         "free_cards": sum(view.free_gpus for view in views),
-        "slots": cpu_slots.of(processors),
+        "slots": cpu_slots.for_devices(processors),
         "simulated": any(view.simulated for view in views),
         "gauges": [
             *([_gauge(_("GPU use"), _mean(card.util for card in cards))] if cards else []),

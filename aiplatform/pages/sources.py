@@ -67,19 +67,19 @@ def gpu_shares(cluster: int, guaranteed: int | None, borrows: bool | None) -> tu
 
 
 def glance(user: User) -> ClusterGlance:
-    """Return the person's current cluster with its free cards; the first of theirs where none is chosen."""
+    """Return the user's current cluster with its free GPUs; their first one without a choice."""
     rows = _CLUSTERS(user.pk)
     if not rows:
         return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
     free, there = gpu_shares(rows[0][0], *rows[0][2:])
     if there:
         text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
-        words, lacks = f"{_cards(free)} / {_cards(there)}", False
+        short_text, lacks = f"{_cards(free)} / {_cards(there)}", False
     else:
-        words, text, lacks = _without_cards()
+        short_text, text, lacks = _without_cards()
     clusters = [ClusterName(pk, name) for pk, name, *_quota in rows]
     current, by_name = clusters[0], sorted(clusters, key=attrgetter("name"))
-    return ClusterGlance(current=current, all=by_name, free_words=words, sentence=text, lacks_machines=lacks)
+    return ClusterGlance(current=current, all=by_name, free_words=short_text, sentence=text, lacks_machines=lacks)
 
 
 def _without_cards() -> tuple[str, str, bool]:
@@ -137,7 +137,7 @@ def storage_shares() -> Iterable[Share]:
 
 
 def guard_admin_site() -> None:
-    """Open Django's admin site to those who may do everything an administrator may, and to nobody else."""
+    """Restrict Django's admin site to users with all actions of an administrator."""
 
     def has_permission(request: HttpRequest) -> bool:
         user = request.user
@@ -152,8 +152,8 @@ def register() -> None:
     clusters.register(
         clusters.Memberships(
             choices=cluster_choices,
-            of=clusters_of,
-            put=put_into_clusters,
+            ids_for_user=clusters_of,
+            replace_clusters=put_into_clusters,
             mates=cluster_mates,
             chooses_among_all=lets_people_in,
         )

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-_SITE = "address site"  # key of the render context: what addresses depend on beside their name and arguments
+_SITE = "address site"  # key of the render context: what URLs depend on in addition to name and arguments
 
 
 @lru_cache(maxsize=8192, typed=True)

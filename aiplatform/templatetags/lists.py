@@ -115,25 +115,25 @@ def filter_day(context: template.Context, name: str, label: str, usual: date | N
 
 @register.simple_tag
 def sort_head(page: ListPage, word: str, label: str, kind: str = "") -> SafeString:
-    """The head of a column that sorts the list: a link for mouse and keyboard, with the order said to the ear.
+    """Return the head of a column that sorts the list: a link, with the order for screen readers.
 
     Args:
         word: one of the list's `Ordering`.
-        kind: "num" stands at the right; it and "time" begin with the largest.
+        kind: "num" is aligned right; it and "time" start with the largest.
     """
     rising, falling = word, f"-{word}"
     first, second = (falling, rising) if kind else (rising, falling)
     current = page.ordering
     target = second if current == first else first
-    said = {rising: "ascending", falling: "descending"}.get(current, "")
-    drawing = {"ascending": "arrow-up", "descending": "arrow-down"}.get(said, "sort")
+    direction = {rising: "ascending", falling: "descending"}.get(current, "")
+    icon_name = {"ascending": "arrow-up", "descending": "arrow-down"}.get(direction, "sort")
     return format_html(
         '<th scope="col"{}{}><a href="{}" data-order="{}" title="{}">{}{}</a></th>',
         SafeString(' class="num"') if kind == "num" else "",
-        format_html(' aria-sort="{}"', said) if said else "",
+        format_html(' aria-sort="{}"', direction) if direction else "",
         page.order_url(target),
         word,
         _("Sort by %(column)s") % {"column": label},
         label,
-        icon(drawing),
+        icon(icon_name),
     )

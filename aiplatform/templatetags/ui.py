@@ -20,7 +20,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.fields import must_be_filled_in
-from aiplatform.lib.times import words
+from aiplatform.lib.times import format_duration
 from aiplatform.lib.units import MIB_PER_GIB, Count, Unknown
 
 register = template.Library()
@@ -101,7 +101,7 @@ def icon_names() -> frozenset[str]:
 
 @register.simple_tag
 def icon(name: str, size: str = "") -> SafeString:
-    """An icon of our own set; hidden from screen readers, so a word must stand beside it or in a label.
+    """Return an icon of our own set; hidden from screen readers, so it needs a text next to it or a label.
 
     Args:
         name: see /styleguide/; an unknown name shows a dot, and a test finds it.
@@ -171,7 +171,7 @@ def gib(mib: float | None) -> str:
 @register.filter
 def duration(span: timedelta | float | None) -> str:
     """A span in words, the two largest units: "2 h 5 min"; "–" for None."""
-    return "–" if span is None else words(span)
+    return "–" if span is None else format_duration(span)
 
 
 @register.filter
@@ -189,7 +189,7 @@ def _since(seconds: int, _language: str | None) -> str:
     """How long ago something was; negative seconds are in the future."""
     if abs(seconds) < 45:
         return _("just now")
-    span = words(abs(seconds), most=1)
+    span = format_duration(abs(seconds), max_units=1)
     return (_("%(span)s ago") if seconds > 0 else _("in %(span)s")) % {"span": span}
 
 

@@ -30,7 +30,7 @@ ANYBODYS_BYTES = 256 << 10
 """Largest body of who is not signed in."""
 LOOK_BYTES = 16 << 20
 """A look at the free disk space after each so many bytes."""
-#: Find who else than a signed-in person may send what is large, by the scope of the request; None for nobody.
+#: Find senders of large bodies other than signed-in users, by the scope of the request; None for unknown ones.
 CALLERS: Registry[Callable[[dict[str, Any]], object | None]] = Registry("caller with a large body", name=dotted_name)
 
 
@@ -42,12 +42,12 @@ class BodyRefused(Exception):
         self.status, self.code, self.detail, self.facts = status, code, detail, facts
 
     def answer(self) -> JsonResponse:
-        """What the sender is told; the connection ends, with what is still on its way."""
-        said = str(self.detail)
-        body = problem(self.status, self.code, said % self.facts if self.facts else said)
-        answer = JsonResponse(body, status=self.status, content_type="application/problem+json")
-        answer["Connection"] = "close"
-        return answer
+        """Return the response to the sender; it closes the connection, with data that is still sent."""
+        detail = str(self.detail)
+        body = problem(self.status, self.code, detail % self.facts if self.facts else detail)
+        response = JsonResponse(body, status=self.status, content_type="application/problem+json")
+        response["Connection"] = "close"
+        return response
 
 
 def _no_room() -> BodyRefused:
@@ -55,7 +55,7 @@ def _no_room() -> BodyRefused:
 
 
 async def read(scope: dict[str, Any], receive: Receive, in_thread: Callable[..., Any]) -> IO[bytes]:
-    """Return the whole body, from its beginning; a large one lies in a temporary file.
+    """Return the complete body, positioned at its start; a large one is in a temporary file.
 
     Raises:
         BodyRefused: too large, too large for who sends it, or too slow.
@@ -99,7 +99,7 @@ class _Bounds:
         if size <= ANYBODYS_BYTES:
             return
         if not self._known:
-            if await self._in_thread(_person, self._scope) is None:
+            if await self._in_thread(_sender, self._scope) is None:
                 raise BodyRefused(401, "not_signed_in", _("Sign in before sending so much."))
             self._known = True
         if size > env.MAX_UPLOAD_BYTES:
@@ -117,7 +117,9 @@ def _announced(scope: dict[str, Any]) -> int:
     return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
-def _person(scope: dict[str, Any]) -> Any:
-    """Who sends it: somebody who is signed in, or whom a room knows that has callers of its own."""
+def _sender(scope: dict[str, Any]) -> Any:
+    """Return the sender: a signed-in user, or a caller of a service that authenticates its own."""
     close_old_connections()
-    return next((known for find in CALLERS if (known := find(scope)) is not None), None) or find_user(scope)
+    return next((caller for find_caller in CALLERS if (caller := find_caller(scope)) is not None), None) or find_user(
+        scope
+    )

@@ -1,4 +1,4 @@
-"""A limit of requests that one caller has in progress in a web process, so that nobody takes all threads.
+"""A limit of requests that one caller has in progress in a web process, so that no caller takes all threads.
 
 Further requests of the caller wait in order; those that find the queue full, or wait too long, are answered with 429.
 A caller is a user, once one of the requests has proven who that is, else an address: unproven tokens and cookies
@@ -61,13 +61,13 @@ class Turns:
             yield
             return
         caller = self.caller(scope)
-        await self._begin(caller)
+        await self._acquire(caller)
         try:
             yield
         finally:
             self._end(caller)
 
-    async def _begin(self, caller: str) -> None:
+    async def _acquire(self, caller: str) -> None:
         limit = MAX_RUNNING if caller.startswith("user:") else MAX_RUNNING_OF_ADDRESS
         if self._running[caller] < limit:
             self._running[caller] += 1

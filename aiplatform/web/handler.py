@@ -114,5 +114,5 @@ def _too_busy() -> JsonResponse:
 
 
 async def _hung_up(receive: Any) -> None:
-    """Wait until the caller is gone. Of granian what `receive` returns may be awaited, but is no coroutine."""
+    """Wait until the caller disconnects. With granian the result of `receive` is awaitable, but no coroutine."""
     await receive()

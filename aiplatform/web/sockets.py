@@ -35,7 +35,7 @@ class Closing:
         return {"type": "websocket.disconnect", "code": self._code}
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; before the last one nobody may wait for another."""
+        """Pass a message on; before the close message, cancel the waiting receive."""
         if message["type"] != "websocket.close":
             await self._send(message)
             return

@@ -93,7 +93,7 @@ class EditsIn(serializers.Serializer):
 
 
 def read(data: Any) -> list[Edit]:
-    """The edits of a request.
+    """Return the edits of a request.
 
     Raises:
         BadEdit: the first thing that is not as it should be, with the place in the request and the edit's id.
@@ -102,11 +102,11 @@ def read(data: Any) -> list[Edit]:
     serializer = EditsIn(data={"events": events})
     if serializer.is_valid():
         return [Edit(**edit) for edit in serializer.validated_data["events"]]
-    *place, message = _first(serializer.errors)
-    event = events[place[1]] if events and len(place) > 1 else None
-    name = event.get("id") if isinstance(event, Mapping) and place[2:] != ["id"] else None
+    *steps, message = _first(serializer.errors)
+    event = events[steps[1]] if events and len(steps) > 1 else None
+    name = event.get("id") if isinstance(event, Mapping) and steps[2:] != ["id"] else None
     facts = {"event": name} if isinstance(name, str) else {}
-    raise BadEdit(message, **facts, path=_path(place))
+    raise BadEdit(message, **facts, path=_path(steps))
 
 
 def _first(errors: Any) -> list[Any]:
@@ -117,7 +117,7 @@ def _first(errors: Any) -> list[Any]:
     return _first(rest) if key == "non_field_errors" else [key, *_first(rest)]
 
 
-def _path(place: list[Any]) -> str:
-    """ "events[3].base" for ["events", 3, "base"]."""
-    words = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in place]
-    return "".join(words).removeprefix(".")
+def _path(steps: list[Any]) -> str:
+    """Return "events[3].base" for ["events", 3, "base"]."""
+    parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps]
+    return "".join(parts).removeprefix(".")

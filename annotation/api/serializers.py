@@ -58,7 +58,7 @@ class MemberOut(OutMixin, serializers.ModelSerializer):
 
 
 class ShapeKindField(serializers.ChoiceField):
-    """A kind people can draw, or any. Made anew with every serializer, so a kind registered later counts too."""
+    """A kind that users can draw, or any. Created with every serializer, so a kind registered later counts too."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(choices=drawn_as(), **kwargs)

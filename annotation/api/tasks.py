@@ -44,14 +44,14 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return rows
 
     def _filtered(self, rows: Any) -> Any:
-        given = queries.given(self.request)
-        if (dataset := queries.whole(given, "dataset")) is not None:
+        filters = queries.read_filters(self.request)
+        if (dataset := queries.read_int(filters, "dataset")) is not None:
             rows = rows.filter(set=dataset)
-        if state := queries.one_of(given, "state", *ImageTask.State.values):
+        if state := queries.read_choice(filters, "state", *ImageTask.State.values):
             rows = rows.filter(state=state)
-        if (first := queries.whole(given, "from")) is not None:
+        if (first := queries.read_int(filters, "from")) is not None:
             rows = rows.filter(number__gte=first)
-        if (label := queries.whole(given, "label")) is not None:
+        if (label := queries.read_int(filters, "label")) is not None:
             with_label = Shape.objects.visible_to(self.request.user).filter(label=label, deleted=False)
             rows = rows.filter(pk__in=with_label.values("task"))
         return rows
@@ -95,8 +95,8 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     )
     def changes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         """Shapes stored since a revision of the image, deleted ones too, and the image's state."""
-        known = queries.whole(queries.given(request), "since", 0) or 0
-        return Response(changes.since(self.get_object(), known))
+        rev = queries.read_int(queries.read_filters(request), "since", 0) or 0
+        return Response(changes.since(self.get_object(), rev))
 
     @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:

@@ -18,7 +18,7 @@ from rest_framework.serializers import Serializer
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, parse_request
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from annotation.api import serializers as wire
@@ -51,11 +51,11 @@ class InProject(PlatformViewSet):
         return project
 
     def valid(
-        self, kind: type[Serializer], check: Callable[..., object] | None = None, *, partial: bool = False, **known: Any
+        self, kind: type[Serializer], check: Callable[..., object] | None = None, *, partial: bool = False, **extra: Any
     ) -> dict[str, Any]:
-        """The values of the request; `check` and `known` as `sent` takes them."""
+        """Return the values of the request; `check` and `extra` as `parse_request` takes them."""
         context = self.get_serializer_context()
-        return sent(kind(data=self.request.data, context=context, partial=partial), check, **known)
+        return parse_request(kind(data=self.request.data, context=context, partial=partial), check, **extra)
 
 
 def refuse() -> Never:
@@ -80,8 +80,8 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     def partial_update(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
-        given = {"name": project.name, "intro": project.intro} | self.valid(wire.ProjectIn, partial=True)
-        return Response(wire.ProjectOut(projects.edit(project, **given)).data)
+        fields = {"name": project.name, "intro": project.intro} | self.valid(wire.ProjectIn, partial=True)
+        return Response(wire.ProjectOut(projects.edit(project, **fields)).data)
 
     def destroy(self, request: ApiRequest, project_pk: int) -> Response:
         projects.delete(self.project(manage=True))
@@ -128,15 +128,15 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @once
     def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
-        given = self.valid(wire.SetIn, sets.check, project=project)
-        made = sets.create(project=project, by=request.user, **given)
+        fields = self.valid(wire.SetIn, sets.check, project=project)
+        made = sets.create(project=project, by=request.user, **fields)
         return Response(self.get_serializer(made).data, status=201)
 
     def partial_update(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         self.project(manage=True)
         row: AnnotationSet = self.get_object()
-        given = {"name": row.name, "intro": row.intro, "visibility": row.visibility} | self.valid(wire.SetChange)
-        return Response(self.get_serializer(sets.edit(row, **given)).data)
+        fields = {"name": row.name, "intro": row.intro, "visibility": row.visibility} | self.valid(wire.SetChange)
+        return Response(self.get_serializer(sets.edit(row, **fields)).data)
 
     def destroy(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         self.project(manage=True)
@@ -194,10 +194,10 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @once
     def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
-        given = self.valid(wire.ExportIn)
-        pick: AnnotationSet = given["dataset"]
+        fields = self.valid(wire.ExportIn)
+        pick: AnnotationSet = fields["dataset"]
         annotation_set = get_object_or_404(AnnotationSet.objects.visible_to(request.user), pk=pick.pk, project=project)
-        chosen = {name: given[name] for name in ("target", "make_version", "new_dataset")}
+        chosen = {name: fields[name] for name in ("target", "make_version", "new_dataset")}
         export = exports.start(annotation_set=annotation_set, by=request.user, **chosen)
         return Response(wire.ExportOut(export).data, status=202, headers={"Location": f"{request.path}{export.pk}/"})
 

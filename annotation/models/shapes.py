@@ -28,7 +28,7 @@ class ImageTask(models.Model):
     asset = models.ForeignKey("datasets.Asset", models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=11, choices=State, default=State.NEW)
-    empty = models.BooleanField(default=False)  # somebody confirmed that nothing is on it
+    empty = models.BooleanField(default=False)  # confirmed to show no object
     shape_count = models.PositiveIntegerField(default=0)
     rev = models.PositiveIntegerField(default=0)  # edits stored so far
     updated_at = models.DateTimeField(null=True, blank=True)
@@ -104,7 +104,7 @@ class Shape(models.Model):
     area = models.FloatField()  # px²; 0 for kinds that cover none
     source = models.CharField(max_length=8, choices=Source, default=Source.MANUAL)
     coco_id = models.BigIntegerField(null=True, editable=False)
-    # {"bbox", "area", "iscrowd", …} of the annotation it came as: exported as it stands until the shape is changed
+    # {"bbox", "area", "iscrowd", …} of the annotation it came as: exported unchanged until the shape is changed
     came_as = models.JSONField(null=True, editable=False)
     rev = models.PositiveIntegerField(default=1)
     deleted = models.BooleanField(default=False)

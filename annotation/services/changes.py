@@ -9,7 +9,7 @@ from annotation.services import journal
 
 
 def since(task: ImageTask, rev: int) -> dict[str, Any]:
-    """Objects of the image that were stored after revision `rev`, as they are now, and where the image stands.
+    """Return the shapes of the image stored after revision `rev`, in their current form, and the image's state.
 
     An image's revision counts its events, and events of one image are stored one request after the other: so those
     after a revision are those behind as many in the order they came.

@@ -53,7 +53,7 @@ class Annotation:
         rings: in pixels, meant as its kind means them.
         kind: a name of datasets.shapes.
         came_as: fields of the annotation it was in the version it came with; None for what was drawn here.
-        untouched: nobody changed it since, so it leaves as it came.
+        untouched: not changed since the import, so it is exported unchanged.
     """
 
     id: int
@@ -102,11 +102,11 @@ def write(
         raise BadExport("info has no version")
     report = Report()
     out.write('{"info":' + _dump(dict(info)) + ',"licenses":' + _dump(list(licenses)) + ',"categories":[')
-    known = _write_categories(out, categories, report)
+    category_ids = _write_categories(out, categories, report)
     out.write('],\n"images":[')
     sizes = _write_images(out, images, report)
     out.write('],\n"annotations":[')
-    _write_annotations(out, annotations, known, sizes, report, crossings)
+    _write_annotations(out, annotations, category_ids, sizes, report, crossings)
     out.write("]}\n")
     return report
 
@@ -118,8 +118,8 @@ def _write_categories(out: TextIO, categories: Iterable[Category], report: Repor
         if category.id in ids or category.name in names:
             raise BadExport(f"category {category.id} {category.name!r} is doubled")
         out.write(_comma(report.categories))
-        known = {"id": category.id, "name": category.name, "supercategory": category.supercategory}
-        out.write(_dump({**category.extra, **known}))
+        fields = {"id": category.id, "name": category.name, "supercategory": category.supercategory}
+        out.write(_dump({**category.extra, **fields}))
         ids.add(category.id)
         names.add(category.name)
         report.categories += 1
@@ -180,7 +180,7 @@ def _write_annotations(
             if len(report.refused) < REPORTED:
                 report.refused.append((annotation.id, fields.text))
             continue
-        _put(out, annotation, fields, report)
+        _write_annotation(out, annotation, fields, report)
 
 
 def fields_of(annotation: Annotation, width: int, height: int, *, crossings: bool = False) -> dict[str, Any] | Flaw:
@@ -191,11 +191,11 @@ def fields_of(annotation: Annotation, width: int, height: int, *, crossings: boo
     flaw = kind.flaw(annotation.rings, width=width, height=height, crossings=crossings)
     if flaw is not None:
         return flaw
-    return _with_the_rest(kind.coco(annotation.rings, width=width, height=height), annotation.came_as or {})
+    return _with_source_fields(kind.coco(annotation.rings, width=width, height=height), annotation.came_as or {})
 
 
-def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict[str, Any]:
-    """A changed shape, with what the annotation it was says beside its outline: crowds, fields of others.
+def _with_source_fields(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a changed shape with the other fields of its source annotation: crowds, foreign fields.
 
     Keypoints and the like are places on the image, not in the box, so a better outline leaves them right.
     """
@@ -206,7 +206,7 @@ def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict
     return entry | {"attributes": attributes} if attributes else entry
 
 
-def _put(out: TextIO, annotation: Annotation, fields: Mapping[str, Any], report: Report) -> None:
+def _write_annotation(out: TextIO, annotation: Annotation, fields: Mapping[str, Any], report: Report) -> None:
     ids = {"id": annotation.id, "image_id": annotation.image_id, "category_id": annotation.category_id}
     out.write(_comma(report.annotations) + _dump(ids | {key: fields[key] for key in fields if key not in ids}))
     report.annotations += 1

@@ -1,7 +1,7 @@
 """Convert a set to a file (COCO, or an archive of another format), and to a dataset version.
 
 The row is the truth: a worker that dies leaves it `converting` and its claim runs out, the sweep sends it
-again. The file is written beside its place and renamed, so half a file never has a name.
+again. The file is written under another name and renamed, so no partial file has its name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def start(
 
 def convert(export_id: int) -> None:
     """Do a conversion that is queued or whose worker fell silent; leave all others alone."""
-    claim = CLAIMS.take(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
+    claim = CLAIMS.acquire(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
     if claim is None:
         return
     export = Export.objects.select_related(*RELATED).get(pk=export_id)
@@ -158,12 +158,12 @@ def _write_file(export: Export, claim: Claim) -> None:
         part.unlink(missing_ok=True)
     if report.left_out:
         number, why = report.refused[0]
-        said = ngettext(
+        text = ngettext(
             "%(count)s shape left out; object %(number)s: %(why)s",
             "%(count)s shapes left out; object %(number)s: %(why)s",
             report.left_out,
         )
-        export.detail = said % {"count": Count(report.left_out), "number": number, "why": why}
+        export.detail = text % {"count": Count(report.left_out), "number": number, "why": why}
     claim.write(
         path=str(final),
         sha256=sha256_of(final),
@@ -219,7 +219,7 @@ def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
 
 
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
-    """The images somebody looked at: in COCO an image that is listed without an object shows none."""
+    """Yield the reviewed images: in COCO an image without an object is known to be empty."""
     columns = (
         task_creation.images_of(annotation_set)
         .filter(LOOKED_AT)

@@ -128,8 +128,8 @@ def apply(*, task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
 
 
 def _store(task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
-    known = {event.uuid: event for event in ShapeEvent.objects.filter(task=task, uuid__in=[edit.id for edit in edits])}
-    if any(edit.id not in known for edit in edits):  # what was stored before is answered as before
+    stored = {event.uuid: event for event in ShapeEvent.objects.filter(task=task, uuid__in=[edit.id for edit in edits])}
+    if any(edit.id not in stored for edit in edits):  # what was stored before is answered as before
         review.require_open(by, task)
     shapes = {shape.uuid: shape for shape in Shape.objects.filter(task=task, uuid__in={edit.shape for edit in edits})}
     outcome = Outcome(rev=task.rev)
@@ -141,8 +141,8 @@ def _store(task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
         answer: dict[str, Any] = {"id": str(edit.id), "shape": str(edit.shape), "status": "stored"}
         outcome.results.append(answer)
         before = shapes.get(edit.shape)
-        if edit.id in known:  # its answer was lost on the way
-            answer["rev"] = known[edit.id].rev
+        if edit.id in stored:  # its answer was lost on the way
+            answer["rev"] = stored[edit.id].rev
             continue
         if edit.base != (before.rev if before else 0) or (before is None and edit.deletes):
             answer["status"] = "conflict"
@@ -158,7 +158,7 @@ def _store(task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
             data=None if edit.deletes else {"kind": shape.kind, "label": shape.label_id, "rings": shape.rings},
         )  # fmt: skip
         journal.append(event)
-        known[edit.id] = event
+        stored[edit.id] = event
         answer["rev"] = shape.rev
     if count > MAX_SHAPES:
         raise BadEdit(_("An image holds at most 50,000 shapes."))

@@ -1,4 +1,4 @@
-"""Figures beside the rows of lists, in a fixed number of queries."""
+"""Statistics of the rows of lists, in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
     return {"progress": work.progress(sets), "conversions": conversions}
 
 
-def leading_on(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
-    """The newest conversion of a set, and the newest version made of it with where that may go from there.
+def next_steps(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
+    """Return the newest conversion of a set, and the newest version made of it with its next actions.
 
     Returns {conversion, version, offers}: a later conversion without a version does not hide an earlier one.
     """
     conversion = facts_of([annotation_set])["conversions"].get(annotation_set.pk)
     made = Export.objects.filter(set=annotation_set, state=Export.State.SUCCESS).exclude(version=None).order_by("-pk")
-    seen = DatasetVersion.objects.visible_to(user).select_related("dataset")
-    version = seen.filter(pk__in=made.values("version")[:1]).first()
+    visible = DatasetVersion.objects.visible_to(user).select_related("dataset")
+    version = visible.filter(pk__in=made.values("version")[:1]).first()
     offered = next_actions.offers(version, user) if version is not None else []
     offers = [offer for offer in offered if offer.name != OWN_WAY]
     return {"conversion": conversion, "version": version, "offers": offers}

@@ -61,18 +61,18 @@ def _save(project: AnnotationProject, *, name: str, intro: str) -> AnnotationPro
 
 
 def _check(project: AnnotationProject, name: str | None, intro: str | None) -> Refusals:
-    """What is wrong with what is given of the project's name and introduction."""
-    found = Refusals()
+    """Collect the errors in the project's name and description."""
+    refusals = Refusals()
     others = AnnotationProject.objects.filter(owner=project.owner_id).exclude(pk=project.pk)
     if name is not None:
-        with found:
+        with refusals:
             check_name(name)
             if others.filter(name=name.strip()).exists():
                 raise _taken()
     if intro is not None:
-        with found:
+        with refusals:
             check_intro(intro)
-    return found
+    return refusals
 
 
 def check_name(name: str) -> None:
@@ -107,7 +107,7 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
     """Give a person a role in the project, in place of one they have.
 
     Raises:
-        Invalid: nobody of that name, the owner, or somebody whose own role does not allow it.
+        Invalid: an unknown name, the owner, or a user whose own role does not allow it.
     """
     person = User.objects.filter(username=username.strip(), is_active=True).first()
     if person is None:
@@ -115,9 +115,9 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
     if person.pk == project.owner_id:
         raise Invalid(_("This is the owner, who may do everything already."), field="username")
     _may_be(person, role, field="username")
-    given = {"role": role}
+    fields = {"role": role}
     member, _made = ProjectMember.objects.update_or_create(
-        project=project, user=person, defaults=given, create_defaults=given | {"added_by": by}
+        project=project, user=person, defaults=fields, create_defaults=fields | {"added_by": by}
     )
     return member
 
@@ -129,7 +129,7 @@ def add_members(
     """Give several people a role, as `add_member`; all of them or, where one cannot have it, none.
 
     Raises:
-        Invalid: nobody was named, or one sentence for each who cannot have the role.
+        Invalid: no names, or one message for each user who cannot have the role.
     """
     members, problems = [], []
     for username in dict.fromkeys(name.strip() for name in usernames if name.strip()):

@@ -1,6 +1,6 @@
 """Review of submitted images: accept them, or send them back with a comment. Also who may draw.
 
-An accepted image is closed to annotators; whoever reviews may still mend it. One that was sent back stays so, with
+An accepted image is closed to annotators; reviewers may still correct it. One that was sent back stays so, with
 the comment in sight, until it is submitted again.
 """
 
@@ -91,7 +91,7 @@ def judge(*, task: ImageTask, by: User, verdict: str, comment: str = "", rev: in
         NotAllowed: this person does not review the project.
         Invalid: sent back without a comment, or one too long.
         NothingToReview: the image is not submitted, or was judged so already.
-        ImageChanged: somebody drew on it since revision `rev`.
+        ImageChanged: its shapes changed since revision `rev`.
     """
     require_judging(by, task)
     comment = comment.strip()

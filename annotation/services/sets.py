@@ -62,14 +62,14 @@ def create(
         made = AnnotationSet(project=project, source=source, created_by=by, with_shapes=with_shapes)
         _save(made, name=name, intro=intro, visibility=visibility)
         task_creation.take_classes(made)
-        known = set(made.labels.values_list("name", flat=True))
+        names = set(made.labels.values_list("name", flat=True))
         for label in labels:
-            if " ".join(label["name"].split()) not in known:
+            if " ".join(label["name"].split()) not in names:
                 add_label(made, **label)
         if source.image_count + (source.annotation_count if with_shapes else 0) > AT_ONCE:
             enqueue("annotation.fill", set_id=made.pk)
         else:
-            task_creation.fill(made.pk)
+            task_creation.create_tasks(made.pk)
     made.refresh_from_db()
     return made
 
@@ -82,12 +82,12 @@ def check(
     visibility: str | None = None,
     source: DatasetVersion | None = None,
 ) -> None:
-    """Refuse at once all that `create` would refuse of what is given, and write nothing."""
-    found = _check(AnnotationSet(project=project), name, intro, visibility)
-    with found:
+    """Raise all errors that `create` would raise for these values, and write nothing."""
+    refusals = _check(AnnotationSet(project=project), name, intro, visibility)
+    with refusals:
         if source is not None:
             _check_source(source)
-    found.end()
+    refusals.end()
 
 
 def _check_source(source: DatasetVersion) -> None:
@@ -96,7 +96,7 @@ def _check_source(source: DatasetVersion) -> None:
 
 
 @transaction.atomic
-def begin(
+def create_with_project(
     *,
     owner: User,
     source: DatasetVersion,
@@ -105,13 +105,13 @@ def begin(
     labels: Iterable[Mapping[str, str]] = (),
     with_shapes: bool = True,
 ) -> AnnotationSet:
-    """Make a project that holds `source`; arguments and refusals as those of `projects.create` and `create`."""
-    found = Refusals()
-    with found:
+    """Create a project that holds `source`; arguments and errors as of `projects.create` and `create`."""
+    refusals = Refusals()
+    with refusals:
         projects.check(owner=owner, name=name, intro=intro)
-    with found:
+    with refusals:
         _check_source(source)
-    found.end()
+    refusals.end()
     project = projects.create(owner=owner, name=name, intro=intro)
     return create(project=project, name=str(source), source=source, by=owner, labels=labels, with_shapes=with_shapes)
 
@@ -134,21 +134,21 @@ def _save(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: s
 
 
 def _check(annotation_set: AnnotationSet, name: str | None, intro: str | None, visibility: str | None) -> Refusals:
-    """What is wrong with what is given of the set's name, introduction and visibility."""
-    found = Refusals()
+    """Collect the errors in the set's name, description and visibility."""
+    refusals = Refusals()
     others = AnnotationSet.objects.filter(project=annotation_set.project_id).exclude(pk=annotation_set.pk)
     if name is not None:
-        with found:
+        with refusals:
             projects.check_name(name)
             if others.filter(name=name.strip()).exists():
                 raise _taken()
     if intro is not None:
-        with found:
+        with refusals:
             projects.check_intro(intro)
-    with found:
+    with refusals:
         if visibility is not None and visibility not in AnnotationSet.Visibility.values:
             raise Invalid(_("Open to members or to everyone."), field="visibility")
-    return found
+    return refusals
 
 
 def _taken() -> NameTaken:
@@ -194,33 +194,33 @@ def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, 
 def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:
     label.name, label.supercategory = " ".join(name.split()), " ".join(supercategory.split())
     label.shape, label.colour = shape, colour.lower()
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 1 <= len(label.name) <= 50:
             raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
         others = LabelClass.objects.filter(set=label.set_id, retired=False).exclude(pk=label.pk)
         if others.filter(name=label.name).exists():
-            raise _known(label)
-    with found:
+            raise _name_taken(label)
+    with refusals:
         if len(label.supercategory) > 50:
             raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
-    with found:
+    with refusals:
         names = dict(drawn_as())
         if shape not in names:
             raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
-    with found:
+    with refusals:
         if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
             raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
             label.save()
     except IntegrityError:
-        raise _known(label) from None
+        raise _name_taken(label) from None
     return label
 
 
-def _known(label: LabelClass) -> NameTaken:
+def _name_taken(label: LabelClass) -> NameTaken:
     return NameTaken(_("There is a class %(name)s already.") % {"name": label.name})
 
 
@@ -228,7 +228,7 @@ def _known(label: LabelClass) -> NameTaken:
 def remove_label(label: LabelClass) -> None:
     """Remove an unused class.
 
-    Somebody may be drawing with it right now: the row stays, retired, and comes back by itself
+    A user may be drawing with it right now: the row stays, retired, and becomes active again
     when a shape of it arrives. Its id is never given again.
 
     Raises:
@@ -236,8 +236,8 @@ def remove_label(label: LabelClass) -> None:
     """
     used = Shape.objects.filter(label=label, deleted=False).count()
     if used:
-        said = ngettext("%(name)s has %(count)s object.", "%(name)s has %(count)s objects.", used)
-        raise ClassInUse(said % {"name": label.name, "count": units.Count(used)}, objects=used)
+        text = ngettext("%(name)s has %(count)s object.", "%(name)s has %(count)s objects.", used)
+        raise ClassInUse(text % {"name": label.name, "count": units.Count(used)}, objects=used)
     LabelClass.objects.filter(pk=label.pk).update(retired=True)
 
 

@@ -55,17 +55,17 @@ def take_classes(annotation_set: AnnotationSet) -> None:
 
 
 def _kinds(version: DatasetVersion) -> dict[int, str]:
-    """Class id → the kind people draw that stands on the first images, or any where there are several."""
+    """Map class ids to the drawable kind of their shapes on the first images, or any if there are several."""
     names = dict(shapes.choices())
-    seen: dict[int, set[str]] = defaultdict(set)
+    kinds_by_class: dict[int, set[str]] = defaultdict(set)
     for drawn in version.assets.order_by("pk").values_list("shapes", flat=True)[:LOOKED_AT]:
         for class_id, kind, _points in drawn:
-            seen[class_id].add(kind if kind in names else shapes.DEFAULT.name)
-    return {class_id: kinds.pop() if len(kinds) == 1 else ANY_SHAPE for class_id, kinds in seen.items()}
+            kinds_by_class[class_id].add(kind if kind in names else shapes.DEFAULT.name)
+    return {class_id: kinds.pop() if len(kinds) == 1 else ANY_SHAPE for class_id, kinds in kinds_by_class.items()}
 
 
-def fill(set_id: int) -> None:
-    """Make the missing image tasks of a set, with their shapes; continues after an interrupted call."""
+def create_tasks(set_id: int) -> None:
+    """Create the missing image tasks of a set, with their shapes; continues after an interrupted call."""
     annotation_set = AnnotationSet.objects.select_related("source").filter(pk=set_id, filled=False).first()
     if annotation_set is None:
         return
@@ -137,7 +137,7 @@ def _shape(annotation_set: AnnotationSet, task: ImageTask, labels: dict[int, int
     name, rings = was.editable(entry)
     x, y, width, height = entry["bbox"]
     came = {key: value for key, value in entry.items() if key not in KEPT_BESIDE}
-    if name != was.name:  # what people draw instead cannot stand for it until somebody changes it
+    if name != was.name:  # the drawable kind replaces it only after a change
         came["segmentation"] = entry["segmentation"]
     return Shape(
         task=task,
@@ -182,20 +182,20 @@ def shapes_of(annotation_set: AnnotationSet) -> Iterator[tuple[Any, ...]]:
 
 
 def drawn_images(annotation_set: AnnotationSet) -> Iterator[Drawn]:
-    """Every image with its objects, some hundred at a time; those nobody looked at were not annotated."""
+    """Yield every image with its objects, in batches; images that were not reviewed are not annotated."""
     rows = images_of(annotation_set).select_related("asset")
     labels = dict(annotation_set.labels.values_list("pk", "coco_id"))
     tasks = rows.iterator(chunk_size=BATCH)
-    while several := list(islice(tasks, BATCH // 4)):
+    while batch := list(islice(tasks, BATCH // 4)):
         by_task: dict[int, list[Shape]] = defaultdict(list)
-        for shape in Shape.objects.filter(task__in=several, deleted=False).order_by("pk"):
+        for shape in Shape.objects.filter(task__in=batch, deleted=False).order_by("pk"):
             by_task[shape.task_id].append(shape)
-        for task in several:
+        for task in batch:
             objects = [_as_coco(shape, task, labels[shape.label_id]) for shape in by_task[task.pk]]
-            seen = bool(objects) or task.state in FINISHED or task.coco_id is not None
+            is_annotated = bool(objects) or task.state in FINISHED or task.coco_id is not None
             asset = task.asset
-            whole = [entry for entry in objects if entry is not None]
-            yield Drawn(asset.path, asset.width, asset.height, asset.split, seen, whole)
+            complete = [entry for entry in objects if entry is not None]
+            yield Drawn(asset.path, asset.width, asset.height, asset.split, is_annotated, complete)
 
 
 def _as_coco(shape: Shape, task: ImageTask, category: int) -> dict[str, Any] | None:

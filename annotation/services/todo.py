@@ -28,16 +28,16 @@ class Todo:
     progress: work.Progress
 
 
-def of(user: User, *, limit: int = SHOWN) -> list[Todo]:
-    """Datasets in which this person may draw and images are open: sent back ones, then the last worked on, then new.
+def for_user(user: User, *, limit: int = SHOWN) -> list[Todo]:
+    """Return the datasets with open images this user may draw on: sent back first, then recently worked on, then new.
 
     Who sees everything hears of those only that they own, are in, or have drawn on.
     """
-    mine = AnnotationSet.objects.annotatable_by(user).filter(filled=True)
+    sets_ = AnnotationSet.objects.annotatable_by(user).filter(filled=True)
     if user.sees_everything:
         drawn = ImageTask.objects.filter(updated_by=user).values("set")
-        mine = mine.filter(Q(project__owner=user) | Q(project__members=user) | Q(pk__in=drawn)).distinct()
-    near = list(mine.order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT])
+        sets_ = sets_.filter(Q(project__owner=user) | Q(project__members=user) | Q(pk__in=drawn)).distinct()
+    near = list(sets_.order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT])
     counted = (
         ImageTask.objects.filter(set__in=near)
         .order_by()
@@ -60,7 +60,7 @@ def of(user: User, *, limit: int = SHOWN) -> list[Todo]:
 
 
 def next_image(annotation_set: AnnotationSet, user: User) -> ImageTask | None:
-    """The open image to go on with: one that was sent back, one they began, then the first nobody works on."""
+    """Return the next open image: one that was sent back, one they started, then the first that is not in progress."""
     rank = Case(
         When(state=State.REJECTED, then=Value(0)),
         When(state=State.IN_PROGRESS, updated_by=user, then=Value(1)),
@@ -69,8 +69,8 @@ def next_image(annotation_set: AnnotationSet, user: User) -> ImageTask | None:
         output_field=IntegerField(),
     )
     rows = ImageTask.objects.filter(set=annotation_set, state__in=OPEN)
-    found: ImageTask | None = rows.order_by(rank, "number").first()
-    return found
+    task: ImageTask | None = rows.order_by(rank, "number").first()
+    return task
 
 
 def _urgency(pk: int, sent_back: int, last: datetime | None) -> tuple[bool, bool, float, int]:

@@ -16,7 +16,7 @@ from annotation.services import review
 
 
 class NothingDrawn(DomainError):
-    """The image has no shapes; it is submitted only when somebody confirms that it shows none."""
+    """The image has no shapes; it is submitted only with a confirmation that it shows none."""
 
     code = "nothing_drawn"
 

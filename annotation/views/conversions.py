@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from annotation.forms import ConvertForm
 from annotation.models import Export
 from annotation.services import exports, listing
@@ -23,7 +23,7 @@ def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     row = set_of(request.user, project, pk)
     form = ConvertForm(request.POST)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             exports.start(annotation_set=row, by=request.user, **form.cleaned_data)
     if request.POST.get("back") == "set":
         return redirect("annotation:task-list", project.pk, row.pk)
@@ -38,7 +38,7 @@ def newest(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     """
     project = project_of(request.user, project_pk)
     row = set_of(request.user, project, pk)
-    leading = listing.leading_on(row, request.user)
+    leading = listing.next_steps(row, request.user)
     context = {"project": project, "set": row, "mine": manages(request.user, project), **leading}
     response = render(request, "annotation/_conversion.html", context)
     conversion = leading["conversion"]

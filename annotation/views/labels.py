@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from annotation.forms import LabelForm, NewLabelForm
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass
 from annotation.services import sets
@@ -23,7 +23,7 @@ def label_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespon
     row = set_of(request.user, project, pk)
     form = NewLabelForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             sets.add_label(row, **form.cleaned_data)
             return redirect("annotation:label-list", project.pk, row.pk)
     labels = (
@@ -42,7 +42,7 @@ def label_edit(request: SignedInRequest, project_pk: int, pk: int, label_pk: int
     initial = {name: getattr(label, name) for name in ("name", "supercategory", "shape", "colour")}
     form = LabelForm(request.POST or None, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             sets.edit_label(label, **form.cleaned_data)
             return redirect("annotation:label-list", project.pk, row.pk)
         label.refresh_from_db()

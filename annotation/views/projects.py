@@ -13,7 +13,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids, search
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
 from annotation.orders import PROJECTS
@@ -22,14 +22,14 @@ from annotation.views.lookup import managed, manages, project_of
 from datasets.formats.exports import FORMATS
 from datasets.models import DatasetVersion
 
-OFFERED = 8  # projects named beside the form of a new one
+OFFERED = 8  # existing projects offered by the form of a new one
 
 
 @needs(Action.ANNOTATION_VIEW)
 def project_list(request: SignedInRequest) -> HttpResponse:
-    """Projects this person may see, by name; what they are to do stands first. htmx gets the table alone."""
+    """List projects this user may see, by name, after their open work. htmx gets the table alone."""
     searched = request.GET.get("q", "").strip()
-    rows = search.having(AnnotationProject.objects.visible_to(request.user).for_list(), searched, "name")
+    rows = search.filter_by_text(AnnotationProject.objects.visible_to(request.user).for_list(), searched, "name")
     shown = PROJECTS.page(request, rows, size=20)
     mine = managed(request.user, shown.rows)
     for project in shown:
@@ -37,7 +37,7 @@ def project_list(request: SignedInRequest) -> HttpResponse:
     if request.htmx:
         return render(request, "annotation/_project_table.html", {"page": shown})
     first = not searched and not shown.previous_url
-    going_on = todo.of(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
+    going_on = todo.for_user(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
     return render(request, "annotation/project_list.html", {"page": shown, "todo": going_on})
 
 
@@ -45,31 +45,31 @@ def project_list(request: SignedInRequest) -> HttpResponse:
 def project_create(request: SignedInRequest) -> HttpResponse:
     """A new project; with `?source=` one that begins with that dataset version."""
     if source := request.GET.get("source", ""):
-        return _begin(request, ids.number(source) or 0)
+        return _create_around(request, ids.number(source) or 0)
     form = ProjectForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             project = projects.create(owner=request.user, **form.cleaned_data)
             return redirect("annotation:project-detail", project.pk)
     else:
-        look_further(form, projects.check, owner=request.user)
+        check_valid_fields(form, projects.check, owner=request.user)
     return render(request, "annotation/project_form.html", {"form": form}, status=422 if form.errors else 200)
 
 
-def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
-    """A project around a version in one step; projects there are stand beside it."""
+def _create_around(request: SignedInRequest, source_pk: int) -> HttpResponse:
+    """Create a project around a version in one step; existing projects are offered too."""
     usable = DatasetVersion.objects.usable_by(request.user).select_related("dataset")
     source = get_object_or_404(usable, pk=source_pk)
     form = BeginForm(request.POST or None, source=source)
     if form.is_valid():
         fields = {name: value for name, value in form.cleaned_data.items() if name not in ("classes", "shape")}
         labels = form.labels()
-        with refusals_shown_on(form):
-            made = sets.begin(owner=request.user, source=source, labels=labels, **fields)
+        with errors_shown_on(form):
+            made = sets.create_with_project(owner=request.user, source=source, labels=labels, **fields)
             where = "annotation:task-list" if source.classes or labels else "annotation:label-list"
             return redirect(where, made.project_id, made.pk)
     else:
-        look_further(form, projects.check, owner=request.user)
+        check_valid_fields(form, projects.check, owner=request.user)
     mine = AnnotationProject.objects.editable_by(request.user).order_by("-updated_at")[:OFFERED]
     context = {"form": form, "source": source, "mine": mine}
     return render(request, "annotation/project_form.html", context, status=422 if form.errors else 200)
@@ -80,7 +80,7 @@ def project_edit(request: SignedInRequest, project_pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
     form = ProjectForm(request.POST or None, initial={"name": project.name, "intro": project.intro})
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             projects.edit(project, **form.cleaned_data)
             return redirect("annotation:project-detail", project.pk)
         project.refresh_from_db()
@@ -92,7 +92,7 @@ def project_edit(request: SignedInRequest, project_pk: int) -> HttpResponse:
 @require_POST
 def project_delete(request: SignedInRequest, project_pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
-    if not name_typed(request, project.name):
+    if not is_name_confirmed(request, project.name):
         return redirect("annotation:project-detail", project.pk)
     projects.delete(project)
     messages.info(request, _("Project %(name)s is deleted.") % {"name": project.name})
@@ -110,7 +110,7 @@ def member_add(request: SignedInRequest, project_pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
     form = MemberForm(request.POST)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             projects.add_members(project, by=request.user, **form.people())
             return redirect(reverse("annotation:project-detail", args=[project.pk]) + "#people")
     return _detail(request, project, form, status=422)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from annotation.forms import ConvertForm, LabelRows, NewSetForm, SetForm, TilesForm
 from annotation.models import AnnotationSet, ImageTask
 from annotation.services import drawings, listing, sets, tiles
@@ -36,12 +36,12 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
         fields = dict(form.cleaned_data)
         fields.pop("kind")
         labels = [row for row in rows.cleaned_data if row]
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             made = sets.create(project=project, by=request.user, labels=labels, **fields)
-            known = labels or made.source.classes
-            return redirect("annotation:task-list" if known else "annotation:label-list", project.pk, made.pk)
+            classes = labels or made.source.classes
+            return redirect("annotation:task-list" if classes else "annotation:label-list", project.pk, made.pk)
     elif form.is_bound:
-        look_further(form, sets.check, project=project)
+        check_valid_fields(form, sets.check, project=project)
     context = {"project": project, "form": form, "rows": rows}
     return render(request, "annotation/set_form.html", context, status=422 if form.errors or any(rows.errors) else 200)
 
@@ -53,7 +53,7 @@ def set_edit(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
     initial = {"name": row.name, "intro": row.intro, "visibility": row.visibility}
     form = SetForm(request.POST or None, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             sets.edit(row, **form.cleaned_data)
             return redirect("annotation:project-detail", project.pk)
         row.refresh_from_db()
@@ -66,7 +66,7 @@ def set_edit(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
 def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
     row = set_of(request.user, project, pk)
-    if name_typed(request, row.name):
+    if is_name_confirmed(request, row.name):
         sets.delete(row)
         messages.info(request, _("%(name)s is no longer in this project.") % {"name": row.name})
     return redirect("annotation:project-detail", project.pk)
@@ -94,7 +94,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
     wanted = form.wanted()
     rows = ImageTask.objects.visible_to(request.user).filter(set=row)
     shown = tiles.page(rows, **wanted, start=request.GET.get("start", ""))
-    pictures = drawings.of(shown.rows)
+    pictures = drawings.for_tasks(shown.rows)
     for task in shown.rows:
         task.drawing = pictures.get(task.pk, "")  # type: ignore[attr-defined]  # for the template alone
     context = {
@@ -113,7 +113,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "filters": form.fields,
         "convert_form": ConvertForm(auto_id=False),
         "export_formats": FORMATS,
-        **listing.leading_on(row, request.user),
+        **listing.next_steps(row, request.user),
         "labels": labels,
         "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
         "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,

@@ -16,7 +16,7 @@ from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.services import import_summary
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 from datasets.services.import_options import Options
-from datasets.services.report_wording import meaning, told
+from datasets.services.report_wording import meaning, to_display
 from datasets.services.splits import SEED_MAX, wish_of
 
 #: An import's states as scripts read them: the same words jobs use where they mean the same.
@@ -77,15 +77,15 @@ class DatasetIn(StrictMixin, serializers.Serializer):
     upload = serializers.CharField(max_length=32, required=False, allow_blank=True)
     server_path = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
-    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        public = given.pop("public", False)
-        path = given.pop("server_path", "")
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        public = data.pop("public", False)
+        path = data.pop("server_path", "")
         return {
-            "name": given["name"],
-            "intro": given.get("intro") or given.get("description") or given["name"],
-            "visibility": given.get("visibility") or ("public" if public else "private"),
-            "annotated": given["annotated"],
-            "upload_id": given.get("upload", ""),
+            "name": data["name"],
+            "intro": data.get("intro") or data.get("description") or data["name"],
+            "visibility": data.get("visibility") or ("public" if public else "private"),
+            "annotated": data["annotated"],
+            "upload_id": data.get("upload", ""),
             "source": "server" if path else "upload",
             "server_path": path,
         }
@@ -147,7 +147,7 @@ class Shares(StrictMixin, serializers.Serializer):
 
 
 class SplitIn(Shares):
-    """How to split a version anew. With `dry_run` nothing is made; the answer says what it would give."""
+    """How to split a version again. With `dry_run` nothing is made; the response shows the resulting split."""
 
     dry_run = serializers.BooleanField(default=False)
 
@@ -191,17 +191,17 @@ class ReadingIn(StrictMixin, serializers.Serializer):
     )
 
     @staticmethod
-    def reading(given: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields out of what was given, as arguments of `imports.start`."""
-        split = given.pop("split", None)
+    def reading(data: dict[str, Any]) -> dict[str, Any]:
+        """Remove the fields of reading from the request data and return them as arguments of `imports.start`."""
+        split = data.pop("split", None)
         return {
-            "wanted": given.pop("format"),
+            "wanted": data.pop("format"),
             "split": wish_of(**split).as_dict() if split is not None else None,
             "options": Options(
-                allow_unlabelled=given.pop("allow_unlabelled"),
-                encoding=given.pop("encoding", ""),
-                sizes=given.pop("sizes", ""),
-                mask_folders=given.pop("mask_folders", {}),
+                allow_unlabelled=data.pop("allow_unlabelled"),
+                encoding=data.pop("encoding", ""),
+                sizes=data.pop("sizes", ""),
+                mask_folders=data.pop("mask_folders", {}),
             ),
         }
 
@@ -216,20 +216,20 @@ class ImportIn(ReadingIn):
     path = serializers.CharField(max_length=500, required=False)
     dry_run = serializers.BooleanField(default=False)
 
-    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        if bool(given.get("upload")) == bool(given.get("path")):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if bool(data.get("upload")) == bool(data.get("path")):
             raise serializers.ValidationError({"upload": [_("Give either upload or path.")]})
-        path = given.get("path", "")
+        path = data.get("path", "")
         return {
-            "upload_id": given.get("upload", ""),
+            "upload_id": data.get("upload", ""),
             "server_path": f"{path.rstrip('/')}/" if path else "",
-            "agreed": not given["dry_run"],
-            **self.reading(given),
+            "agreed": not data["dry_run"],
+            **self.reading(data),
         }
 
 
 class CommitIn(StrictMixin, serializers.Serializer):
-    """What may be said when a report is agreed to."""
+    """Options for agreeing to a report."""
 
     classes = serializers.DictField(
         child=serializers.CharField(max_length=200),
@@ -241,17 +241,17 @@ class CommitIn(StrictMixin, serializers.Serializer):
         default=False, help_text="Agree to a version without annotations although annotation files are there."
     )
 
-    def validate_classes(self, given: dict[str, str]) -> dict[int, str]:
-        if wrong := [key for key in given if ids.number(key) is None]:
+    def validate_classes(self, classes: dict[str, str]) -> dict[int, str]:
+        if wrong := [key for key in classes if ids.number(key) is None]:
             raise serializers.ValidationError(_("“%(id)s” is no class id.") % {"id": wrong[0][:40]})
-        return {int(key): name for key, name in given.items()}
+        return {int(key): name for key, name in classes.items()}
 
 
 class ReportField(serializers.JSONField):
-    """The report with its sentences in the reader's language, and their codes and facts beside them."""
+    """The report with its messages in the reader's language, and with their codes and facts."""
 
     def to_representation(self, value: Any) -> Any:
-        return super().to_representation(told(value))
+        return super().to_representation(to_display(value))
 
 
 class ImportOut(OutMixin, serializers.ModelSerializer):
@@ -292,10 +292,10 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
         report = row.report
         if not report or row.is_working:
             return ""
-        told = import_summary.lines(report)
+        lines = import_summary.lines(report)
         if report["fatal"]:
-            told.append(_("Problems forbid the import. See the report."))
-        return " ".join(told)
+            lines.append(_("Problems forbid the import. See the report."))
+        return " ".join(lines)
 
     def get_summary(self, row: Import) -> dict[str, Any] | None:
         return import_summary.summary(row.report) if row.report and not row.is_working else None
@@ -305,7 +305,7 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
 
     def get_problems(self, row: Import) -> list[str]:
         """What forbids the import one by one; of the rest a line each, with a count and the first example."""
-        report = told(row.report)
+        report = to_display(row.report)
         groups, listed = report.get("groups"), report.get("problems", [])
         lines = [_line(problem) for problem in listed if groups is None or problem["fatal"]]
         for group in groups or []:

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import ids, queries
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
@@ -57,13 +57,13 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 
     def get_queryset(self) -> Any:
         rows = Dataset.objects.visible_to(self.request.user).for_list()
-        given = queries.given(self.request)
-        rows = rows.named_like(given.get("search", ""))
-        if name := given.get("name", "")[:100]:
+        filters = queries.read_filters(self.request)
+        rows = rows.named_like(filters.get("search", ""))
+        if name := filters.get("name", "")[:100]:
             rows = rows.filter(name=name)
-        if visibility := queries.one_of(given, "visibility", *Dataset.Visibility.values):
+        if visibility := queries.read_choice(filters, "visibility", *Dataset.Visibility.values):
             rows = rows.filter(visibility=visibility)
-        if annotated := queries.one_of(given, "annotated", "true", "false"):
+        if annotated := queries.read_choice(filters, "annotated", "true", "false"):
             rows = rows.filter(newest_annotated=annotated == "true")
         return rows
 
@@ -74,8 +74,8 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        given = sent(wire.DatasetIn(data=request.data), datasets.check, owner=request.user)
-        return self._shown(datasets.create(owner=request.user, **given), 201)
+        fields = parse_request(wire.DatasetIn(data=request.data), datasets.check, owner=request.user)
+        return self._shown(datasets.create(owner=request.user, **fields), 201)
 
     @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
     def partial_update(self, request: ApiRequest, dataset_pk: int) -> Response:
@@ -119,21 +119,21 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     )
     def download(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         version = self.get_object()
-        form = queries.one_of(queries.given(request), "as", *download_forms(version)) or "zip"
+        form = queries.read_choice(queries.read_filters(request), "as", *download_forms(version)) or "zip"
         return download(request._request, version, form)
 
     @extend_schema(request=wire.SplitIn, responses={200: wire.SplitPreview, 202: wire.ImportOut})
     @once
     def split(self, request: ApiRequest, pk: int) -> Response:
-        """The next version with the same images, split anew; with `dry_run` only what it would give."""
+        """Split the images again into the next version; with `dry_run` only show the resulting split."""
         version = self.get_object()
         self.kwargs["dataset_pk"] = version.dataset_id
         self.dataset(change=True)
         serializer = wire.SplitIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given = dict(serializer.validated_data)
-        dry = given.pop("dry_run")
-        wish = splits.wish_of(**given)
+        fields = dict(serializer.validated_data)
+        dry = fields.pop("dry_run")
+        wish = splits.wish_of(**fields)
         if dry:
             return Response(wire.SplitPreview(splits.preview(version, wish)).data)
         row = splits.start(version=version, wish=wish, by=request.user)
@@ -159,20 +159,20 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             return rows.select_related("version")
         visible = DatasetVersion.objects.visible_to(self.request.user)
         version = get_object_or_404(visible, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
-        given = queries.given(self.request)
+        filters = queries.read_filters(self.request)
         class_id = None
-        if sent := given.get("class", ""):
-            class_id = ids.number(sent.removeprefix("-"))
+        if class_text := filters.get("class", ""):
+            class_id = ids.number(class_text.removeprefix("-"))
             if class_id is None:
                 raise Invalid(_("class is the number of a class."))
-            class_id = -class_id if sent.startswith("-") else class_id
-        split, annotated = given.get("split"), queries.one_of(given, "annotated", "true", "false")
+            class_id = -class_id if class_text.startswith("-") else class_id
+        split, annotated = filters.get("split"), queries.read_choice(filters, "annotated", "true", "false")
         return rows.of_version(
             version.pk,
             split="" if split == NO_SPLIT else split,
             class_id=class_id,
             annotated=annotated == "true" if annotated else None,
-            words=given.get("search", ""),
+            text=filters.get("search", ""),
         )
 
     @_BYTES
@@ -216,11 +216,11 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @extend_schema(request=wire.CommitIn, responses=wire.ImportOut)
     def commit(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:
         row = self.get_object()
-        asked = wire.CommitIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
-        allowed = given["allow_unlabelled"]
-        agreed = imports.commit(row, by=request.user, names=given.get("classes"), allow_unlabelled=allowed)
+        serializer = wire.CommitIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = serializer.validated_data
+        allowed = fields["allow_unlabelled"]
+        agreed = imports.commit(row, by=request.user, names=fields.get("classes"), allow_unlabelled=allowed)
         return Response(wire.ImportOut(agreed).data, status=202)
 
     @extend_schema(request=None, responses=wire.ImportOut)

@@ -18,14 +18,14 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform import env
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
+from aiplatform.lib.api import PlatformViewSet, StrictMixin, parse_request
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from datasets.api.serializers import ImportOut, ReadingIn
 from datasets.files import changes, datasets, listing, packing, paths, preview, sharing, usage
 from datasets.files.models import SharedFolder
-from datasets.files.paths import Place
+from datasets.files.paths import Location
 from datasets.services.datasets import NAME_MAX
 
 PATH = OpenApiParameter("path", str, description="The home itself unless given.")
@@ -103,7 +103,7 @@ class FilesDatasetIn(ReadingIn, PathIn):
 
 
 class FilesViewSet(PlatformViewSet):
-    """Files of the caller's home. Nobody reads another's but what that person shares; operators neither."""
+    """Files of the caller's home. Other users, operators included, read only the folders that their owner shares."""
 
     needs = {
         "list": Action.JOBS_VIEW,
@@ -133,47 +133,47 @@ class FilesViewSet(PlatformViewSet):
 
     @extend_schema(responses={200: FolderOut(many=False)}, parameters=[PATH, SHARED, SEARCH, PAGE])
     def list(self, request: ApiRequest) -> Response:
-        """What lies in a folder, folders first."""
-        given = queries.given(request)
-        place = _place(request)
-        found = listing.look(
-            place, order=listing.ORDERING.demanded(request.query_params), words=given.get("search", "")[:100]
+        """List the entries of a folder, folders first."""
+        filters = queries.read_filters(request)
+        location = _location(request)
+        folder = listing.list_folder(
+            location, order=listing.ORDERING.demanded(request.query_params), text=filters.get("search", "")[:100]
         )
-        number = listing.number_of(given.get("page", ""))
-        rows, further = listing.page_of(found, number)
+        number = listing.parse_page(filters.get("page", ""))
+        rows, has_next = listing.page_of(folder, number)
         query = {**{name: str(value) for name, value in request.query_params.items()}, "page": str(number + 1)}
-        url = request.build_absolute_uri(f"{request.path}?{urlencode(query)}") if further else None
-        total = len(found.entries)
+        url = request.build_absolute_uri(f"{request.path}?{urlencode(query)}") if has_next else None
+        total = len(folder.entries)
         return Response(
-            FolderOut({"path": place.path, "total": total, "more": found.more, "next": url, "results": rows}).data
+            FolderOut({"path": location.path, "total": total, "more": folder.more, "next": url, "results": rows}).data
         )
 
     @extend_schema(responses=EntryOut, parameters=[PATH, SHARED])
     @action(detail=False)
     def about(self, request: ApiRequest) -> Response:
-        """What stands at a path; a link as a link."""
-        return Response(EntryOut(listing.about(_place(request))).data)
+        """Return the entry at a path, of a link the link itself."""
+        return Response(EntryOut(listing.get_entry(_location(request))).data)
 
     @extend_schema(parameters=[PATH, SHARED, OpenApiParameter("inline", bool, description="1: a picture to show.")])
     @action(detail=False)
     def content(self, request: ApiRequest) -> Any:
-        """One file; `Range` is honoured."""
-        place = _place(request)
+        """Download one file; `Range` is supported."""
+        location = _location(request)
         inline = request.query_params.get("inline") == "1"
-        return send_file(request._request, preview.opened(place), place.name, inline=inline)
+        return send_file(request._request, preview.open_file(location), location.name, inline=inline)
 
     @extend_schema(parameters=[PATH, SHARED])
     @action(detail=False)
     def zip(self, request: ApiRequest) -> Any:
-        """A folder with all its files, without links; `Range` is honoured."""
-        place = _place(request)
-        return send_zip(request._request, packing.entries(place), f"{place.name or request.user.username}.zip")
+        """Download a folder with all its files as zip, without links; `Range` is supported."""
+        location = _location(request)
+        return send_zip(request._request, packing.entries(location), f"{location.name or request.user.username}.zip")
 
     @extend_schema(responses=HomeUsageOut)
     @action(detail=False)
     def usage(self, request: ApiRequest) -> Response:
         """How much the home holds and may hold."""
-        return Response(HomeUsageOut(usage.of(request.user)).data)
+        return Response(HomeUsageOut(usage.for_user(request.user)).data)
 
     @extend_schema(responses=SharedFolderOut(many=True))
     @action(detail=False)
@@ -187,7 +187,7 @@ class FilesViewSet(PlatformViewSet):
     @once
     def folder(self, request: ApiRequest) -> Response:
         """Make a folder, with those above it."""
-        data = sent(PathIn(data=request.data))
+        data = parse_request(PathIn(data=request.data))
         return Response(EntryOut(changes.make_folder(request.user, data["path"])).data, 201)
 
     @extend_schema(request=MoveIn, responses=EntryOut)
@@ -195,7 +195,7 @@ class FilesViewSet(PlatformViewSet):
     @once_in_parts
     def move(self, request: ApiRequest) -> Response:
         """Give a file or folder another name or place."""
-        data = sent(MoveIn(data=request.data))
+        data = parse_request(MoveIn(data=request.data))
         entry = changes.move(request.user, data["path"], data["to"], replace=data["replace"])
         return Response(EntryOut(entry).data)
 
@@ -203,15 +203,15 @@ class FilesViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def remove(self, request: ApiRequest) -> Response:
         """Delete a file, or a folder with all in it."""
-        changes.delete(request.user, sent(PathIn(data=request.data))["path"])
+        changes.delete(request.user, parse_request(PathIn(data=request.data))["path"])
         return Response(status=204)
 
     @extend_schema(request=CheckIn, responses={204: None})
     @action(detail=False, methods=["post"])
     def check(self, request: ApiRequest) -> Response:
         """Whether a file of this size may come to this path; ask before it is sent."""
-        data = sent(CheckIn(data=request.data))
-        changes.check_put(request.user, data["path"], data["size_bytes"], replace=data["replace"])
+        data = parse_request(CheckIn(data=request.data))
+        changes.check_upload_target(request.user, data["path"], data["size_bytes"], replace=data["replace"])
         return Response(status=204)
 
     @extend_schema(request=PutIn, responses={201: EntryOut})
@@ -219,17 +219,17 @@ class FilesViewSet(PlatformViewSet):
     @once_in_parts
     def place(self, request: ApiRequest) -> Response:
         """Bring a file that was uploaded (`/uploads/tus/`) to its path, with the folders above it."""
-        data = sent(PutIn(data=request.data))
-        entry = changes.put(request.user, data["upload"], data["path"], replace=data["replace"])
+        data = parse_request(PutIn(data=request.data))
+        entry = changes.store_upload(request.user, data["upload"], data["path"], replace=data["replace"])
         with transaction.atomic():
-            return keep(request, Response(EntryOut(entry).data, 201))
+            return store_response(request, Response(EntryOut(entry).data, 201))
 
     @extend_schema(request=PathIn, responses={201: SharedFolderOut})
     @action(detail=False, methods=["post"])
     @once
     def share(self, request: ApiRequest) -> Response:
         """Make a folder one that can be shared; say with whom under `/api/v1/shares/folder/{id}/`."""
-        row = sharing.begin(request.user, sent(PathIn(data=request.data))["path"])
+        row = sharing.prepare(request.user, parse_request(PathIn(data=request.data))["path"])
         return Response(SharedFolderOut(row, context={"request": request}).data, 201)
 
     @extend_schema(request=FilesDatasetIn, responses={202: ImportOut})
@@ -237,14 +237,14 @@ class FilesViewSet(PlatformViewSet):
     @once
     def dataset(self, request: ApiRequest) -> Response:
         """Import a folder, an archive or an image as a new dataset; it commits by itself unless a user must decide."""
-        data = sent(FilesDatasetIn(data=request.data))
+        data = parse_request(FilesDatasetIn(data=request.data))
         reading = FilesDatasetIn.reading(data)
-        place = paths.seen_by(request.user, data["path"], data.get("shared"))
-        row = datasets.make(place, by=request.user, name=data["name"], **reading)
+        location = paths.readable_by(request.user, data["path"], data.get("shared"))
+        row = datasets.make(location, by=request.user, name=data["name"], **reading)
         where = f"/api/v1/datasets/{row.dataset_id}/imports/{row.pk}/"
         return Response(ImportOut(row).data, status=202, headers={"Location": where})
 
 
-def _place(request: ApiRequest) -> Place:
-    number = queries.whole(request.query_params, "shared")
-    return paths.seen_by(request.user, request.query_params.get("path", ""), number)
+def _location(request: ApiRequest) -> Location:
+    number = queries.read_int(request.query_params, "shared")
+    return paths.readable_by(request.user, request.query_params.get("path", ""), number)

@@ -22,7 +22,7 @@ class FilesConfig(AppConfig):
         sweeps.register("files.sweep")
         sources.SOURCES.register(datasets.SOURCE)
         ownership.register(HomeFolder())
-        snapshot_reader.register_shares(usage.shares)
+        snapshot_reader.register_shares(usage.quota_shares)
         sharing.register(
             sharing.Shareable(
                 "folder",

@@ -1,6 +1,6 @@
 """What people change in their home: folders made, things moved, deleted and brought.
 
-What comes and what goes passes through folders beside the homes that no job sees, so that nobody has his hands in it.
+New and deleted files pass through folders next to the homes that no job sees, so that no job interferes.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ KEPT_S = 24 * 3600.0
 
 
 def make_folder(user: User, path: str) -> Entry:
-    """Make a folder, and those above it that are not there.
+    """Create a folder, and its missing parents.
 
     Raises:
-        Invalid, NameTaken, Closed: what stands in the way.
+        Invalid, NameTaken, Closed.
     """
-    place = paths.own(user, path)
-    if not place.parts:
+    location = paths.own(user, path)
+    if not location.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
-    with paths.refusals(), _made(user, place.parts[:-1]) as above:
-        name = file_names.check_new(place.parts[-1])
+    with paths.refusals(), _made(user, location.parts[:-1]) as above:
+        name = file_names.check_new(location.parts[-1])
         try:
             os.close(_new_folder(user, above, name))
         except FileExistsError:
             raise NameTaken(_("Something of this name is there already. Choose another name.")) from None
-    return listing.about(place)
+    return listing.get_entry(location)
 
 
 def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
@@ -64,7 +64,7 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
     if not source.parts or not target.parts:
         raise Invalid(_("The home itself stays where it is."), field="path")
     if source.parts == target.parts:
-        return listing.about(source)
+        return listing.get_entry(source)
     if target.parts[-1] != source.parts[-1]:
         file_names.check_new(target.parts[-1])
     with (
@@ -76,55 +76,55 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
         what = journal.identity(here, source.parts[-1])
         with journal.noted(user, source.path, target.path, what):
             trees.move(here, source.parts[-1], there, target.parts[-1], replace=replace)
-    return listing.about(target)
+    return listing.get_entry(target)
 
 
 def delete(user: User, path: str) -> None:
-    """Delete a file, a link, or a folder with all in it. What a link points at stays.
+    """Delete a file, a link, or a folder with its content. The target of a link stays.
 
     Raises:
         NotFound, Invalid, Closed.
     """
-    place = paths.own(user, path)
-    if not place.parts:
+    location = paths.own(user, path)
+    if not location.parts:
         raise Invalid(_("The home itself stays where it is."), field="path")
     gone = secrets.token_hex(16).encode()
     with (
         paths.refusals(),
         _beside(".deleted") as trash,
-        trees.opened(place.home, place.parts[:-1]) as above,
+        trees.opened(location.home, location.parts[:-1]) as above,
     ):
         journal.settle_left(user)
-        with journal.noted(user, place.path, "", journal.identity(above, place.parts[-1])):
-            trees.take_out(above, place.parts[-1], trash, gone)
+        with journal.noted(user, location.path, "", journal.identity(above, location.parts[-1])):
+            trees.move_out(above, location.parts[-1], trash, gone)
         usage.went(user)
         with contextlib.suppress(OSError):  # a sweep goes on
             trees.remove(trash, gone, until=time.monotonic() + GOING_S)
 
 
-def check_put(user: User, path: str, size_bytes: int, *, replace: bool = False) -> Parts:
-    """Refuse at once what `put` would refuse after hours of sending.
+def check_upload_target(user: User, path: str, size_bytes: int, *, replace: bool = False) -> Parts:
+    """Raise before an upload the errors that `store_upload` would raise after it.
 
     Raises:
         HomeFull, NameTaken, Invalid.
     """
-    place = paths.own(user, path)
-    if not place.parts:
+    location = paths.own(user, path)
+    if not location.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
-    for name in place.parts:
+    for name in location.parts:
         file_names.check_new(name)
     usage.require_room(user, size_bytes)
     try:
-        there = listing.about(place)
+        existing = listing.get_entry(location)
     except NotFound:
-        return place.parts
-    if there.is_folder or not replace:
-        raise NameTaken(_("“%(name)s” is there already.") % {"name": place.name[:200]}, field="path")
-    return place.parts
+        return location.parts
+    if existing.is_folder or not replace:
+        raise NameTaken(_("“%(name)s” is there already.") % {"name": location.name[:200]}, field="path")
+    return location.parts
 
 
-def put(user: User, upload_id: str, path: str, *, replace: bool = False) -> Entry:
-    """Bring a file that was uploaded to its path; folders above it are made. The upload is gone then.
+def store_upload(user: User, upload_id: str, path: str, *, replace: bool = False) -> Entry:
+    """Move an uploaded file to its path and delete the upload; missing parent folders are created.
 
     Raises:
         NotFound: no such upload, or another request took it.
@@ -132,40 +132,40 @@ def put(user: User, upload_id: str, path: str, *, replace: bool = False) -> Entr
         HomeFull, NameTaken, Closed, DiskFull.
     """
     upload = uploads.require(user, upload_id)
-    parts = check_put(user, path, upload.length, replace=replace)
+    parts = check_upload_target(user, path, upload.length, replace=replace)
     if upload.sha256 and sha256_of(upload.file) != upload.sha256:
         raise Invalid(_("The file is not the one that was announced: its checksum differs."), field="upload")
     with paths.refusals(), trees.opened(upload.folder) as arrived:
-        _bring(user, arrived, b"data", parts, replace=replace)
+        _move_into_home(user, arrived, b"data", parts, replace=replace)
     Upload.objects.filter(pk=upload.pk).delete()
     remove_tree(upload.folder)
     usage.came(user, upload.length)
-    return listing.about(paths.own(user, path))
+    return listing.get_entry(paths.own(user, path))
 
 
-def put_sent(user: User, sent: UploadedFile, path: str, *, replace: bool = False) -> Entry:
+def store_sent_file(user: User, sent: UploadedFile, path: str, *, replace: bool = False) -> Entry:
     """Bring a file that came with the request itself.
 
     Raises:
         HomeFull, NameTaken, Closed, DiskFull, Invalid.
     """
-    parts = check_put(user, path, sent.size or 0, replace=replace)
+    parts = check_upload_target(user, path, sent.size or 0, replace=replace)
     with paths.refusals(), _beside(".incoming") as incoming:
         name = secrets.token_hex(16).encode()
         try:
             with _written(incoming, name) as file:
                 for chunk in sent.chunks():
                     file.write(chunk)
-            _bring(user, incoming, name, parts, replace=replace)
+            _move_into_home(user, incoming, name, parts, replace=replace)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=incoming)
     usage.came(user, sent.size or 0)
-    return listing.about(paths.own(user, path))
+    return listing.get_entry(paths.own(user, path))
 
 
 def hand_over(giver: User, taker: User) -> None:
-    """Put the home of somebody into the home of another, under the name of its person."""
+    """Move the home of `giver` into the home of `taker`, in a folder with the giver's name."""
     with (
         transaction.atomic(),
         paths.refusals(),
@@ -177,11 +177,11 @@ def hand_over(giver: User, taker: User) -> None:
         while _is_there(home, free):
             free = name + b"_" + secrets.token_hex(2).encode()
         trees.move(all_homes, name, home, free)
-        share_paths.forget_below(giver, "")
+        share_paths.delete_below(giver, "")
         uid = job_users.uid_of(taker.pk)
         if uid:
             with trees.opened(home, (free,)) as moved:
-                trees.give(moved, uid)
+                trees.change_owner(moved, uid)
     for person in (giver, taker):
         usage.went(person)
 
@@ -201,8 +201,8 @@ def sweep() -> None:
                     os.unlink(name, dir_fd=incoming)
 
 
-def _bring(user: User, source: int, name: bytes, parts: Parts, *, replace: bool) -> None:
-    """Move a file of the platform's into a home, with the rights of a person's own file."""
+def _move_into_home(user: User, source: int, name: bytes, parts: Parts, *, replace: bool) -> None:
+    """Move a file of the platform into a home, with the permissions of the user's own files."""
     descriptor = trees.open_file(source, name)
     try:
         uid = job_users.uid_of(user.pk)
@@ -282,7 +282,7 @@ def _beside(name: str) -> Iterator[int]:
 
 def _is_there(folder: int, name: bytes) -> bool:
     try:
-        trees.about(folder, name)
+        trees.stat_entry(folder, name)
     except FileNotFoundError:
         return False
     return True

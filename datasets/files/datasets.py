@@ -11,16 +11,16 @@ from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform.lib import file_names, ids
 from datasets.files import listing, packing, paths
-from datasets.files.paths import Place
+from datasets.files.paths import Location
 from datasets.models import Import
 from datasets.services import from_files, sources
 
 
-def make(place: Place, *, by: User, name: str = "", **reading: Any) -> Import:
-    """Begin to import what is at `place`, a folder, an archive or an image, as a new dataset of `by`.
+def make(location: Location, *, by: User, name: str = "", **reading: Any) -> Import:
+    """Start to import a folder, an archive or an image at `location` as a new dataset of `by`.
 
     Args:
-        place: as `paths.seen_by` gives it for `by`.
+        location: as `paths.readable_by` returns it for `by`.
         name: of the dataset; "" takes that of the folder or file.
         reading: see `from_files.start`.
 
@@ -30,22 +30,22 @@ def make(place: Place, *, by: User, name: str = "", **reading: Any) -> Import:
         NameTaken, TooLarge, DiskFull.
     """
     by.require(Action.JOBS_VIEW)
-    origin = {"path": place.path} | ({"shared": str(place.share.pk)} if place.share else {})
-    title = place.name.rpartition(".")[0] or place.name or by.username
-    filename = place.path or place.name or "home"
+    origin = {"path": location.path} | ({"shared": str(location.share.pk)} if location.share else {})
+    title = location.name.rpartition(".")[0] or location.name or by.username
+    filename = location.path or location.name or "home"
     return from_files.start(
         source=SOURCE, origin=origin, title=title, filename=filename, by=by, name=name, field="path", **reading
     )
 
 
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
-    """The files of a place; its owner may have stopped sharing it since the import was started."""
+    """Yield the files of a location; its owner may have stopped sharing it since the import was started."""
     user.require(Action.JOBS_VIEW)
-    place = paths.seen_by(user, metadata.get("path", ""), ids.number(metadata.get("shared", "")))
-    if place.inside and listing.about(place).is_file:
-        yield place.home, os.fsdecode(b"/".join(place.inside)), file_names.for_archive(place.inside[-1:])
+    location = paths.readable_by(user, metadata.get("path", ""), ids.number(metadata.get("shared", "")))
+    if location.inside and listing.get_entry(location).is_file:
+        yield location.home, os.fsdecode(b"/".join(location.inside)), file_names.for_archive(location.inside[-1:])
         return
-    for name, root, path in packing.entries(place):
+    for name, root, path in packing.entries(location):
         yield root, path, name
 
 

@@ -21,7 +21,7 @@ def path_of(user: User) -> Path:
 
 
 def home_of(user: User) -> Path:
-    """The home of a person, made where it is not there yet: for them and their jobs alone.
+    """Return the home of a user, created if it is missing; only the user and their jobs have access.
 
     Raises:
         FileExistsError, NotADirectoryError: something else than a folder has its name.
@@ -30,11 +30,11 @@ def home_of(user: User) -> Path:
     path.mkdir(mode=0o700, exist_ok=True)
     uid = job_users.uid_of(user.pk)
     with trees.opened(path) as folder:
-        about = os.fstat(folder)
-        if about.st_mode & 0o7777 != 0o700:
+        status = os.fstat(folder)
+        if status.st_mode & 0o7777 != 0o700:
             os.fchmod(folder, 0o700)
-        if uid and about.st_uid != uid:
-            trees.give(folder, uid)
+        if uid and status.st_uid != uid:
+            trees.change_owner(folder, uid)
     return path
 
 

@@ -26,24 +26,24 @@ LONGEST = timedelta(minutes=5)
 
 
 def identity(folder: int, name: bytes) -> str:
-    """What something is, whatever its name: the number of its disk, and its number there.
+    """Return what identifies a file whatever its name: the number of its disk and its inode.
 
     Raises:
         FileNotFoundError: there is nothing of this name.
     """
-    about = trees.about(folder, name)
-    return f"{about.st_dev}:{about.st_ino}"
+    status = trees.stat_entry(folder, name)
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 @contextmanager
 def noted(user: User, before: str, after: str, what: str) -> Iterator[None]:
-    """Change what stands at `before` within; shares follow it to `after`, or end where that is "".
+    """Note a change of the entry at `before` during the block; shares follow it to `after`, or end if that is "".
 
     Args:
         what: its identity.
 
     Raises:
-        RuntimeError: within a transaction, where nobody would see the note before the change, nor after a kill.
+        RuntimeError: within a transaction, which hides the note from other processes and loses it after a kill.
     """
     with transaction.atomic(durable=True):
         row = HomeChange.objects.create(owner=user, path=before, to=after, identity=what, holder=claims.new_holder())
@@ -56,20 +56,20 @@ def noted(user: User, before: str, after: str, what: str) -> Iterator[None]:
 
 
 def settle(row: HomeChange) -> None:
-    """Let shares follow a change whose end nobody told, by what stands on the disk."""
+    """Let shares follow a change that was not reported as finished, by comparing with the disk."""
     _apply(row, happened=_identity_at(row.owner, row.path) != row.identity)
 
 
 def settle_left(user: User | None = None) -> int:
-    """Settle what processes that are gone left, of one person or of all; returns how many changes that were."""
+    """Settle changes of processes that have ended, of one user or of all; returns their number."""
     left = _left(HomeChange.objects.filter(owner=user) if user else HomeChange.objects.all())
     for row in left:
         settle(row)
     return len(left)
 
 
-def rests(owner: User, path: str) -> bool:
-    """Whether a share of this path is closed for now, since what stands there may be something else."""
+def is_unsettled(owner: User, path: str) -> bool:
+    """Return whether a share of this path is closed for now, because the entry at the path may have changed."""
     return any(_covers(row.path, path) or _covers(row.to, path) for row in HomeChange.objects.filter(owner=owner))
 
 
@@ -81,18 +81,18 @@ def _left(rows: QuerySet[HomeChange]) -> list[HomeChange]:
 @transaction.atomic
 def _apply(row: HomeChange, *, happened: bool) -> None:
     if not HomeChange.objects.filter(pk=row.pk).delete()[0]:
-        return  # somebody else settled it
+        return  # another process settled it
     if happened and row.to and _identity_at(row.owner, row.to) == row.identity:
         share_paths.follow(row.owner, row.path, row.to)
     elif happened:
-        share_paths.forget_below(row.owner, row.path)
+        share_paths.delete_below(row.owner, row.path)
 
 
 def _identity_at(user: User, path: str) -> str:
-    """The identity of what stands at a path; "" for nothing."""
+    """Return the identity of the entry at a path; "" if there is none."""
     try:
-        *way, name = file_names.parse(path)
-        with trees.opened(homes.path_of(user), way) as above:
+        *folders, name = file_names.parse(path)
+        with trees.opened(homes.path_of(user), folders) as above:
             return identity(above, name)
     except (OSError, Invalid):
         return ""

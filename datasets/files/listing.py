@@ -1,4 +1,4 @@
-"""What lies in a folder, sorted and in pages."""
+"""Entries of a folder, sorted and in pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import file_names, times, trees
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import Ordering
-from datasets.files.paths import Place, folder_of, refusals
+from datasets.files.paths import Location, open_folder, refusals
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 
 ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")
@@ -68,33 +68,35 @@ class Listing:
     more: bool  # there are others that were not read
 
 
-def look(place: Place, *, order: str = ORDERING.default, words: str = "") -> Listing:
-    """The entries of a folder whose names have each of the words, folders first.
+def list_folder(location: Location, *, order: str = ORDERING.default, text: str = "") -> Listing:
+    """List the entries of a folder whose names contain each word of `text`, folders first.
 
     Raises:
         NotFound, Closed, Invalid: it is none, or cannot be read.
     """
-    with folder_of(place) as folder:
-        read = list(islice(trees.entries(folder), MOST + 1))
-    sought, way = words.lower().split(), f"{place.path}/" if place.parts else ""
-    shown = ((file_names.shown(name), info) for name, info in read[:MOST])
-    found = [_entry(name, way + name, info) for name, info in shown if all(word in name.lower() for word in sought)]
-    return Listing(_sorted(found, order), more=len(read) > MOST)
+    with open_folder(location) as folder:
+        names = list(islice(trees.entries(folder), MOST + 1))
+    sought, prefix = text.lower().split(), f"{location.path}/" if location.parts else ""
+    decoded = ((file_names.shown(name), info) for name, info in names[:MOST])
+    entries = [
+        _entry(name, prefix + name, info) for name, info in decoded if all(word in name.lower() for word in sought)
+    ]
+    return Listing(_sorted(entries, order), more=len(names) > MOST)
 
 
-def about(place: Place) -> Entry:
-    """What stands at a path.
+def get_entry(location: Location) -> Entry:
+    """Return the entry at a path.
 
     Raises:
         NotFound, Closed, Invalid: nothing, or it cannot be seen.
     """
-    if not place.inside:
-        with folder_of(place) as folder:
+    if not location.inside:
+        with open_folder(location) as folder:
             return _entry("", "", os.fstat(folder))
-    *way, name = place.inside
-    with refusals(), trees.opened(place.home, way) as folder:
-        info = trees.about(folder, name)
-    return _entry(place.name, place.path, info)
+    *folders, name = location.inside
+    with refusals(), trees.opened(location.home, folders) as folder:
+        info = trees.stat_entry(folder, name)
+    return _entry(location.name, location.path, info)
 
 
 def page_of(listing: Listing, number: int) -> tuple[Sequence[Entry], bool]:
@@ -103,8 +105,8 @@ def page_of(listing: Listing, number: int) -> tuple[Sequence[Entry], bool]:
     return listing.entries[begin : begin + PAGE], len(listing.entries) > begin + PAGE
 
 
-def number_of(text: str) -> int:
-    """A page's number as it stands in an address; 1 for none.
+def parse_page(text: str) -> int:
+    """Parse a page number of an address; 1 for an empty text.
 
     Raises:
         Invalid: it is no number.

@@ -1,4 +1,4 @@
-"""Tables of home folders: which folders are shared, and how much lies in a home."""
+"""Tables of home folders: which folders are shared, and how much a home holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_PATH = 1000
 class SharedFolder(models.Model):
     """A folder of a home that others may read; with whom is in accounts/access/sharing.py.
 
-    It is the path that is shared: what stands there, stands there for them too.
+    The path is shared, with any entry at that path.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="shared_folders")

@@ -61,14 +61,14 @@ def read(data: bytes) -> Notebook:
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
         raise NoNotebook
     room = [MOST_IMAGE_BYTES]
-    given = [cell for cell in book["cells"] if isinstance(cell, dict)]
-    cells = [_cell(cell, room) for cell in given[:MOST_CELLS]]
-    return Notebook(cells, _language(book), more=len(given) > MOST_CELLS)
+    entries = [cell for cell in book["cells"] if isinstance(cell, dict)]
+    cells = [_cell(cell, room) for cell in entries[:MOST_CELLS]]
+    return Notebook(cells, _language(book), more=len(entries) > MOST_CELLS)
 
 
 def _language(book: dict[str, Any]) -> str:
-    about = book.get("metadata")
-    kernel = about.get("kernelspec") if isinstance(about, dict) else None
+    metadata = book.get("metadata")
+    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
     name = kernel.get("display_name") if isinstance(kernel, dict) else None
     return _text(name)[:100]
 
@@ -103,30 +103,30 @@ def _outputs(outputs: list[Any], room: list[int]) -> Iterator[Output]:
 def _best(data: dict[str, Any], room: list[int]) -> Output:
     """The picture of an output, else its plain text."""
     for kind, beginning in PICTURES.items():
-        if picture := _picture(data.get(kind), kind, beginning, room):
+        if picture := _image(data.get(kind), kind, beginning, room):
             return Output(picture=picture)
     if "text/plain" in data:
         return Output(_text(data["text/plain"]))
     return Output(left_out=True)
 
 
-def _picture(given: Any, kind: str, beginning: bytes, room: list[int]) -> str:
-    text = "".join(map(str, given)) if isinstance(given, list) else given
+def _image(source: Any, kind: str, signature: bytes, room: list[int]) -> str:
+    text = "".join(map(str, source)) if isinstance(source, list) else source
     if not isinstance(text, str) or not 0 < len(text) <= room[0]:
         return ""
     try:
         bytes_ = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
         return ""
-    if not bytes_.startswith(beginning):
+    if not bytes_.startswith(signature):
         return ""
     room[0] -= len(text)
     return f"data:{kind};base64,{base64.b64encode(bytes_).decode()}"
 
 
-def _text(given: Any) -> str:
-    """Lines of a notebook as one text, without what colours a terminal."""
-    lines = [line for line in given if isinstance(line, str)] if isinstance(given, list) else [given]
+def _text(source: Any) -> str:
+    """Return lines of a notebook as one text, without terminal colors."""
+    lines = [line for line in source if isinstance(line, str)] if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str))[: 2 * LONGEST_TEXT]
-    whole = text.encode("utf-8", "replace").decode()  # JSON may hold half of a surrogate pair
-    return _COLOURS.sub("", whole)[:LONGEST_TEXT]
+    decoded = text.encode("utf-8", "replace").decode()  # JSON may hold half of a surrogate pair
+    return _COLOURS.sub("", decoded)[:LONGEST_TEXT]

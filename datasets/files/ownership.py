@@ -14,21 +14,21 @@ from datasets.files import changes, homes
 
 
 class HomeFolder:
-    """One home per person; it counts as one where anything lies in it."""
+    """The one home of a user; counts as one if it is not empty."""
 
     key = "home"
     label: Any = _("Home folders")
 
     def count(self, user: User) -> int:
-        """1 where something lies in it."""
+        """Return 1 if the home is not empty."""
         try:
             with trees.opened(homes.path_of(user)) as home:
                 return int(next(trees.entries(home), None) is not None)
         except OSError:
             return 0
 
-    def give(self, giver: User, taker: User) -> int:
-        """Put it into the taker's, once the rest is decided."""
+    def transfer(self, giver: User, taker: User) -> int:
+        """Move the home into the taker's after the transaction."""
         count = self.count(giver)
         if count:
             transaction.on_commit(partial(changes.hand_over, giver, taker))

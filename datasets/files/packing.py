@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NotFound
-from datasets.files.paths import Place, folder_of
+from datasets.files.paths import Location, open_folder
 
 MOST = 200_000
 DEEPEST = 256
 AT_MOST_S = 30.0
 
 
-def entries(place: Place) -> list[tuple[str, Path, str]]:
-    """All files of a folder as (name in the zip, root, path below it); links and special files are left out.
+def entries(location: Location) -> list[tuple[str, Path, str]]:
+    """Return all files of a folder as (name in the zip, root, path below it); links and special files are left out.
 
     Raises:
         NotFound: no folder, or no files in it.
@@ -28,16 +28,16 @@ def entries(place: Place) -> list[tuple[str, Path, str]]:
         Closed.
     """
     try:
-        with folder_of(place) as folder:
-            found = sorted(_files(place, folder))
+        with open_folder(location) as folder:
+            files = sorted(_files(location, folder))
     except trees.TooLong:
         raise Invalid(_too_many()) from None
-    if not found:
+    if not files:
         raise NotFound(_("There are no files in this folder."))
-    return found
+    return files
 
 
-def _files(place: Place, root: int) -> Iterator[tuple[str, Path, str]]:
+def _files(location: Location, root: int) -> Iterator[tuple[str, Path, str]]:
     for count, (folder, name, info) in enumerate(trees.walk(root, until=time.monotonic() + AT_MOST_S)):
         if count >= MOST:
             raise Invalid(_too_many())
@@ -45,7 +45,7 @@ def _files(place: Place, root: int) -> Iterator[tuple[str, Path, str]]:
             raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": DEEPEST})
         if stat.S_ISREG(info.st_mode):
             parts = (*folder.parts(), name)
-            yield file_names.for_archive(parts), place.home, os.fsdecode(b"/".join((*place.inside, *parts)))
+            yield file_names.for_archive(parts), location.home, os.fsdecode(b"/".join((*location.inside, *parts)))
 
 
 def _too_many() -> str:

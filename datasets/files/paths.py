@@ -1,4 +1,4 @@
-"""Where a path leads: into the reader's own home, or into a folder that somebody shares with them."""
+"""Resolution of paths: in the reader's own home, or in a folder that is shared with them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Closed(DomainError):
 
 
 @dataclass(frozen=True)
-class Place:
-    """A path below what somebody may see of a home: all of their own, or a shared folder of another's."""
+class Location:
+    """A path that a user may see in a home: anywhere in the own one, or in a shared folder of another user."""
 
     home: Path
     base: Parts  # the shared folder; nothing for the own home
@@ -51,26 +51,26 @@ class Place:
         return file_names.shown(self.inside[-1]) if self.inside else ""
 
     @property
-    def above(self) -> Place:
+    def above(self) -> Location:
         """The folder it is in."""
         return replace(self, parts=self.parts[:-1])
 
-    def below(self, name: bytes) -> Place:
+    def below(self, name: bytes) -> Location:
         """Something in this folder."""
         return replace(self, parts=(*self.parts, name))
 
 
-def own(user: User, path: str = "") -> Place:
+def own(user: User, path: str = "") -> Location:
     """A path in the home of a person.
 
     Raises:
         Invalid: it leads out.
     """
-    return Place(homes.home_of(user), (), file_names.parse(path))
+    return Location(homes.home_of(user), (), file_names.parse(path))
 
 
-def seen_by(user: User, path: str = "", share: int | None = None) -> Place:
-    """A path as somebody who reads it gives it: in a folder that is shared with them, else in their home.
+def readable_by(user: User, path: str = "", share: int | None = None) -> Location:
+    """Resolve the path that a reader names: in a folder shared with them, else in their home.
 
     Raises:
         Invalid: it leads out.
@@ -82,21 +82,21 @@ def seen_by(user: User, path: str = "", share: int | None = None) -> Place:
     row = rows.first()
     if row is not None and journal.settle_left(row.owner):
         row = rows.first()
-    if row is not None and journal.rests(row.owner, row.path):
+    if row is not None and journal.is_unsettled(row.owner, row.path):
         raise NotFound(_("This folder is just being moved or deleted. Try again in a moment."))
     if row is None:
         raise NotFound(_("There is no such shared folder (any more)."))
-    return Place(homes.path_of(row.owner), file_names.parse(row.path), file_names.parse(path), row)
+    return Location(homes.path_of(row.owner), file_names.parse(row.path), file_names.parse(path), row)
 
 
 @contextmanager
-def folder_of(place: Place) -> Iterator[int]:
-    """A descriptor of the folder at a place.
+def open_folder(location: Location) -> Iterator[int]:
+    """Yield a descriptor of the folder at a location.
 
     Raises:
         DomainError: see `refusals`.
     """
-    with refusals(), trees.opened(place.home, place.inside) as folder:
+    with refusals(), trees.opened(location.home, location.inside) as folder:
         yield folder
 
 

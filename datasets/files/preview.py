@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiplatform.lib import trees
 from aiplatform.lib.downloads import SHOWN
 from datasets.files import notebooks
-from datasets.files.paths import Place, refusals
+from datasets.files.paths import Location, refusals
 
 HEAD = 256 << 10  # bytes of a text that are shown
 MOST_NOTEBOOK = 16 << 20
@@ -25,28 +25,28 @@ class Preview:
     notebook: notebooks.Notebook | None = None
 
 
-def opened(place: Place) -> int:
-    """A descriptor of the file at a place, for reading.
+def open_file(location: Location) -> int:
+    """Return a descriptor of the file at a location, for reading.
 
     Raises:
         NotFound, Invalid, Closed: nothing there, no regular file, or kept from the platform.
     """
-    with refusals(), trees.opened(place.home, place.inside[:-1]) as folder:
-        return trees.open_file(folder, place.inside[-1] if place.inside else b"")
+    with refusals(), trees.opened(location.home, location.inside[:-1]) as folder:
+        return trees.open_file(folder, location.inside[-1] if location.inside else b"")
 
 
-def of(place: Place) -> Preview:
-    """What can be shown of a file.
+def build(location: Location) -> Preview:
+    """Build the preview of a file.
 
     Raises:
-        DomainError: see `opened`.
+        DomainError: see `open_file`.
     """
-    kind = mimetypes.guess_type(place.name)[0] or ""
-    with os.fdopen(opened(place), "rb") as file, refusals():
+    kind = mimetypes.guess_type(location.name)[0] or ""
+    with os.fdopen(open_file(location), "rb") as file, refusals():
         size = os.fstat(file.fileno()).st_size
         if kind.startswith("image/") and kind in SHOWN:
             return Preview(PICTURE if size <= MOST_PICTURE else NOTHING)
-        if place.name.lower().endswith(".ipynb") and size <= MOST_NOTEBOOK:
+        if location.name.lower().endswith(".ipynb") and size <= MOST_NOTEBOOK:
             try:
                 return Preview(NOTEBOOK, notebook=notebooks.read(file.read(MOST_NOTEBOOK)))
             except notebooks.NoNotebook:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SharedFolderQuerySet(QuerySet[Any]):
-    """Folders of homes. Nobody sees them silently: operators count as anybody else here."""
+    """Shared folders of homes. Operators see no more of them than other users."""
 
     def visible_to(self, user: User) -> Self:
         """Own ones, and those that are shared with this person or a group of theirs."""

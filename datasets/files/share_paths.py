@@ -21,8 +21,8 @@ def follow(user: User, before: str, after: str) -> None:
         row.save(update_fields=["path"])
 
 
-def forget_below(user: User, path: str) -> None:
-    """A folder is gone: shares of it and of folders in it end, and are not those of a later one of its name."""
+def delete_below(user: User, path: str) -> None:
+    """End shares of a deleted folder and of the folders in it, so that later folders of these names are not shared."""
     for row in _below(user, path):
         row.delete()
 

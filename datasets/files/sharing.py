@@ -11,21 +11,21 @@ from datasets.files import listing, paths
 from datasets.files.models import LONGEST_PATH, SharedFolder
 
 
-def begin(user: User, path: str) -> SharedFolder:
-    """The row of a folder that is to be shared; nobody sees it before it is shared with them.
+def prepare(user: User, path: str) -> SharedFolder:
+    """Return the row of a folder that is to be shared; no other user sees it before it is shared with them.
 
     Raises:
         Invalid: no folder, the whole home, or too long a path.
         NotFound, Closed.
     """
-    place = paths.own(user, path)
-    if not place.parts:
+    location = paths.own(user, path)
+    if not location.parts:
         raise Invalid(_("Share a folder of your home, not all of it."), field="path")
-    if not listing.about(place).is_folder:
+    if not listing.get_entry(location).is_folder:
         raise Invalid(_("Only folders can be shared. Put the file into one."), field="path")
-    if len(place.path) > LONGEST_PATH:
+    if len(location.path) > LONGEST_PATH:
         raise Invalid(_("This path is too long to be shared. Move the folder further up."), field="path")
-    return SharedFolder.objects.get_or_create(owner=user, path=place.path)[0]
+    return SharedFolder.objects.get_or_create(owner=user, path=location.path)[0]
 
 
 def with_others(user: User) -> list[SharedFolder]:

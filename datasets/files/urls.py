@@ -10,7 +10,7 @@ urlpatterns: list[URLPattern] = [
     path("folder/", views.folder, name="folder"),
     path("move/", views.move, name="move"),
     path("delete/", views.delete, name="delete"),
-    path("put/", views.put, name="put"),
+    path("put/", views.store_files, name="put"),
     path("share/", views.share, name="share"),
     path("dataset/", views.dataset, name="dataset"),
 ]

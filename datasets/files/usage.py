@@ -24,7 +24,7 @@ from workers.resources.monitoring.snapshot import Share
 
 FRESH = timedelta(seconds=60)
 AT_MOST_S = 2.0
-"""As long as somebody waits for a page; what is not whole by then is measured by a sweep."""
+"""Time limit while a page waits; an incomplete measurement is continued by a sweep."""
 SWEEP_S = 300.0
 LOOK_AGAIN = 10 * FRESH
 """How old may be what is known of a home that programs write to, or that is nearly full."""
@@ -33,7 +33,7 @@ ROUND_S = 15.0
 NEARLY = 0.8
 ALARMS = ("home_low", "home_full")
 MOST = 1 << 60
-"""Larger than what lies there can be; files with holes say anything."""
+"""Larger than any home; sparse files report any size."""
 
 
 class HomeFull(DomainError):
@@ -43,8 +43,8 @@ class HomeFull(DomainError):
     status: ClassVar[int] = 413
 
 
-def of(user: User) -> HomeUsage:
-    """What the home of a person holds, at most a minute old where that can be found out in two seconds."""
+def for_user(user: User) -> HomeUsage:
+    """Return the usage of a user's home, at most a minute old if it can be measured in two seconds."""
     row = HomeUsage.objects.filter(user=user).first()
     if row is not None and (row.measured_at > now() - FRESH or not row.whole):
         return row
@@ -52,9 +52,9 @@ def of(user: User) -> HomeUsage:
 
 
 def measure(user: User, *, at_most_s: float) -> HomeUsage:
-    """Look through the home of a person; what is counted when the time is over is kept as the least."""
+    """Measure the home of a user; after the time limit the counted part is stored as lower bound."""
     size = files = 0
-    whole = True
+    is_complete = True
     until = time.monotonic() + at_most_s
     with trees.opened(homes.home_of(user)) as home:
         try:
@@ -63,10 +63,10 @@ def measure(user: User, *, at_most_s: float) -> HomeUsage:
                 if stat.S_ISREG(info.st_mode):
                     size += info.st_size
         except trees.TooLong:
-            whole = False
-    counted = {"size_bytes": min(size, MOST), "files": files, "whole": whole, "measured_at": now()}
+            is_complete = False
+    counted = {"size_bytes": min(size, MOST), "files": files, "whole": is_complete, "measured_at": now()}
     before = HomeUsage.objects.filter(user=user, whole=True).first()
-    if not whole and before is not None and before.size_bytes > size:
+    if not is_complete and before is not None and before.size_bytes > size:
         counted |= {"size_bytes": before.size_bytes, "files": before.files}
     return HomeUsage.objects.update_or_create(user=user, defaults=counted)[0]
 
@@ -79,7 +79,7 @@ def require_room(user: User, size_bytes: int) -> None:
     """
     if not env.HOME_QUOTA_BYTES:
         return
-    used = of(user).size_bytes
+    used = for_user(user).size_bytes
     if used + size_bytes > env.HOME_QUOTA_BYTES:
         raise HomeFull(
             _("Your files have room for %(room)s more bytes. Delete what you no longer need, then try again.")
@@ -95,7 +95,7 @@ def refuse_full(user: User) -> None:
     Raises:
         HomeFull: with what to do.
     """
-    used = of(user).size_bytes if env.HOME_QUOTA_BYTES else 0
+    used = for_user(user).size_bytes if env.HOME_QUOTA_BYTES else 0
     if used > env.HOME_QUOTA_BYTES:
         raise HomeFull(
             _("Your files hold %(used)s of %(quota)s bytes. Delete some of them on the page Files, then try again.")
@@ -122,8 +122,8 @@ def is_full(user: User) -> HomeUsage | None:
     return HomeUsage.objects.filter(user=user, size_bytes__gt=env.HOME_QUOTA_BYTES).first()
 
 
-def shares() -> Iterator[Share]:
-    """How much of their quota the homes of people hold, as alarms are told of it."""
+def quota_shares() -> Iterator[Share]:
+    """Yield the used share of the home quota per user, for alerts."""
     if not env.HOME_QUOTA_BYTES:
         return
     rows = HomeUsage.objects.filter(size_bytes__gte=_nearly_bytes(), user__is_active=True)

@@ -40,7 +40,7 @@ def decode(packed: Any, width: int, height: int) -> np.ndarray:
         if repeated:
             values[at:end] = reader.number(word)
         else:
-            values[at:end] = reader.words(end - at, word)
+            values[at:end] = reader.read_numbers(end - at, word)
         at = end
     pixels: np.ndarray = values.reshape((height, width, 4))[..., 3] > 0
     return pixels
@@ -53,10 +53,10 @@ class _Bits:
         self.bits, self.at = bits, 0
 
     def number(self, length: int) -> int:
-        return int(self.words(1, length)[0])
+        return int(self.read_numbers(1, length)[0])
 
-    def words(self, count: int, length: int) -> np.ndarray:
-        """`count` numbers of `length` bits each.
+    def read_numbers(self, count: int, length: int) -> np.ndarray:
+        """Read `count` numbers of `length` bits each.
 
         Raises:
             ValueError: there are not so many.
@@ -65,6 +65,6 @@ class _Bits:
         if end > len(self.bits):
             raise ValueError("cut off")
         weights = 1 << np.arange(length - 1, -1, -1, dtype=np.int64)
-        found: np.ndarray = self.bits[self.at : end].reshape((count, length)) @ weights
+        numbers: np.ndarray = self.bits[self.at : end].reshape((count, length)) @ weights
         self.at = end
-        return found
+        return numbers

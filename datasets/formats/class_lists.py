@@ -40,9 +40,9 @@ class ClassNames:
     files: list[str] = field(default_factory=list)
 
 
-def listed(listing: Listing, problems: Problems) -> ClassNames:
-    """Names from the first list there is: a name per line, the first line is index 0. An empty line keeps its place."""
-    found = ClassNames()
+def read_lists(listing: Listing, problems: Problems) -> ClassNames:
+    """Read names from the first list: a name per line, the first line is index 0. An empty line keeps its index."""
+    result = ClassNames()
     candidates = [
         name for name in listing.files if PurePosixPath(name).name.casefold() in LISTS or name.endswith(".names")
     ]
@@ -51,15 +51,15 @@ def listed(listing: Listing, problems: Problems) -> ClassNames:
         names = {index: line.strip() for index, line in enumerate(lines) if line.strip()}
         if not names or len(names) > MAX_CLASSES:
             continue
-        found.files.append(name)
-        if not found.by_index:
-            found.by_index = names
-    return found
+        result.files.append(name)
+        if not result.by_index:
+            result.by_index = names
+    return result
 
 
-def coloured(listing: Listing, problems: Problems) -> ClassNames:
-    """Names from a colour table: CVAT's `labelmap.txt` (name:r,g,b:…) or a CSV with name, r, g, b."""
-    found = ClassNames()
+def read_color_tables(listing: Listing, problems: Problems) -> ClassNames:
+    """Read names from a color table: CVAT's `labelmap.txt` (name:r,g,b:…) or a CSV with name, r, g, b."""
+    result = ClassNames()
     for name in listing.files:
         base = PurePosixPath(name).name.casefold()
         if base in {"labelmap.txt", "label_colors.txt", "label_map.txt"}:
@@ -68,10 +68,10 @@ def coloured(listing: Listing, problems: Problems) -> ClassNames:
             table = _colour_csv(_text(listing, name, problems))
         else:
             continue
-        if table and not found.by_colour:
-            found.by_colour = table
-            found.files.append(name)
-    return found
+        if table and not result.by_colour:
+            result.by_colour = table
+            result.files.append(name)
+    return result
 
 
 def _labelmap(text: str) -> dict[Colour, str]:
@@ -81,10 +81,10 @@ def _labelmap(text: str) -> dict[Colour, str]:
             continue
         if ":" in line:  # CVAT: name:r,g,b:parts:actions
             name, _colon, rest = line.partition(":")
-            words = rest.partition(":")[0].split(",")
+            channels = rest.partition(":")[0].split(",")
         else:  # CamVid: r g b name
-            *words, name = line.split() or [""]
-        if name.strip() and (colour := _colour(words)):
+            *channels, name = line.split() or [""]
+        if name.strip() and (colour := _colour(channels)):
             table[colour] = name.strip()
     return table
 
@@ -102,8 +102,8 @@ def _colour_csv(text: str) -> dict[Colour, str]:
     return table
 
 
-def _colour(words: list[str]) -> Colour | None:
-    numbers = [int(word) for word in map(str.strip, words) if word.isdigit()]
+def _colour(channels: list[str]) -> Colour | None:
+    numbers = [int(word) for word in map(str.strip, channels) if word.isdigit()]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 and max(numbers) < 256 else None
 
 
@@ -146,20 +146,20 @@ def _plain(node: yaml.Node | None) -> dict[str, Any] | None:
 
 
 def yaml_names(data: dict[str, Any]) -> dict[int, str] | None:
-    """The `names` of a YOLO data set: a list, or an object of indices; None where there are none."""
+    """Return the `names` of a YOLO data set, a list or an object of indices; None without any."""
     names = data.get("names")
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict) or not names or len(names) > MAX_CLASSES:
         return None
-    found: dict[int, str] = {}
+    by_index: dict[int, str] = {}
     for key, name in names.items():
         number = str(key).strip()
         if not number.isascii() or not number.isdecimal() or len(number) > 6 or not isinstance(name, str):
             return None
         if name.strip():
-            found[int(number)] = name.strip()
-    return found
+            by_index[int(number)] = name.strip()
+    return by_index
 
 
 def _text(listing: Listing, name: str, problems: Problems | None) -> str:

@@ -63,7 +63,7 @@ class ClassTexts:
     @cached_property
     def _classes(self) -> set[str]:
         """Names and numbers of the classes that lists and YAML files name."""
-        names = dict(class_lists.listed(self._listing, Problems()).by_index)
+        names = dict(class_lists.read_lists(self._listing, Problems()).by_index)
         for name in [*self._listing.with_suffix(".yaml"), *self._listing.with_suffix(".yml")]:
             names |= class_lists.yaml_names(class_lists.yaml_object(self._listing, name) or {}) or {}
         return {name.casefold() for name in names.values()} | {str(index) for index in names}

@@ -26,18 +26,18 @@ def fits(listing: Listing) -> bool:
 
 def files(listing: Listing) -> list[str]:
     """The COCO files to read: `instances*` where there are any; those named after a split first."""
-    names = [name for name in listing.with_suffix(".json") if _looks_right(listing.root / name)]
+    names = [name for name in listing.with_suffix(".json") if _has_coco_keys(listing.root / name)]
     instances = [name for name in names if PurePosixPath(name).name.startswith("instances")]
     return sorted(instances or names, key=lambda name: (not _split_of_file(name), natural(name)))
 
 
-def _looks_right(path: Path) -> bool:
+def _has_coco_keys(path: Path) -> bool:
     if not 0 < path.stat().st_size <= MAX_JSON_BYTES:
         return False
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         encoding = _encoding(data[:4])
-        found = [data.find(key.encode(encoding)) >= 0 for key in (*_KEYS, *_SHAPE_KEYS)]
-        return all(found[: len(_KEYS)]) and any(found[len(_KEYS) :])
+        matches = [data.find(key.encode(encoding)) >= 0 for key in (*_KEYS, *_SHAPE_KEYS)]
+        return all(matches[: len(_KEYS)]) and any(matches[len(_KEYS) :])
 
 
 def _encoding(head: bytes) -> str:
@@ -48,8 +48,8 @@ def _encoding(head: bytes) -> str:
 
 
 def _split_of_file(name: str) -> str:
-    words = PurePosixPath(name).stem.replace("-", "_").split("_")
-    return next((split for word in words if (split := split_of(word))), "")
+    parts = PurePosixPath(name).stem.replace("-", "_").split("_")
+    return next((split for word in parts if (split := split_of(word))), "")
 
 
 def read(listing: Listing) -> Parsed:
@@ -81,7 +81,7 @@ def read(listing: Listing) -> Parsed:
 
 
 def _add_unlisted(listing: Listing, parsed: Parsed) -> None:
-    """Images outside any file come along: nobody said what is on them."""
+    """Add images that no file lists; they are not annotated."""
     listed = {image.source for image in parsed.images}
     taken = {image.path for image in parsed.images}
     first = parsed.images[0] if parsed.images else None

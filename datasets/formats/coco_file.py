@@ -76,7 +76,7 @@ class CocoFile:
         self.problems: Problems = parsed.problems
         self.split = split
         self.near = str(PurePosixPath(name).parent).removeprefix(".")
-        self.categories: dict[Key, int | None] = {}  # None: the id stands for several classes
+        self.categories: dict[Key, int | None] = {}  # None: several classes have the id
         self.images: dict[Key, ImageItem | None] = {}  # None: it cannot be used, its shapes go with it
         self.lost: Counter[Key] = Counter()  # shapes of such images
 
@@ -100,24 +100,24 @@ class CocoFile:
         self.problems.skip(self.where + path, code, says)
 
     def read_head(self, data: dict[str, Any]) -> None:
-        """Keep what the file says about itself; of several files the first, with the licences of all."""
+        """Keep the file's info; of several files the first, with the licences of all."""
         head = self.parsed.head
         for key, kind in (("info", dict), ("licenses", list)):
-            given = data.get(key)
-            if isinstance(given, kind) and given and not head.get(key):
-                head |= self.further({key: given}, set(), key)
+            value = data.get(key)
+            if isinstance(value, kind) and value and not head.get(key):
+                head |= self.extra_fields({key: value}, set(), key)
 
-    def further(self, item: dict[str, Any], known: Container[str], path: str) -> dict[str, Any]:
-        """Fields of an object beyond those that are understood, to be exported as they are."""
-        kept = {key: value for key, value in item.items() if key not in known and value is not None}
-        if not kept:
-            return kept
+    def extra_fields(self, item: dict[str, Any], read_fields: Container[str], path: str) -> dict[str, Any]:
+        """Return fields of an object beyond those that are read, to be exported unchanged."""
+        extra = {key: value for key, value in item.items() if key not in read_fields and value is not None}
+        if not extra:
+            return extra
         try:
-            if len(json.dumps(kept, allow_nan=False)) <= MAX_EXTRA_BYTES:
-                return kept
+            if len(json.dumps(extra, allow_nan=False)) <= MAX_EXTRA_BYTES:
+                return extra
         except ValueError:
             pass
-        self.report(path, "extra_fields", message("report.extra_fields", names=", ".join(map(str, kept))[:80]))
+        self.report(path, "extra_fields", message("report.extra_fields", names=", ".join(map(str, extra))[:80]))
         return {}
 
     def read_categories(self, items: list[Any]) -> None:
@@ -147,7 +147,7 @@ class CocoFile:
                 self.problems.note(self.where + path, "renumbered_class", text)
             self.categories[key] = number
             if number not in classes:
-                extra = self.further(item, {"id", "name", "supercategory"}, path)
+                extra = self.extra_fields(item, {"id", "name", "supercategory"}, path)
                 info = ClassInfo(number, name, str(item.get("supercategory") or ""), extra)
                 self.parsed.classes.append(info)
                 classes[number] = info
@@ -219,7 +219,7 @@ class CocoFile:
             split=str(split),
             width=_size(item.get("width")),
             height=_size(item.get("height")),
-            extra=self.further(item, _IMAGE_FIELDS, path),
+            extra=self.extra_fields(item, _IMAGE_FIELDS, path),
         )
         self.taken[source] = self.name
         self.parsed.images.append(mine[source])
@@ -227,7 +227,7 @@ class CocoFile:
 
     def read_annotations(self, items: list[Any]) -> None:
         first: dict[Key, int] = {}  # id → index of the annotation that has it
-        kept: list[tuple[ImageItem, Shape]] = []
+        read: list[tuple[ImageItem, Shape]] = []
         for index, item in enumerate(items):
             path = f"annotations[{index}]"
             if not isinstance(item, dict):
@@ -245,25 +245,25 @@ class CocoFile:
             if category is None or image is None:
                 continue
             if shape := self.shape(item, path, image, category):
-                shape.id = self._own_id(key, path, taken=key in first, given=item.get("id"))
-                kept.append((image, shape))
+                shape.id = self._own_id(key, path, taken=key in first, stated=item.get("id"))
+                read.append((image, shape))
             if key is not None:
                 first.setdefault(key, index)
         for key, count in self.lost.items():
             text = message("report.image_id_lost", id=key)
             self.problems.skip(f"{self.where}annotations", "lost_shapes", text, count=count)
-        shift = self.ids.shift("annotations", [shape.id for _image, shape in kept if shape.id is not None])
-        for image, shape in kept:
+        shift = self.ids.shift("annotations", [shape.id for _image, shape in read if shape.id is not None])
+        for image, shape in read:
             shape.id = self.ids.next("annotations") if shape.id is None else shape.id + shift
             image.shapes.append(shape)
 
-    def _own_id(self, key: Key | None, path: str, *, taken: bool, given: Any) -> int | None:
-        """The annotation's id; None where it gets a new one, which is noted."""
+    def _own_id(self, key: Key | None, path: str, *, taken: bool, stated: Any) -> int | None:
+        """Return the annotation's id; None if it gets a new one, which is noted."""
         if isinstance(key, int) and not taken:
             return key
-        if given is not None:
+        if stated is not None:
             self.problems.note(
-                f"{self.where}{path}.id", "new_id", message("report.new_annotation_id", id=_short(given))
+                f"{self.where}{path}.id", "new_id", message("report.new_annotation_id", id=_short(stated))
             )
         return None
 
@@ -288,7 +288,7 @@ class CocoFile:
         return image
 
     def shape(self, item: dict[str, Any], path: str, image: ImageItem, category: int) -> Shape | None:
-        """The annotation as a shape; None when it was left out, and reported."""
+        """Return the annotation as a shape; None if it was left out, and reported."""
         bbox, area = item.get("bbox"), item.get("area")
         if bbox is not None and (
             not isinstance(bbox, list) or len(bbox) not in {0, 4} or not all(map(is_number, bbox))
@@ -301,18 +301,18 @@ class CocoFile:
         if area is not None and not is_number(area):
             self.report(f"{path}.area", "bad_area", message("report.bad_area"))
             area = None
-        given = item.get("attributes")
-        attributes: dict[str, Any] = given if isinstance(given, dict) else {}
+        stated = item.get("attributes")
+        attributes: dict[str, Any] = stated if isinstance(stated, dict) else {}
         source = CocoItem(_segmentation(item.get("segmentation")), bbox, area, attributes, image.path, item)
         faults = _Faults()
         reading = shapes.of_coco(source).read(source, faults)
         faults.report_to(self, path, skipped=reading is None)
         if reading is None:
             return None
-        kept = dict(reading.attributes)
-        own = kept.get("shape", BOX.name)
+        stored = dict(reading.attributes)
+        own = stored.get("shape", BOX.name)
         if reading.kind == BOX.name and own != BOX.name:  # an attribute of the user's, where ours says what is a box
-            kept |= {"shape": BOX.name, "shape_": own}
+            stored |= {"shape": BOX.name, "shape_": own}
         return Shape(
             category,
             reading.kind,
@@ -320,8 +320,8 @@ class CocoFile:
             reading.segmentation,
             reading.area,
             iscrowd=1 if item.get("iscrowd") == 1 else 0,
-            attributes=kept,
-            extra=self.further(item, SHAPE_FIELDS, path),
+            attributes=stored,
+            extra=self.extra_fields(item, SHAPE_FIELDS, path),
         )
 
 
@@ -331,16 +331,16 @@ class _Faults:
 
     listed: list[tuple[str, str, Message]] = field(default_factory=list)
 
-    def drop(self, place: str, code: str, says: Message) -> None:
-        self.listed.append((place, code, says))
+    def drop(self, field_path: str, code: str, says: Message) -> None:
+        self.listed.append((field_path, code, says))
 
     refuse = drop
 
     def report_to(self, file: CocoFile, path: str, *, skipped: bool) -> None:
         """Report all of it; the object itself is counted once, with the last fault, which was decisive."""
-        for at, (place, code, says) in enumerate(self.listed, 1):
+        for at, (field_path, code, says) in enumerate(self.listed, 1):
             report = file.skip if skipped and at == len(self.listed) else file.report
-            report(f"{path}.{place}", code, says)
+            report(f"{path}.{field_path}", code, says)
 
 
 def _key(value: Any) -> Key | None:
@@ -366,13 +366,13 @@ def _categories_used(annotations: Any) -> list[dict[str, Any]]:
     return [{"id": key} for key in sorted(keys, key=lambda key: (isinstance(key, str), key))]
 
 
-def _segmentation(given: Any) -> Any:
-    """Polygons as COCO has them, also where a script wrote one polygon only or its corners as pairs."""
-    if not isinstance(given, list) or not given:
-        return given
-    if all(map(is_number, given)):
-        return [given]
-    return [_flat(ring) for ring in given]
+def _segmentation(segmentation: Any) -> Any:
+    """Return polygons as COCO defines them, also if a script wrote one polygon only or its corners as pairs."""
+    if not isinstance(segmentation, list) or not segmentation:
+        return segmentation
+    if all(map(is_number, segmentation)):
+        return [segmentation]
+    return [_flat(ring) for ring in segmentation]
 
 
 def _flat(ring: Any) -> Any:

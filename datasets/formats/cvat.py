@@ -42,7 +42,7 @@ def _is_cvat(listing: Listing, name: str) -> bool:
 
 
 def read(listing: Listing) -> Parsed:
-    """All images; those that no file lists are not annotated, those listed without a shape are checked and empty."""
+    """Read all images; unlisted ones are not annotated, those listed without a shape are checked and empty."""
     parsed = Parsed(format="cvat", task=SHAPES)
     items = unannotated(listing)
     parsed.images = list(items.values())
@@ -58,8 +58,8 @@ def read(listing: Listing) -> Parsed:
             parsed.problems.add(name, "unsafe_xml", exc.worded)
             continue
         except (ElementTree.ParseError, ValueError, OSError) as exc:
-            said = exc.worded if isinstance(exc, Worded) else message("report.not_xml", error=str(exc))
-            parsed.problems.add(name, "unreadable", said)
+            problem = exc.worded if isinstance(exc, Worded) else message("report.not_xml", error=str(exc))
+            parsed.problems.add(name, "unreadable", problem)
             continue
         _File(listing, name, items, named, parsed.problems).read(root)
     named.number(parsed)
@@ -192,8 +192,8 @@ _READERS: dict[str, Callable[[ElementTree.Element, ImageItem], Shape]] = {
 }
 
 
-def _side(given: str | None) -> int | None:
-    return int(given) if given and given.isascii() and given.isdecimal() and int(given[:9]) > 0 else None
+def _side(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and int(text[:9]) > 0 else None
 
 
 def _attributes(node: ElementTree.Element) -> dict[str, Any]:

@@ -58,8 +58,8 @@ FORMATS.register(
 
 
 def detect(listing: Listing) -> str:
-    """The name of the format; "images" where only images are, "" for neither."""
-    return next((known.name for known in FORMATS if known.fits(listing)), "")
+    """Return the name of the format; "images" for a folder of images only, "" for neither."""
+    return next((format_.name for format_ in FORMATS if format_.fits(listing)), "")
 
 
 def read(listing: Listing, format_name: str, *, images_only: bool = False) -> Parsed:
@@ -130,7 +130,7 @@ def _account(listing: Listing, parsed: Parsed, *, images_only: bool) -> None:
             tell = parsed.problems.note if others_read or images_only else parsed.problems.add
             tell(name, "mask_not_read", message("report.mask_not_read"))
             continue
-        sort, says = file_kinds.described(listing.root, name)
+        sort, says = file_kinds.describe(listing.root, name)
         if sort == "other_file" and class_texts.has(name):
             sort, says = "class_texts", file_kinds.SENTENCES["class_texts"]
         if sort == "other_labels" and not others_read:

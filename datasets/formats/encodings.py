@@ -89,7 +89,7 @@ def decode(data: bytes, *, declared: str = "", chosen: str = "", context: bytes 
             continue
     if chosen or b"\0" in data:
         raise NotText(message("report.not_text"))
-    ranked = _ranked(data[:MAX_DETECTION_BYTES] + b"\n" + context[:MAX_DETECTION_BYTES])
+    ranked = _rank(data[:MAX_DETECTION_BYTES] + b"\n" + context[:MAX_DETECTION_BYTES])
     for at, (score, name) in enumerate(ranked):
         try:
             text = data.decode(name)
@@ -127,13 +127,13 @@ def _differs(data: bytes, encoding: str, text: str) -> bool:
         return False
 
 
-def _ranked(data: bytes) -> list[tuple[float, str]]:
-    """Encodings that fit, the best first, with disorder + share of rare characters."""
-    found = from_bytes(data, cp_isolation=list(DETECTED), threshold=MAX_DISORDER)
-    scores = {match.encoding: match.chaos + _RARITY[match.encoding](str(match)) for match in found}
+def _rank(data: bytes) -> list[tuple[float, str]]:
+    """Return the encodings that fit, the best first, with disorder + share of rare characters."""
+    matches = from_bytes(data, cp_isolation=list(DETECTED), threshold=MAX_DISORDER)
+    scores = {match.encoding: match.chaos + _RARITY[match.encoding](str(match)) for match in matches}
     ranked = sorted((score, DETECTED.index(name), name) for name, score in scores.items())
     fair = [(score, name) for score, _order, name in ranked if score <= MAX_DISORDER]
-    orderly = {match.encoding for match in found if match.chaos <= MAX_RARE_CHAOS}
+    orderly = {match.encoding for match in matches if match.chaos <= MAX_RARE_CHAOS}
     return fair or [(score, name) for score, _o, name in ranked if score <= MAX_RARE_DISORDER and name in orderly]
 
 
@@ -157,18 +157,18 @@ def _foreign_words(text: str) -> list[str]:
 
 def _rare_latin(text: str) -> float:
     """The share of words that have an unusual letter, or no unaccented one although they are long."""
-    words = _foreign_words(text)
-    usual = [word for word in words if all(char.isascii() or char in _LATIN for char in word)]
+    foreign = _foreign_words(text)
+    usual = [word for word in foreign if all(char.isascii() or char in _LATIN for char in word)]
     fair = sum(len(word) < LONG_WORD or any(map(str.isascii, word)) for word in usual)
-    return max(1 - fair / max(1, len(words)), _share(text, lambda char: char not in _LATIN))
+    return max(1 - fair / max(1, len(foreign)), _share(text, lambda char: char not in _LATIN))
 
 
 def _rare_cyrillic(text: str) -> float:
     """The share of words with a foreign character that are not wholly Cyrillic, or mix cases as no word does."""
-    words = _foreign_words(text)
-    cyrillic = sum(all("\u0400" <= char <= "\u045f" for char in word) for word in words if _has_usual_case(word))
+    foreign = _foreign_words(text)
+    cyrillic = sum(all("\u0400" <= char <= "\u045f" for char in word) for word in foreign if _has_usual_case(word))
     rare = _share(text, lambda char: char.isalpha() and not "\u0400" <= char <= "\u045f")
-    return max(1 - cyrillic / max(1, len(words)), rare)
+    return max(1 - cyrillic / max(1, len(foreign)), rare)
 
 
 def _has_usual_case(word: str) -> bool:

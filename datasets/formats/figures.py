@@ -25,7 +25,7 @@ def read(folder: Path) -> dict[str, Any]:
     Returns:
         objects: split → class id as text → objects (or images, where images carry one class).
         images: split → class id as text → images with the class.
-        unannotated, empty: split → images nobody looked at; images somebody said hold nothing.
+        unannotated, empty: split → images that were not reviewed; images confirmed to be empty.
         image_px, object_px: counts by `IMAGE_PX` and `OBJECT_PX`, larger ones last.
         leaks: [{"of", "also", "images", "total"}]: so many of the `total` images of split `of` stand in `also` too.
         twins: images that stand more than once in their split.

@@ -1,4 +1,4 @@
-"""What the files beside images and annotations are, so that each can be named in the report. No database."""
+"""Kinds of files other than images and annotations, so that the report can name each. No database."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ LABELS = {
 }  # fmt: skip
 
 
-def described(root: Path, name: str) -> tuple[str, Message]:
-    """The sort of a file that is neither an image nor was read, and what the report says about it."""
-    if known := foreign_formats.find(root, name):
-        return "foreign_labels", message("report.foreign_labels", format=known.label, advice=known.export)
+def describe(root: Path, name: str) -> tuple[str, Message]:
+    """Return the sort of a file that is neither an image nor was read, and its message in the report."""
+    if foreign := foreign_formats.find(root, name):
+        return "foreign_labels", message("report.foreign_labels", format=foreign.label, advice=foreign.export)
     sort = sort_of(root, name)
     return sort, SENTENCES[sort]
 
@@ -122,15 +122,15 @@ def _table(path: Path) -> str:
     if path.name.casefold() == "_classes.csv":  # Roboflow: a column per class
         return "csv_labels"
     head = _head(path).decode("utf-8", "replace").casefold().partition("\n")[0]
-    words = set(head.replace(";", ",").replace("\t", ",").replace('"', "").replace(" ", "").strip().split(","))
-    named = words & {"filename", "file_name", "image", "image_id", "imageid", "image_path", "path", "file", "id"}
-    told = any(map(_LABEL_COLUMN.fullmatch, words))
-    return "csv_labels" if named and told else "other_file"
+    columns = set(head.replace(";", ",").replace("\t", ",").replace('"', "").replace(" ", "").strip().split(","))
+    has_name = columns & {"filename", "file_name", "image", "image_id", "imageid", "image_path", "path", "file", "id"}
+    has_label = any(map(_LABEL_COLUMN.fullmatch, columns))
+    return "csv_labels" if has_name and has_label else "other_file"
 
 
 def _looks_like_yolo(path: Path) -> bool:
     lines = [line.split() for line in _head(path).decode("utf-8", "replace").splitlines()[:5] if line.strip()]
-    return bool(lines) and all(yolo_line(words) is not None for words in lines)
+    return bool(lines) and all(parse_yolo_line(fields) is not None for fields in lines)
 
 
 def _has_numbers(path: Path) -> bool:
@@ -139,13 +139,13 @@ def _has_numbers(path: Path) -> bool:
     return bool(lines) and all(len(_NUMBER.findall(line[:1000])) >= 4 for line in lines)
 
 
-def yolo_line(words: list[str]) -> tuple[int, list[float]] | None:
-    """Class index and numbers of one line of a YOLO file; None for what is none. The numbers may be any."""
-    if len(words) < 5:
+def parse_yolo_line(fields: list[str]) -> tuple[int, list[float]] | None:
+    """Return class index and numbers of one line of a YOLO file; None for other lines. Numbers are not checked."""
+    if len(fields) < 5:
         return None
     try:
-        index = int(words[0][:12]) if words[0].isdecimal() else int(float(words[0]))
-        numbers = [float(word) for word in words[1:]]
+        index = int(fields[0][:12]) if fields[0].isdecimal() else int(float(fields[0]))
+        numbers = [float(word) for word in fields[1:]]
     except (ValueError, OverflowError):
         return None
     return (index, numbers) if 0 <= index < 1_000_000 else None

@@ -14,7 +14,7 @@ MASK_NAMES = {"mask", "masks", "segmentationclass", "segmentationobject", "æ©ç 
 
 
 def fits(listing: Listing) -> bool:
-    """Whether every image lies in a class folder and there are at least two classes."""
+    """Return whether every image is in a class folder and there are at least two classes."""
     classes = class_names(listing)
     return (
         "" not in classes

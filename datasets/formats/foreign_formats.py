@@ -76,14 +76,14 @@ FORMATS = [
 
 
 def find(root: Path, name: str) -> ForeignFormat | None:
-    """The format of a file that is no image and was not read; None for an unknown one."""
+    """Return the format of a file that is no image and was not read; None for an unknown one."""
     suffix = PurePosixPath(name).suffix.lower()
-    known = [entry for entry in FORMATS if suffix in entry.suffixes]
-    if not known:
+    candidates = [entry for entry in FORMATS if suffix in entry.suffixes]
+    if not candidates:
         return None
     head = _head(root / name)
     lines = [line[:400] for line in head.splitlines()[:5] if line.strip()]
-    for entry in known:
+    for entry in candidates:
         if entry.pattern is not None:
             if lines and all(entry.pattern.match(line) for line in lines):
                 return entry

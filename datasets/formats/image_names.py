@@ -60,8 +60,8 @@ class Match:
             if missing is not None:
                 problems.add(where, "missing_image", missing)
         elif self.count > 1:
-            said = message("report.several_images", count=self.count, name=name, image=self.source)
-            problems.add(where, "several_images", said)
+            text = message("report.several_images", count=self.count, name=name, image=self.source)
+            problems.add(where, "several_images", text)
         elif self.by:
             problems.note(where, f"matched_{self.by}", message(_FALLBACKS[self.by], name=name, image=self.source))
 

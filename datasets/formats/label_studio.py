@@ -115,31 +115,31 @@ class _File:
             if not isinstance(task, dict):
                 self.problems.skip(where, "bad_annotation", message("report.bad_annotation"))
                 continue
-            results, seen = self._results(task, where)
+            results, is_annotated = self._results(task, where)
             item = self._image(task, where, len(results))
             if item is None:
                 continue
-            if seen and item.annotated:
+            if is_annotated and item.annotated:
                 self.problems.add(where, "duplicate_image", message("report.image_listed_twice", image=item.path))
-            item.annotated = item.annotated or seen
+            item.annotated = item.annotated or is_annotated
             others = self._others(task)
-            for place, region in enumerate(_regions(results)):
+            for number, region in enumerate(_regions(results)):
                 shown = others.get(region.target, item)
                 shown.annotated = True
                 shown.stated += region.kind != "choices"
-                self._read_region(region, shown, f"{where}.result[{place}]")
+                self._read_region(region, shown, f"{where}.result[{number}]")
 
     def _others(self, task: Mapping[str, Any]) -> dict[str, ImageItem]:
-        """Field → its image, for a task that shows several; tags of the labelling interface are called like fields."""
+        """Map fields to images, for a task that shows several; tags of the interface have the fields' names."""
         data = task.get("data")
         fields = {key: name for key, name in data.items() if isinstance(name, str)} if isinstance(data, dict) else {}
         sources = {key: self._match(name).source for key, name in fields.items() if name}
-        found = {key: self.items[source] for key, source in sources.items() if source is not None}
-        return found if len({item.source for item in found.values()}) > 1 else {}
+        images = {key: self.items[source] for key, source in sources.items() if source is not None}
+        return images if len({item.source for item in images.values()}) > 1 else {}
 
     def _results(self, task: Mapping[str, Any], where: str) -> tuple[list[Any], bool]:
-        """The results of the selected annotation, and whether the task is annotated."""
-        if "annotations" not in task:  # JSON-MIN: lists of values beside the data
+        """Return the results of the selected annotation, and whether the task is annotated."""
+        if "annotations" not in task:  # JSON-MIN: lists of values next to the data
             lists = [value for value in task.values() if isinstance(value, list)]
             results: list[Any] = [{"value": entry} for values in lists for entry in values if isinstance(entry, dict)]
             choices = [value for key, value in task.items() if key == "choice" and isinstance(value, str)]
@@ -154,10 +154,10 @@ class _File:
         for entry in done:
             other = entry.get("result")
             if entry is not chosen and isinstance(other, list) and other:
-                said = message("report.several_annotations")
-                self.problems.skip(where, "several_annotations", said, count=len(other))
-        given = chosen.get("result")
-        return (given if isinstance(given, list) else []), True
+                text = message("report.several_annotations")
+                self.problems.skip(where, "several_annotations", text, count=len(other))
+        result = chosen.get("result")
+        return (result if isinstance(result, list) else []), True
 
     def _count_unsubmitted(self, task: Mapping[str, Any], annotations: list[Any], where: str) -> None:
         """Count what a task without an annotation has instead: predictions, drafts, cancelled annotations."""
@@ -177,10 +177,10 @@ class _File:
         upload = task.get("file_upload")
         names = [upload, *names] if isinstance(upload, str) and upload else names
         matches = {name: self._match(name) for name in names}
-        found = next(((name, match) for name, match in matches.items() if match.source), None)
-        found = found or next(((name, match) for name, match in matches.items() if match.tied), None)
+        named_match = next(((name, match) for name, match in matches.items() if match.source), None)
+        named_match = named_match or next(((name, match) for name, match in matches.items() if match.tied), None)
         wanted = next((name for name in names if "/" in name or "." in name), names[0] if names else "")
-        name, match = found or (wanted, Match(None))
+        name, match = named_match or (wanted, Match(None))
         match.report(self.problems, where, name, message("report.missing_image", image=wanted[:200]))
         if match.source is not None:
             return self.items[match.source]

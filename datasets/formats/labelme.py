@@ -29,14 +29,14 @@ def fits(listing: Listing) -> bool:
 
 
 def read(listing: Listing) -> Parsed:
-    """All images; those without a JSON file are not annotated, those whose file has no shape are checked and empty.
+    """Read all images; without a JSON file they are not annotated, with a file without shapes checked and empty.
 
     Class ids count from 1 in natural order of the labels. Polygons of one label and one `group_id` are one object.
     """
     parsed = Parsed(format="labelme", task=SHAPES)
     problems = parsed.problems
     files: dict[str, str] = {}
-    found: list[tuple[ImageItem, str, Shape]] = []
+    read_shapes: list[tuple[ImageItem, str, Shape]] = []
     items = unannotated(listing)
     for name in sorted(listing.with_suffix(".json"), key=natural):
         listing.tick()
@@ -56,11 +56,11 @@ def read(listing: Listing) -> Parsed:
             item.annotated = True
             item.width, item.height = _size(data.get("imageWidth")), _size(data.get("imageHeight"))
             item.stated = len(data["shapes"]) + _count_flags(name, data.get("flags"), problems)
-            found += [(item, label, shape) for label, shape in _shapes(data, name, item, problems)]
-    labels = sorted({label for _item, label, _shape in found}, key=natural)
+            read_shapes += [(item, label, shape) for label, shape in _shapes(data, name, item, problems)]
+    labels = sorted({label for _item, label, _shape in read_shapes}, key=natural)
     ids = {label: number for number, label in enumerate(labels, 1)}
     parsed.classes = [ClassInfo(number, label) for label, number in ids.items()]
-    for item, label, shape in found:
+    for item, label, shape in read_shapes:
         shape.class_id = ids[label]
         item.shapes.append(shape)
     parsed.images = list(items.values())
@@ -95,16 +95,16 @@ def _load(listing: Listing, name: str, problems: Problems | None = None) -> dict
 
 
 def _image_of(listing: Listing, name: str, data: dict[str, Any], problems: Problems) -> str | None:
-    """The image of a file: by its `imagePath`, else the only one that is called like the file."""
+    """Return the image of a file: by its `imagePath`, else the only one with the name of the file."""
     near = str(PurePosixPath(name).parent).removeprefix(".")
     wanted = data.get("imagePath")
-    found = listing.match(wanted, near=near) if isinstance(wanted, str) and wanted else Match(None)
-    beside = listing.find_stem(PurePosixPath(name).stem)
-    if (found.source is None or found.by) and len(beside) == 1:
-        return beside[0]
+    match = listing.match(wanted, near=near) if isinstance(wanted, str) and wanted else Match(None)
+    same_stem = listing.find_stem(PurePosixPath(name).stem)
+    if (match.source is None or match.by) and len(same_stem) == 1:
+        return same_stem[0]
     code = "report.image_in_label_file" if data.get("imageData") else "report.missing_own_image"
-    found.report(problems, name, str(wanted), message(code, image=_wanted(name, data)))
-    return found.source
+    match.report(problems, name, str(wanted), message(code, image=_wanted(name, data)))
+    return match.source
 
 
 def _wanted(name: str, data: dict[str, Any]) -> str:
@@ -151,11 +151,11 @@ def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems
         yield label, shape
 
 
-def _points(given: Any) -> list[tuple[float, float]] | None:
-    if not isinstance(given, list) or len(given) > MAX_POINTS:
+def _points(points: Any) -> list[tuple[float, float]] | None:
+    if not isinstance(points, list) or len(points) > MAX_POINTS:
         return None
-    fair = all(isinstance(point, list) and len(point) == 2 and all(map(is_number, point)) for point in given)
-    return [(float(x), float(y)) for x, y in given] if fair else None
+    is_valid = all(isinstance(point, list) and len(point) == 2 and all(map(is_number, point)) for point in points)
+    return [(float(x), float(y)) for x, y in points] if is_valid else None
 
 
 def _rectangle(points: list[tuple[float, float]]) -> Shape:
@@ -181,13 +181,13 @@ def _corners(bbox: tuple[float, float, float, float]) -> list[float]:
 
 
 def _attributes(entry: dict[str, Any]) -> dict[str, Any]:
-    """What LabelMe keeps beside a shape: ticked flags and a description."""
+    """Return what LabelMe stores with a shape: set flags and a description."""
     flags = entry.get("flags")
-    kept: dict[str, Any] = (
+    attributes: dict[str, Any] = (
         {str(key)[:100]: True for key, value in flags.items() if value is True} if isinstance(flags, dict) else {}
     )
     if entry.get("difficult") is True:
-        kept["difficult"] = True
+        attributes["difficult"] = True
     if isinstance(entry.get("description"), str) and entry["description"].strip():
-        kept["description"] = entry["description"].strip()[:1000]
-    return kept
+        attributes["description"] = entry["description"].strip()[:1000]
+    return attributes

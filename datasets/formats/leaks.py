@@ -19,14 +19,14 @@ def between(contents: Iterable[Mapping[str, int]]) -> list[dict[str, Any]]:
     Returns:
         [{"of", "also", "images", "total"}]: so many of the `total` images of split `of` stand in `also` too.
     """
-    found: Counter[tuple[str, str]] = Counter()
+    leaked: Counter[tuple[str, str]] = Counter()
     total: Counter[str] = Counter()
     for splits in contents:
         total.update(splits)
         named = [split for split in SPLITS if splits.get(split)]
         for also, of in combinations(named, 2):
-            found[of, also] += splits[of]
+            leaked[of, also] += splits[of]
     return [
         {"of": of, "also": also, "images": images, "total": total[of]}
-        for (of, also), images in sorted(found.items(), key=lambda item: -item[1])
+        for (of, also), images in sorted(leaked.items(), key=lambda item: -item[1])
     ]

@@ -53,7 +53,9 @@ class Listing:
     _cache: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: Path, *, max_files: int | None = None, mask_folders: Mapping[str, str] | None = None) -> Listing:
+    def scan(
+        cls, root: Path, *, max_files: int | None = None, mask_folders: Mapping[str, str] | None = None
+    ) -> Listing:
         """List the files below `root`.
 
         Args:
@@ -62,16 +64,16 @@ class Listing:
         Raises:
             OutsideRoot: more than `max_files` files.
         """
-        found = list(walk_beneath(root, max_files=max_files))
-        names = [name for name in found if not is_junk(name.split("/"))]
-        litter = len(found) - len(names)
+        paths = list(walk_beneath(root, max_files=max_files))
+        names = [name for name in paths if not is_junk(name.split("/"))]
+        junk_count = len(paths) - len(names)
         while names and (wrapper := _only_folder(names)):
             root = root / wrapper
             names = [name[len(wrapper) + 1 :] for name in names]
         images = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
         pairs = mask_pairs.find(root, images, mask_folders)
         pictures = [name for name in images if name not in pairs.images]
-        return cls(root, names, pictures, pairs.images, litter, pairs.unsure, pairs.detected, pairs.ambiguous)
+        return cls(root, names, pictures, pairs.images, junk_count, pairs.unsure, pairs.detected, pairs.ambiguous)
 
     def with_suffix(self, suffix: str) -> list[str]:
         return [name for name in self.files if name.lower().endswith(suffix)]
@@ -79,18 +81,18 @@ class Listing:
     def find_image(
         self, name: str, problems: Problems, where: str, missing: Message, *, near: str = "", split: str = ""
     ) -> str | None:
-        """The image that an annotation file names; None where none fits, or several do.
+        """Return the image that an annotation file names; None if none or several match.
 
         Reports at `where`: a fallback, images that fit equally well, or `missing`.
         """
-        found = self.match(name, near=near, split=split)
-        found.report(problems, where, name, missing)
-        return found.source
+        match = self.match(name, near=near, split=split)
+        match.report(problems, where, name, missing)
+        return match.source
 
     def match(self, name: str, *, near: str = "", split: str = "") -> Match:
         """Find the image that an annotation file means by `name`: a path of any kind, also absolute, or an address.
 
-        Tried in order: beside the annotation file (`near`: its folder), as given, the longest common path suffix,
+        Tried in order: next to the annotation file (`near`: its folder), as given, the longest common path suffix,
         then the same ignoring case, percent-encoding, and the ending. Of several equal ones those of the file's
         split, then the nearest; of equally near ones none. Without the exact name only one that is unique.
         """
@@ -119,13 +121,13 @@ class Listing:
         return Match(None)
 
     def _with_suffix(self, wanted: str) -> tuple[list[str], int]:
-        """Images whose path ends as `wanted` does, folders in any case, and in how many parts; the most there are."""
+        """Return the images whose path has most last parts in common with `wanted`, in any case, and their number."""
         parts = wanted.split("/")
         if self._depth is None:
             self._depth = max((path.count("/") + 1 for path in self.images), default=1)
         for count in range(min(len(parts), self._depth), 0, -1):
-            if found := self._by(f"last {count}").get(image_names.last_parts(parts, count)):
-                return found, count
+            if matches := self._by(f"last {count}").get(image_names.last_parts(parts, count)):
+                return matches, count
         return [], 0
 
     def _alike(self, by: str, key: str, wanted: str) -> tuple[list[str], int]:
@@ -150,31 +152,31 @@ class Listing:
         return self.decode(name, data, problems, declared=declared)
 
     def decode(self, name: str, data: bytes, problems: Problems | None = None, *, declared: str = "") -> str:
-        """`text` for bytes that were read already."""
+        """Decode bytes that were read already, as `text` does."""
         try:
             return data.decode("utf-8-sig") if not declared and b"\0" not in data[:1024] else _strict(data, declared)
         except (UnicodeDecodeError, LookupError):
             pass
-        found = encodings.decode(data, declared=declared, chosen=self.encoding, context=self._foreign_text())
-        if problems is not None and found.alternatives:
-            others = ", ".join(found.alternatives)
+        decoded = encodings.decode(data, declared=declared, chosen=self.encoding, context=self._foreign_text())
+        if problems is not None and decoded.alternatives:
+            others = ", ".join(decoded.alternatives)
             problems.add(
-                name, "uncertain_encoding", message("report.uncertain_encoding", name=found.encoding, others=others)
+                name, "uncertain_encoding", message("report.uncertain_encoding", name=decoded.encoding, others=others)
             )
-        elif problems is not None and found.encoding != "utf-8":
-            problems.note(name, "other_encoding", message("report.other_encoding", name=found.encoding))
-        return found.text
+        elif problems is not None and decoded.encoding != "utf-8":
+            problems.note(name, "other_encoding", message("report.other_encoding", name=decoded.encoding))
+        return decoded.text
 
     def _foreign_text(self) -> bytes:
-        """Lines that are not UTF-8 from small text files: context for the detection of their encoding."""
+        """Return lines that are not UTF-8 from small text files: context for the detection of their encoding."""
         if self._foreign is None:
             lines: list[bytes] = []
             size = 0
             for name in self.files:
                 if PurePosixPath(name).suffix.lower() in _TEXT_SUFFIXES and size < encodings.MAX_DETECTION_BYTES:
-                    found = _foreign_lines(self.root / name)
-                    lines += found
-                    size += sum(map(len, found))
+                    foreign = _foreign_lines(self.root / name)
+                    lines += foreign
+                    size += sum(map(len, foreign))
             self._foreign = b"\n".join(lines)
         return self._foreign
 

@@ -1,8 +1,8 @@
-"""Find the mask images beside images: by folder or affix, by the image of the same name, and by what they hold.
+"""Find mask images: by folder or affix, by the image of the same name, and by what they hold.
 
-A mask that is taken for an image is learned as background, so everything that looks like one is set aside, whether it
-is read or not. What only its content suggests is a mask where the image beside it is a photograph or in colour; where
-both could be either, the folder is reported and a user decides.
+A mask that is taken for an image is used as background in training, so everything that looks like one is set aside,
+whether it is read or not. A file that only its content suggests is a mask if its image is a photograph or in colour;
+if both could be either, the folder is reported and a user decides.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def find(root: Path, images: Sequence[str], chosen: Mapping[str, str] | None = N
     """
     chosen = chosen or {}
     open_images = [path for path in images if chosen.get(str(PurePosixPath(path).parent)) != IMAGES]
-    found = MaskPairs()
-    found.images = _named(root, open_images, images, found.ambiguous)
-    rest = [path for path in images if path not in found.images]
-    _by_content(root, rest, chosen, found)
-    _doubtful([path for path in open_images if path not in found.images], rest, found)
-    return found
+    pairs = MaskPairs()
+    pairs.images = _named(root, open_images, images, pairs.ambiguous)
+    unpaired = [path for path in images if path not in pairs.images]
+    _by_content(root, unpaired, chosen, pairs)
+    _report_unsure([path for path in open_images if path not in pairs.images], unpaired, pairs)
+    return pairs
 
 
 def has_name_of(mask: str, image: str) -> bool:
@@ -118,8 +118,8 @@ def _home(path: str) -> str:
     return str(PurePosixPath(path).parent.parent).removeprefix(".")
 
 
-def _doubtful(open_images: Sequence[str], images: Sequence[str], found: MaskPairs) -> None:
-    """Report folders named like masks, with images of the same names beside them, whose content differs."""
+def _report_unsure(open_images: Sequence[str], images: Sequence[str], pairs: MaskPairs) -> None:
+    """Report folders named like masks whose content differs from masks, next to images of the same names."""
     by_stem: dict[str, list[str]] = defaultdict(list)
     for path in images:
         if PurePosixPath(path).parent.name.casefold() in _IMAGE_FOLDERS:
@@ -128,7 +128,7 @@ def _doubtful(open_images: Sequence[str], images: Sequence[str], found: MaskPair
         pure = PurePosixPath(path)
         partners = by_stem.get(pure.stem.casefold())
         if partners and pure.parent.name.casefold() in _SURE:
-            found.unsure.setdefault(str(pure.parent), (path, nearest(partners, str(pure.parent))))
+            pairs.unsure.setdefault(str(pure.parent), (path, nearest(partners, str(pure.parent))))
 
 
 def _bare(stem: str) -> list[str]:
@@ -137,22 +137,22 @@ def _bare(stem: str) -> list[str]:
 
 
 def _candidates(images: Sequence[str]) -> dict[str, None]:
-    """Images that may be masks, by their names, in order."""
+    """Return images that may be masks, by their names, in order."""
     lossy = {str(PurePosixPath(path).with_suffix("")) for path in images if path.lower().endswith((".jpg", ".jpeg"))}
-    words: dict[str, bool] = {}
-    found: dict[str, None] = {}
+    by_folder: dict[str, bool] = {}
+    candidates: dict[str, None] = {}
     for path in images:
         pure = PurePosixPath(path)
         if pure.suffix.lower() not in _LOSSLESS:
             continue
         folder = str(pure.parent)
-        if folder not in words:
-            words[folder] = bool(_WORDS & set(_folder_words(path)))
+        if folder not in by_folder:
+            by_folder[folder] = bool(_WORDS & set(_folder_words(path)))
         stem = pure.stem.casefold()
         affix = _ENDING.search(stem) or _BEGINNING.match(stem)
-        if words[folder] or str(pure.with_suffix("")) in lossy or affix:
-            found[path] = None
-    return found
+        if by_folder[folder] or str(pure.with_suffix("")) in lossy or affix:
+            candidates[path] = None
+    return candidates
 
 
 def _folder_words(path: str) -> list[str]:
@@ -169,8 +169,8 @@ def _sample(paths: Sequence[str]) -> Sequence[str]:
     return paths[:: max(1, len(paths) // SAMPLE)][:SAMPLE]
 
 
-def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], found: MaskPairs) -> None:
-    """Folders whose images have the names of another folder's images and hold few values."""
+def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], result: MaskPairs) -> None:
+    """Find mask folders by content: named like the images of another folder and with few values."""
     folders: dict[str, dict[str, str]] = defaultdict(dict)  # folder → stem → path
     for path in images:
         pure = PurePosixPath(path)
@@ -183,39 +183,41 @@ def _by_content(root: Path, images: Sequence[str], chosen: Mapping[str, str], fo
         lossless = all(PurePosixPath(path).suffix.lower() in _LOSSLESS for path in stems.values())
         if chosen.get(folder) == IMAGES or not (lossless or chosen.get(folder) == MASKS):
             continue
-        partner = _partner(folder, stems, owners, found, folders)
+        partner = _partner(folder, stems, owners, result, folders)
         if not partner:
             continue
         pairs = [(path, folders[partner][stem]) for stem, path in stems.items() if stem in folders[partner]]
         verdict = MASKS if chosen.get(folder) == MASKS else _verdict(root, pairs)
         if verdict == MASKS:
-            found.images.update(pairs)
+            result.images.update(pairs)
             if folder not in chosen:
-                found.detected[folder] = pairs[0]
+                result.detected[folder] = pairs[0]
         elif verdict:
-            found.unsure[folder] = pairs[0]
+            result.unsure[folder] = pairs[0]
 
 
 def _partner(
     folder: str,
     stems: Mapping[str, str],
     owners: Mapping[str, Sequence[str]],
-    found: MaskPairs,
+    pairs: MaskPairs,
     folders: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """The other folder that has at least four fifths of the names; "" for none. The nearest by name of several."""
+    """Return the other folder with at least four fifths of the names, the nearest by name of several; "" for none."""
     shared: dict[str, int] = defaultdict(int)
     for stem in list(stems)[:1000]:
         for other in owners[stem][:50]:
-            if other != folder and next(iter(folders[other].values())) not in found.images:
+            if other != folder and next(iter(folders[other].values())) not in pairs.images:
                 shared[other] += 1
     enough = [other for other, count in shared.items() if count * 5 >= 4 * min(len(stems), 1000)]
-    return max(enough, key=lambda other: (_common(folder, other), other), default="")
+    return max(enough, key=lambda other: (_common_prefix_length(folder, other), other), default="")
 
 
-def _common(one: str, other: str) -> int:
-    """Length of what two names begin with."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _common_prefix_length(first: str, second: str) -> int:
+    """Return the length of the common prefix of two names."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
 
 
 def _verdict(root: Path, pairs: Sequence[tuple[str, str]]) -> str:

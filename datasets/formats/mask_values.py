@@ -58,12 +58,12 @@ def unify(contents: Sequence[Content], listing: Listing, problems: Problems) -> 
     Where masks in colour are there, or where palettes contradict each other and no list names the numbers, a mask with
     a palette means the colours of its own palette. Otherwise its numbers count.
     """
-    table = class_lists.coloured(listing, problems)
+    table = class_lists.read_color_tables(listing, problems)
     common, conflict = _common(contents)
     colours = any(content.has_colours for content in contents)
     names = table if table.by_colour else ClassNames()
     if not table.by_colour and not colours:
-        names = class_lists.listed(listing, problems)
+        names = class_lists.read_lists(listing, problems)
     by_colour = colours or (conflict and not names.by_index)
     if conflict:
         report = problems.note if by_colour else problems.add

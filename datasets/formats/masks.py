@@ -1,4 +1,4 @@
-"""Read mask images beside pictures: each value or colour is a class, each connected part of it an object.
+"""Read mask images: each value or colour is a class, each connected part of it an object.
 
 The outlines are exact to the pixel, holes included; a part too frayed for a polygon is kept as runs. Value 0 and
 black are background; 255 is the undecided border, unless it is the only value there is.
@@ -39,16 +39,16 @@ _BACKGROUNDS = {"background", "_background_", "__background__", "__ignore__", "_
 
 
 def fits(listing: Listing) -> bool:
-    """Whether pictures have masks beside them."""
+    """Return whether images have masks."""
     return any(listing.masks.values()) or bool(listing.ambiguous_masks)
 
 
 def read(listing: Listing) -> Parsed:
-    """Pictures with the objects of their masks; pictures without a mask are not annotated."""
+    """Read images with the objects of their masks; images without a mask are not annotated."""
     parsed = Parsed(format="masks", task=SHAPES)
     problems = parsed.problems
     items = unannotated(listing)
-    found: list[tuple[ImageItem, Content, Value, Shape]] = []
+    read_shapes: list[tuple[ImageItem, Content, Value, Shape]] = []
     contents: list[Content] = []
     kinds: dict[str, str] = {}
     for mask, picture in _used(listing).items():
@@ -73,7 +73,7 @@ def read(listing: Listing) -> Parsed:
         item.annotated = True
         contents.append(content)
         for value, pixels in layers:
-            found += [(item, content, value, shape) for shape in _shapes(pixels)]
+            read_shapes += [(item, content, value, shape) for shape in _shapes(pixels)]
             item.height, item.width = pixels.shape
             item.exact = True
     names_of = mask_values.unify(contents, listing, problems)
@@ -81,9 +81,9 @@ def read(listing: Listing) -> Parsed:
     parsed.labels.update(names_of.files)
     ids = _ids(values, names_of)
     parsed.classes = [ClassInfo(number, name) for number, name in sorted(set(ids.values()))]
-    for item, content, value, shape in found:
-        if known := ids.get(content.classes[value]):
-            shape.class_id = known[0]
+    for item, content, value, shape in read_shapes:
+        if class_ := ids.get(content.classes[value]):
+            shape.class_id = class_[0]
             item.shapes.append(shape)
     if any(value in _VOID for value in values) and not all(value in ids for value in values):
         problems.note("", "void_pixels", message("report.void_pixels"))
@@ -115,7 +115,7 @@ def _stem(path: str) -> str:
 
 
 def _layers(listing: Listing, mask: str) -> tuple[Content, list[tuple[Value, np.ndarray]]]:
-    """What kind of mask it is, and value → its pixels, background left out.
+    """Return the kind of a mask, and value → its pixels, without background.
 
     Raises:
         Worded: the image does not decode, or holds more values than a mask has.
@@ -126,8 +126,8 @@ def _layers(listing: Listing, mask: str) -> tuple[Content, list[tuple[Value, np.
             plain = image.mode in {"P", "1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}
             pixels = np.asarray(image if plain else image.convert("RGB"))
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        said = str(exc)[:100] or type(exc).__name__
-        raise Worded(message("report.mask_unreadable", error=said)) from None
+        error = str(exc)[:100] or type(exc).__name__
+        raise Worded(message("report.mask_unreadable", error=error)) from None
     if pixels.ndim == 3:
         packed = (pixels[..., 0].astype(np.int32) << 16) | (pixels[..., 1].astype(np.int32) << 8) | pixels[..., 2]
     else:
@@ -165,21 +165,21 @@ def _shapes(pixels: np.ndarray) -> list[Shape]:
 
 
 def _ids(values: Collection[Value], names: ClassNames) -> dict[Value, tuple[int, str]]:
-    """Value → class id and name. Ids count from 1 in the order of the values; what has no name gets its value.
+    """Return value → class id and name. Ids count from 1 in the order of the values; an unnamed class gets its value.
 
     A number and a colour that a table gives one name are one class.
     """
-    kept = [value for value in values if value not in _VOID] or list(values)
+    used = [value for value in values if value not in _VOID] or list(values)
     ids: dict[Value, tuple[int, str]] = {}
     taken: dict[str, Value] = {}
-    for value in sorted(kept, key=lambda value: (value,) if isinstance(value, int) else value):
+    for value in sorted(used, key=lambda value: (value,) if isinstance(value, int) else value):
         name = names.by_colour.get(value, "") if isinstance(value, tuple) else names.by_index.get(value, "")
         if name.casefold() in _BACKGROUNDS:
             continue
         if name in taken and isinstance(taken[name], tuple) != isinstance(value, tuple):
             ids[value] = ids[taken[name]]
             continue
-        name = name or ("#{:02x}{:02x}{:02x}".format(*value) if isinstance(value, tuple) else _number(value, kept))
+        name = name or ("#{:02x}{:02x}{:02x}".format(*value) if isinstance(value, tuple) else _number(value, used))
         if name in taken:
             name = f"{name} ({value})"
         taken[name] = value
@@ -187,5 +187,5 @@ def _ids(values: Collection[Value], names: ClassNames) -> dict[Value, tuple[int,
     return ids
 
 
-def _number(value: int, kept: list[Value]) -> str:
-    return "object" if len(kept) == 1 else str(value)
+def _number(value: int, values: list[Value]) -> str:
+    return "object" if len(values) == 1 else str(value)

@@ -10,7 +10,7 @@ from typing import Any
 from datasets.formats.problems import Problems
 from datasets.shapes.box import BOX
 
-# What the images of a version carry, as it stands in `DatasetVersion.task` and in dataset.json.
+# What the images of a version carry, as stored in `DatasetVersion.task` and in dataset.json.
 NONE, SHAPES, CLASSES = "none", "detection", "classification"
 SPLITS = ("train", "val", "test")
 NO_SPLIT = "none"  # asks for the images without a split, where "" asks for all
@@ -86,8 +86,8 @@ class ImageItem:
         width, height: what the annotation file claims; None where it does not.
         label: class id of a classified image.
         id: image id of the source file (COCO); None where the format has none.
-        annotated: somebody looked at it and drew what is there. With no shape it is checked and empty; False means
-            that nobody said anything, and nothing is learned from it.
+        annotated: reviewed, with all of its objects drawn. With no shape it is checked and empty; False means
+            that it was not reviewed, and is not used for training.
         stated: how many objects its annotation file states. Where none of them is used the image is not annotated,
             for it would be learned as background.
         exact: its shapes are the pixels of a mask, which fit an image of the same size only.
@@ -151,5 +151,5 @@ class Parsed:
 
 def box(class_id: int, x: float, y: float, width: float, height: float, **more: Any) -> Shape:
     """A rectangle as a shape, with its corners as the polygon every COCO reader understands."""
-    made = BOX.of(x, y, width, height, attributes=more.pop("attributes", {}))
+    made = BOX.to_reading(x, y, width, height, attributes=more.pop("attributes", {}))
     return Shape(class_id, made.kind, made.bbox, made.segmentation, made.area, attributes=made.attributes, **more)

@@ -42,7 +42,7 @@ def swaps_sides(orientation: int) -> bool:
 
 
 def turn(shape: Shape, orientation: int, width: int, height: int) -> None:
-    """Turn a shape of the stored image, which has `width` × `height` px, onto the upright one."""
+    """Turn a shape of the stored image, which has `width` × `height` px, to the upright one."""
     if orientation not in _POINTS:
         return
     point = _POINTS[orientation]
@@ -60,8 +60,8 @@ def turn(shape: Shape, orientation: int, width: int, height: int) -> None:
     if isinstance(points, list) and len(points) % 3 == 0:
         shape.extra["keypoints"] = [
             value
-            for x, y, seen in zip(points[::3], points[1::3], points[2::3], strict=True)
-            for value in ((*point(x, y, width, height), seen) if seen else (x, y, seen))
+            for x, y, visibility in zip(points[::3], points[1::3], points[2::3], strict=True)
+            for value in ((*point(x, y, width, height), visibility) if visibility else (x, y, visibility))
         ]
 
 

@@ -21,10 +21,10 @@ class Problem:
     Args:
         path: the file, or the JSON path inside it ("annotations[12].bbox").
         code: stable word for scripts and counts.
-        says: the sentence for people, of `report_sentences`, as code and facts: whoever reads it chooses its language.
+        says: the sentence for people, of `report_sentences`, as code and facts: each reader sees it in their language.
         level: FATAL: the data set cannot be imported; PROBLEM: something is left out or changed that was meant to
             count; NOTE: nothing is wrong, but it should be known.
-        count: how many things it stands for: shapes that went with their image.
+        count: number of affected things: shapes left out with their image.
         skipped: annotated objects of the source that are not imported because of it.
     """
 
@@ -37,7 +37,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.says, Message):  # readers come from elsewhere too, and reports are kept
-            raise TypeError("A problem is told by a message of a registered code, not by a text.")
+            raise TypeError("A problem has a message with a registered code, not a text.")
 
     @property
     def fatal(self) -> bool:
@@ -67,20 +67,20 @@ class Problems:
     def add(self, path: str, code: str, says: Message, *, fatal: bool = False, count: int = 1) -> None:
         self.counts[code] += count
         self.fatal += fatal
-        self._keep(self.listed, Problem(path, code, says, FATAL if fatal else PROBLEM, count))
+        self._add(self.listed, Problem(path, code, says, FATAL if fatal else PROBLEM, count))
 
     def skip(self, path: str, code: str, says: Message, *, count: int = 1) -> None:
         """Report `count` annotated objects that are not imported. The rest of their file is."""
         self.counts[code] += count
         self.skipped += count
-        self._keep(self.listed, Problem(path, code, says, PROBLEM, count, count))
+        self._add(self.listed, Problem(path, code, says, PROBLEM, count, count))
 
     def note(self, path: str, code: str, says: Message, *, count: int = 1) -> None:
         """Say something that is in order, such as a file that is no part of the data."""
         self.notes[code] += count
-        self._keep(self.noted, Problem(path, code, says, NOTE, count))
+        self._add(self.noted, Problem(path, code, says, NOTE, count))
 
-    def _keep(self, into: list[Problem], problem: Problem) -> None:
+    def _add(self, into: list[Problem], problem: Problem) -> None:
         if len(into) < KEPT:
             into.append(problem)
         group = self._groups.setdefault((problem.level, problem.code), Group(problem.code, problem.level))
@@ -112,13 +112,13 @@ class Group:
     examples: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        told = [{"path": problem.path, "message": problem.says.as_json()} for problem in self.examples]
+        examples = [{"path": problem.path, "message": problem.says.as_json()} for problem in self.examples]
         return {
             "code": self.code,
             "level": self.level,
             "count": self.count,
             "skipped": self.skipped,
-            "examples": told,
+            "examples": examples,
         }
 
 

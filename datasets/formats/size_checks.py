@@ -24,7 +24,7 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
     Args:
         exif: orientation of the stored image, 1–8.
     """
-    stated = bool(image.shapes or image.stated)
+    was_annotated = bool(image.shapes or image.stated)
     if exif != 1 and image.shapes:
         _turn_stored(image, width, height, exif, problems)
     if image.relative:
@@ -39,7 +39,7 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
         else:
             _report_size(image, width, height, problems)
     image.width, image.height = width, height
-    kept = []
+    fitting = []
     for shape in image.shapes:
         x, y, across, down = shape.bbox
         kind = shapes.get(shape.kind)
@@ -57,10 +57,10 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems, 
                 shape.bbox, shape.segmentation, shape.area = cut.bbox, cut.segmentation, cut.area
             else:
                 problems.add(image.path, "beyond_edge", message("report.beyond_edge"))
-        kept.append(shape)
-    if stated and not kept:
+        fitting.append(shape)
+    if was_annotated and not fitting:
         image.annotated = False
-    image.shapes = kept
+    image.shapes = fitting
 
 
 def _report_size(image: ImageItem, width: int, height: int, problems: Problems) -> None:

@@ -19,12 +19,12 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def head(folder: Path) -> dict[str, Any]:
-    """What annotations.json says about itself: {"info", "licenses", "categories"}; {} where there is none."""
+    """Return the head of annotations.json: {"info", "licenses", "categories"}; {} without the file."""
     if not (folder / NAME).exists():
         return {}
     with (folder / NAME).open(encoding="utf-8") as text:
-        found: dict[str, Any] = json.loads(text.readline().rstrip().rstrip(",") + "}")
-    return found
+        fields: dict[str, Any] = json.loads(text.readline().rstrip().rstrip(",") + "}")
+    return fields
 
 
 def images(folder: Path) -> Iterator[dict[str, Any]]:
@@ -52,7 +52,7 @@ def by_image(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]
 def lines(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]]:
     """Every line of the manifest with its image in annotations.json and its annotations.
 
-    None stands for an image that annotations.json does not list: nobody annotated it.
+    None means an image that annotations.json does not list: it is not annotated.
     """
     listed = by_image(folder) if (folder / NAME).exists() else iter(())
     following = next(listed, None)

@@ -20,7 +20,7 @@ _STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # right, down, left, up: turning ri
 
 
 def outlines(pixels: np.ndarray) -> list[Ring] | None:
-    """One ring per connected part of the set pixels, clockwise; None where they are too frayed to be polygons.
+    """Return one ring per connected part of the set pixels, clockwise; None if they are too frayed for polygons.
 
     Parts that only touch at a corner are two.
     """
@@ -38,11 +38,11 @@ def outlines(pixels: np.ndarray) -> list[Ring] | None:
         inside = _beside(hole)
         owner = next(index for index, ring in enumerate(outer) if _contains(ring, *inside))
         owned.setdefault(owner, []).append(hole)
-    found = [_bridged(ring, owned.get(index, [])) for index, ring in enumerate(outer)]
-    if any(len(ring) > MAX_POINTS for ring in found):
+    bridged = [_bridged(ring, owned.get(index, [])) for index, ring in enumerate(outer)]
+    if any(len(ring) > MAX_POINTS for ring in bridged):
         return None
-    found.sort(key=lambda ring: (min(y for _x, y in ring), min(x for x, _y in ring)))
-    return [[float(value) for vertex in ring for value in vertex] for ring in found]
+    bridged.sort(key=lambda ring: (min(y for _x, y in ring), min(x for x, _y in ring)))
+    return [[float(value) for vertex in ring for value in vertex] for ring in bridged]
 
 
 def runs(pixels: np.ndarray) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def _contains(ring: list[Vertex], x: float, y: float) -> bool:
 
 
 def _bridged(ring: list[Vertex], holes: list[list[Vertex]]) -> list[Vertex]:
-    """The ring with each hole joined to it by a level line from the hole's leftmost corner to what lies left of it."""
+    """Join each hole to the ring by a horizontal line from the hole's leftmost corner to the next edge on its left."""
     joined = list(ring)
     for hole in sorted(holes, key=min):
         first = hole.index(min(hole))
         inner = hole[first:] + hole[:first]
         x, y = inner[0]
-        best, place = -1, 0
+        best, position = -1, 0
         for index, (x0, y0) in enumerate(joined):
             x1, y1 = joined[(index + 1) % len(joined)]
             if x0 == x1 <= x and min(y0, y1) <= y <= max(y0, y1) and x0 > best:
-                best, place = x0, index
-        joined[place + 1 : place + 1] = [(best, y), *inner, (x, y), (best, y)]
+                best, position = x0, index
+        joined[position + 1 : position + 1] = [(best, y), *inner, (x, y), (best, y)]
     return joined

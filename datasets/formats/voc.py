@@ -31,7 +31,7 @@ class UnsafeXml(Worded):
 
 
 def fits(listing: Listing) -> bool:
-    """Whether the first XML file beside images is a VOC annotation."""
+    """Return whether the first XML file next to images is a VOC annotation."""
     for name in listing.with_suffix(".xml")[:20]:
         try:
             if load_xml(listing, name).tag == "annotation":
@@ -44,7 +44,7 @@ def fits(listing: Listing) -> bool:
 
 
 def read(listing: Listing) -> Parsed:
-    """All annotations and images; images without a file are not annotated, those with an empty one are.
+    """Read all annotations and images; images without a file are not annotated, those with an empty one are.
 
     Class ids count from 1 in natural order of the names.
 
@@ -64,8 +64,8 @@ def read(listing: Listing) -> Parsed:
             continue
         except (ElementTree.ParseError, ValueError, OSError) as exc:
             parsed.labels.add(name)
-            told = exc.worded if isinstance(exc, Worded) else message("report.not_xml", error=str(exc))
-            problems.add(name, "unreadable", told)
+            problem = exc.worded if isinstance(exc, Worded) else message("report.not_xml", error=str(exc))
+            problems.add(name, "unreadable", problem)
             continue
         if root.tag != "annotation":
             continue
@@ -134,7 +134,7 @@ def load_xml(
 
 
 def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
-    """Image stem → split from ImageSets/Main/{train,val,test}.txt; the first list that names an image wins."""
+    """Map image stems to splits by ImageSets/Main/{train,val,test}.txt; the first list that names an image wins."""
     problems = parsed.problems
     result: dict[str, str] = {}
     stems = {PurePosixPath(path).stem for path in listing.images}
@@ -145,7 +145,7 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
             continue
         parsed.labels.add(name)
         if not split or ("main" not in name.casefold() and f"{path.parent.parent}/Main/{path.name}" in listing.files):
-            continue  # lists of a class or of segmentation, beside those of detection
+            continue  # lists of a class or of segmentation, next to those of detection
         for number, line in enumerate(_list(listing, name, problems), 1):
             stem = _listed_stem(line.strip(), stems)
             if not stem:
@@ -153,18 +153,18 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
             if stem not in stems:
                 problems.add(f"{name}:{number}", "missing_image", message("report.missing_listed_image", image=stem))
             elif result.setdefault(stem, split) != split:
-                said = message("report.two_splits", image=stem, split=result[stem])
-                problems.add(f"{name}:{number}", "two_splits", said)
+                text = message("report.two_splits", image=stem, split=result[stem])
+                problems.add(f"{name}:{number}", "two_splits", text)
     return result
 
 
 def _listed_stem(line: str, stems: set[str]) -> str:
-    """The image that a line of a list names, with or without its ending, or before a mark of 1, 0 or -1."""
+    """Return the image that a line of a list names, with or without its suffix, or before a mark of 1, 0 or -1."""
     for name in (line, *line.split()[:1]):
         bare = PurePosixPath(name).stem if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES else name
-        found = next((stem for stem in (name, bare) if stem in stems), "")
-        if found:
-            return found
+        match = next((stem for stem in (name, bare) if stem in stems), "")
+        if match:
+            return match
     return line.split(maxsplit=1)[0] if line else ""
 
 
@@ -185,7 +185,7 @@ def _image_of(listing: Listing, name: str, root: ElementTree.Element, problems: 
     near = str(PurePosixPath(name).parent)
     stem = PurePosixPath(name).stem
     same = listing.find_stem(stem)
-    if len(same) > 1:  # the same name in several folders: the one beside this file's folder
+    if len(same) > 1:  # the same name in several folders: the one next to this file's folder
         parents = defaultdict(list)
         for path in same:
             parents[str(PurePosixPath(path).parent.parent)].append(path)
@@ -261,15 +261,17 @@ def _shapes(
 
 
 def _attributes(obj: ElementTree.Element) -> dict[str, Any]:
-    """Marks, the pose, and attributes as CVAT writes them; "shape" says what kind a COCO annotation is."""
-    found: dict[str, Any] = {mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"}
+    """Return marks, the pose, and attributes as CVAT writes them; "shape" states the kind of a COCO annotation."""
+    attributes: dict[str, Any] = {
+        mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"
+    }
     pose = _text(obj, "pose")
     if pose and pose.casefold() != "unspecified":
-        found["pose"] = pose[:100]
+        attributes["pose"] = pose[:100]
     for attribute in obj.iterfind("attributes/attribute"):
         if name := _text(attribute, "name")[:100]:
-            found["shape_" if name == "shape" else name] = _text(attribute, "value")[:1000]
-    return found
+            attributes["shape_" if name == "shape" else name] = _text(attribute, "value")[:1000]
+    return attributes
 
 
 def _ring(node: ElementTree.Element | None) -> list[float]:

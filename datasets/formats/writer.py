@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import write_json, written_whole
+from aiplatform.lib.files import atomic_writer, write_json
 from datasets.formats.neutral import SHAPES, SPLITS
 
 
@@ -81,7 +81,7 @@ def write(
     splits: Counter[str] = Counter()
     count = size = labelled = 0
     coco = _CocoFile(folder, classes, head, coco_head or CocoHead()) if task == SHAPES else None
-    with written_whole(folder / "manifest.jsonl") as manifest:
+    with atomic_writer(folder / "manifest.jsonl") as manifest:
         for image in images:
             line = {
                 "path": image.path,
@@ -99,7 +99,7 @@ def write(
             if coco and image.annotated:
                 coco.add(image)
     annotations = coco.close() if coco else labelled
-    if coco:  # the manifest's hash stands for the annotations too
+    if coco:  # the manifest's hash covers the annotations too
         digest.update(coco.digest.digest())
     written = Written(
         digest.hexdigest(), count, annotations, size, {name: splits[name] for name in (*SPLITS, "") if splits[name]}
@@ -114,15 +114,15 @@ def write(
 
 
 class _CocoFile:
-    """annotations.json written in one pass: images to the file, annotations beside it, joined at the end."""
+    """annotations.json written in one pass: images and annotations to files of their own, joined at the end."""
 
-    def __init__(self, folder: Path, classes: list[dict[str, Any]], head: dict[str, Any], given: CocoHead) -> None:
+    def __init__(self, folder: Path, classes: list[dict[str, Any]], head: dict[str, Any], imported: CocoHead) -> None:
         self.path = folder / "annotations.json"
         self.parts = [folder / ".images.part", folder / ".annotations.part"]
         self.images, self.annotations = (part.open("wb") for part in self.parts)
-        info = {"description": head["name"], "version": str(head["version"])} | given.info
-        self.head = {"info": info, "licenses": given.licenses}
-        self.classes = [given.categories.get(item["id"], {}) | item for item in classes]
+        info = {"description": head["name"], "version": str(head["version"])} | imported.info
+        self.head = {"info": info, "licenses": imported.licenses}
+        self.classes = [imported.categories.get(item["id"], {}) | item for item in classes]
         self.digest = hashlib.sha256()
         self.counts = [0, 0]
 
@@ -134,12 +134,12 @@ class _CocoFile:
             "height": image.height,
             "split": image.split,
         }
-        self._put(0, image.extra | entry)
+        self._write_entry(0, image.extra | entry)
         for shape in image.shapes:
             annotation = {key: value for key, value in shape.items() if key != "kind"}
-            self._put(1, annotation | {"image_id": image.id})
+            self._write_entry(1, annotation | {"image_id": image.id})
 
-    def _put(self, which: int, entry: dict[str, Any]) -> None:
+    def _write_entry(self, which: int, entry: dict[str, Any]) -> None:
         data = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
         self.digest.update(data)
         file = self.annotations if which else self.images
@@ -150,7 +150,7 @@ class _CocoFile:
         self.images.close()
         self.annotations.close()
         opening = json.dumps(self.head, ensure_ascii=False)[:-1].encode()
-        with written_whole(self.path) as out:
+        with atomic_writer(self.path) as out:
             out.write(opening + b',"categories":' + json.dumps(self.classes, ensure_ascii=False).encode())
             for key, part in zip((b"images", b"annotations"), self.parts, strict=True):
                 out.write(b',\n"' + key + b'":[\n')

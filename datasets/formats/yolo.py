@@ -13,7 +13,7 @@ from typing import Any
 
 from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists
-from datasets.formats.file_kinds import yolo_line
+from datasets.formats.file_kinds import parse_yolo_line
 from datasets.formats.image_names import Match
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
@@ -33,7 +33,7 @@ FLAT = 1e-10  # of the area of the image: less is rounding, as where a polygon's
 def fits(listing: Listing) -> bool:
     """Whether most lines of text files named like images are a class number with numbers.
 
-    Beside a YAML file with names of classes one such line is enough, or label files that are all empty.
+    With a YAML file with names of classes one such line is enough, or label files that are all empty.
     """
     pairs = _label_files(listing)
     if not pairs:
@@ -42,7 +42,7 @@ def fits(listing: Listing) -> bool:
     for name in list(dict.fromkeys([*list(pairs.values())[:LOOKED_AT], *list(pairs.values())[-LOOKED_AT:]])):
         for line in list(filter(_words, _lines(listing, name)))[:LOOKED_AT]:
             lines += 1
-            good += yolo_line(_words(line)) is not None
+            good += parse_yolo_line(_words(line)) is not None
     if _config(listing)[1] is not None:
         return good > 0 or not lines
     return good * 2 > lines
@@ -58,7 +58,7 @@ def read(listing: Listing) -> Parsed:
     names = class_lists.yaml_names(data) if data else None
     if config:
         parsed.labels.add(config)
-    lists = class_lists.listed(listing, parsed.problems)
+    lists = class_lists.read_lists(listing, parsed.problems)
     parsed.labels.update(lists.files)
     if names is None:
         names = lists.by_index
@@ -73,7 +73,7 @@ def read(listing: Listing) -> Parsed:
     used: set[int] = set()
     for source in sorted(listing.images, key=natural):
         listing.tick()
-        item = ImageItem(source, paths[source], split=splits.of(source), annotated=False, relative=True)
+        item = ImageItem(source, paths[source], split=splits.split_for(source), annotated=False, relative=True)
         parsed.images.append(item)
         if source in labels:
             parsed.labels.add(labels[source])
@@ -89,9 +89,9 @@ def read(listing: Listing) -> Parsed:
 
 
 def _config(listing: Listing, problems: Problems | None = None) -> tuple[str, dict[str, Any] | None]:
-    """The YAML file that has the names of classes, and what it says; "" and None where there is none."""
-    found = [*listing.with_suffix(".yaml"), *listing.with_suffix(".yml")]
-    for name in sorted(found, key=lambda name: (name.count("/"), "data" not in name, natural(name))):
+    """Return the YAML file with the class names, and its content; "" and None without one."""
+    names = [*listing.with_suffix(".yaml"), *listing.with_suffix(".yml")]
+    for name in sorted(names, key=lambda name: (name.count("/"), "data" not in name, natural(name))):
         data = class_lists.yaml_object(listing, name)
         if data is not None and class_lists.yaml_names(data):
             if problems is not None:  # reports its encoding
@@ -101,7 +101,7 @@ def _config(listing: Listing, problems: Problems | None = None) -> tuple[str, di
 
 
 def _label_files(listing: Listing) -> dict[str, str]:
-    """Image → its label file: beside it, or where `images` in its path is `labels`."""
+    """Map images to label files: in the same folder, or with `labels` for `images` in the path."""
     texts = {name for name in listing.files if name.lower().endswith(".txt")}
     if not texts:
         return {}
@@ -115,12 +115,12 @@ def _label_files(listing: Listing) -> dict[str, str]:
         pure = PurePosixPath(source).with_suffix(".txt")
         parts = list(pure.parts)
         places = [at for at, part in enumerate(parts[:-1]) if part.casefold() in {"images", "image", "imgs", "img"}]
-        beside = str(pure)
+        sibling = str(pure)
         swapped = ["/".join([*parts[:at], "labels", *parts[at + 1 :]]) for at in reversed(places)]
-        name = next((name for name in (*swapped, beside) if name in texts), "")
+        name = next((name for name in (*swapped, sibling) if name in texts), "")
         if not name and pure.stem in by_stem:
             name = _fitting(by_stem[pure.stem], source)
-        name = name or next((folded[key] for key in map(str.casefold, (*swapped, beside)) if key in folded), "")
+        name = name or next((folded[key] for key in map(str.casefold, (*swapped, sibling)) if key in folded), "")
         if name:
             pairs[source] = name
     return pairs
@@ -191,29 +191,29 @@ def _report_unread_yaml(listing: Listing, parsed: Parsed) -> None:
 
 def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, keypoints: int) -> None:
     problems = parsed.problems
-    seen: set[tuple[str, ...]] = set()
-    unread = problems.counts["unreadable"]
+    read_lines: set[tuple[str, ...]] = set()
+    unreadable_before = problems.counts["unreadable"]
     lines = _lines(listing, name, problems)
-    item.stated = problems.counts["unreadable"] - unread  # nobody knows how many
+    item.stated = problems.counts["unreadable"] - unreadable_before  # their number is unknown
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
-        words = _words(line)
-        if not words:
+        fields = _words(line)
+        if not fields:
             continue
         item.stated += 1
-        read = yolo_line(words)
-        if read is None or not all(map(math.isfinite, read[1])):
+        parsed_line = parse_yolo_line(fields)
+        if parsed_line is None or not all(map(math.isfinite, parsed_line[1])):
             problems.skip(where, "bad_line", message("report.yolo_numbers"))
             continue
-        index, numbers = read
+        index, numbers = parsed_line
         scored = len(numbers) == 5  # the last is a confidence, or the number of a track
         if any(not -1 <= value <= 2 for value in (numbers[:4] if scored else numbers)):
             problems.skip(where, "pixel_line", message("report.yolo_pixels"))
             continue
-        if tuple(words) in seen:
+        if tuple(fields) in read_lines:
             problems.add(where, "same_line", message("report.same_line"))
             continue
-        seen.add(tuple(words))
+        read_lines.add(tuple(fields))
         if keypoints and len(numbers) == 4 + keypoints:
             problems.add(where, "keypoints", message("report.yolo_keypoints"))
             numbers = numbers[:4]
@@ -246,8 +246,8 @@ class _Splits:
         self.folders: list[tuple[str, str]] = []
         self.named: dict[str, str] = {}
         for split in ("train", "val", "test"):
-            given = data.get(split)
-            for entry in given if isinstance(given, list) else [given]:
+            value = data.get(split)
+            for entry in value if isinstance(value, list) else [value]:
                 if not isinstance(entry, str):
                     continue
                 if entry.lower().endswith(".txt"):
@@ -274,7 +274,7 @@ class _Splits:
                     self.named.setdefault(source, split)
             return
 
-    def of(self, source: str) -> str:
+    def split_for(self, source: str) -> str:
         if source in self.named:
             return self.named[source]
         by_folder = next((split for folder, split in self.folders if f"/{folder}" in f"/{source}"), "")

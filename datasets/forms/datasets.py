@@ -81,9 +81,9 @@ class SourceForm(forms.Form):
         return cleaned
 
     def kept_upload(self, user: User) -> Upload | None:
-        """The file that a refused form brought and that is still here."""
-        given = str(self["upload_id"].value() or "")
-        upload: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
+        """Return the upload of a refused form, if it still exists."""
+        upload_id = str(self["upload_id"].value() or "")
+        upload: Upload | None = Upload.objects.visible_to(user).filter(pk=upload_id).first() if upload_id else None
         return upload
 
     @property
@@ -196,7 +196,7 @@ class GalleryForm(forms.Form):
             "split": "" if split == NO_SPLIT else split or None,
             "class_id": int(class_id) if class_id else None,
             "content": content.get(self.chosen("annotated")),
-            "words": self.chosen("q"),
+            "text": self.chosen("q"),
         }
 
     @property

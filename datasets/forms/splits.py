@@ -1,4 +1,4 @@
-"""The form that splits a version anew."""
+"""The form that splits a version again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datasets.services.splitting import Wish
 
 
 class SplitForm(forms.Form):
-    """How a version is to be split anew."""
+    """How to split a version again."""
 
     train = forms.IntegerField(label="train", min_value=0, max_value=100, initial=80)
     val = forms.IntegerField(label="val", min_value=0, max_value=100, initial=10)
@@ -46,7 +46,7 @@ class SplitForm(forms.Form):
             del self.fields["stratify"]
 
     def wish(self) -> Wish:
-        """What was asked for.
+        """Return the requested split.
 
         Raises:
             Invalid: the shares are not 100 % together.

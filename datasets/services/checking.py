@@ -40,7 +40,7 @@ def check(row: Import, claim: ImportClaim) -> None:
     root, unpacked = unpacking.files(row, claim)
     claim.write(phase="reading", done=0, total=0)
     options = Options.from_json(row.options)
-    listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES, mask_folders=options.mask_folders)
+    listing = Listing.scan(root, max_files=env.MAX_ARCHIVE_FILES, mask_folders=options.mask_folders)
     listing.encoding = options.encoding
     listing.tick = lambda: claim.progress("reading", 0, 0)
     if row.server_path and row.created_by:
@@ -49,8 +49,8 @@ def check(row: Import, claim: ImportClaim) -> None:
     format_name = detect.detect(listing)
     if not format_name:
         raise CannotRead(_nothing_in(listing))
-    asked = row.wanted in detect.FORMATS
-    chosen = row.wanted if asked else format_name if row.annotated or row.wanted else "images"
+    is_requested = row.wanted in detect.FORMATS
+    chosen = row.wanted if is_requested else format_name if row.annotated or row.wanted else "images"
     images_only = row.wanted == "images" or not (row.wanted or row.annotated)
     parsed = detect.read(listing, chosen, images_only=images_only)
     for archive in unpacked.pop("refused_inside", []):
@@ -60,11 +60,11 @@ def check(row: Import, claim: ImportClaim) -> None:
     files = detect.files_of(listing, parsed)
     results = _checked(row, listing, [item.source for item in parsed.images], claim)
     factor = _scale(parsed, results, options)
-    kept = _keep(parsed, results)
-    if not kept and not parsed.problems.fatal:
+    items = _select_images(parsed, results)
+    if not items and not parsed.problems.fatal:
         parsed.problems.add("", "no_images", message("report.no_images"), fatal=True)
     if row.split:
-        resplitting.deal_out_new(kept, results, row.split)
+        resplitting.split_new(items, results, row.split)
     leaked = _leaks(parsed, results)
     size = plans.write(row, listing, parsed, results)
     problem_lists.write(row.folder, parsed.problems)
@@ -128,12 +128,12 @@ def _scale(parsed: Parsed, results: dict[str, dict[str, Any]], options: Options)
     return factor
 
 
-def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:
+def _select_images(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:
     """Leave out broken images, report what is odd about the others, and fit their shapes."""
     problems = parsed.problems
     taken: set[str] = set()
     named = {item.path for item in parsed.images}
-    kept = []
+    selected = []
     for item in parsed.images:
         entry = results[item.source]
         if "error" in entry:
@@ -143,8 +143,8 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
         if entry.get("still"):
             item.path = plans.still_path(item.path, named | taken)
             if entry["kind"] in image_files.STILL_KINDS:
-                said = message("report.stored_as_png", kind=entry["kind"], path=item.path)
-                problems.note(item.source, "stored_as_png", said)
+                text = message("report.stored_as_png", kind=entry["kind"], path=item.path)
+                problems.note(item.source, "stored_as_png", text)
         if not _is_storable(item.path) or item.path in taken:
             problems.add(ascii(item.source), "bad_name", message("report.bad_name"))
             _count_lost(item, parsed)
@@ -153,9 +153,9 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
         if entry.get("moving"):
             problems.add(item.path, "first_frame", message("report.first_frame"))
         fit_to_image(item, entry["width"], entry["height"], problems, exif=entry.get("orientation", 1))
-        kept.append(item)
-    parsed.images = kept
-    return kept
+        selected.append(item)
+    parsed.images = selected
+    return selected
 
 
 def _count_lost(item: ImageItem, parsed: Parsed) -> None:
@@ -165,7 +165,7 @@ def _count_lost(item: ImageItem, parsed: Parsed) -> None:
 
 
 def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Report images that are there twice, and count those to score on that are also learned from."""
+    """Report duplicate images, and count images for scoring that are also in training data."""
     contents: dict[str, dict[str, list[str]]] = {}  # hash → split → paths
     for item in parsed.images:
         splits = contents.setdefault(results[item.source]["sha256"], {})
@@ -176,11 +176,11 @@ def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str,
                 parsed.problems.add(path, "same_content", message("report.same_content", other=first))
         named = [split for split in SPLITS if split in splits]
         for learned, scored in combinations(named, 2):
-            said = message("report.leak", split=learned, other=splits[learned][0])
-            parsed.problems.add(splits[scored][0], "leak", said)
+            text = message("report.leak", split=learned, other=splits[learned][0])
+            parsed.problems.add(splits[scored][0], "leak", text)
         if "" in splits and named:
-            said = message("report.same_content", other=splits[named[0]][0])
-            parsed.problems.add(splits[""][0], "same_content", said)
+            text = message("report.same_content", other=splits[named[0]][0])
+            parsed.problems.add(splits[""][0], "same_content", text)
     return leaks.between({split: len(paths) for split, paths in splits.items()} for splits in contents.values())
 
 

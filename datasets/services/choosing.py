@@ -38,52 +38,52 @@ class NothingChosen(DomainError):
 
 
 def parse(text: str) -> Query:
-    """Read what images are asked for; each word with its values.
+    """Parse the image query: each word with its values.
 
     Raises:
         Invalid: all that is no word, or too much.
     """
-    found, read = Refusals(), dict[str, list[str]]()
+    refusals, values_by_word = Refusals(), dict[str, list[str]]()
     if len(text) > LONGEST:
         raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST}, field="query")
     for word, value in parse_qsl(text.strip().removeprefix("?"), keep_blank_values=True):
-        with found:
+        with refusals:
             if word not in WORDS + BESIDE:
-                said = _(
+                error = _(
                     "Images are asked for by %(known)s, such as split=train&class=cell; “%(word)s” is none of them."
                 )
-                raise Invalid(said % {"known": ", ".join(WORDS), "word": word[:40]}, field="query")
+                raise Invalid(error % {"known": ", ".join(WORDS), "word": word[:40]}, field="query")
             if word == "annotated" and value and value not in CONTENT:
                 raise Invalid(_("annotated is one of %(known)s.") % {"known": ", ".join(CONTENT)}, field="query")
             if word == "q" and len(value) > search.MAX_WORDS:
                 raise Invalid(_("At most %(most)s characters.") % {"most": search.MAX_WORDS}, field="query")
         if value and word in WORDS:
-            read.setdefault(word, []).append(value)
-    found.end()
-    if not read:
+            values_by_word.setdefault(word, []).append(value)
+    refusals.end()
+    if not values_by_word:
         raise Invalid(_("Say which images are wanted, such as split=train&class=cell."), field="query")
     combinations = 1
-    for values in read.values():
+    for values in values_by_word.values():
         combinations *= len(values)
     if combinations > MOST:
         raise Invalid(_("At most %(most)s combinations are looked for.") % {"most": MOST}, field="query")
-    return read
+    return values_by_word
 
 
 def paths(version: DatasetVersion, query: Query) -> set[str]:
-    """Paths of the images that are meant.
+    """Return the paths of the matching images.
 
     Raises:
         Invalid: a split or a class that the version does not have.
     """
-    found = set[str]()
-    for one in _asked(version, query):
-        found.update(Asset.objects.of_version(version.pk, **one).values_list("path", flat=True))
-    return found
+    result = set[str]()
+    for filters in _to_filters(version, query):
+        result.update(Asset.objects.of_version(version.pk, **filters).values_list("path", flat=True))
+    return result
 
 
-def _asked(version: DatasetVersion, query: Query) -> list[dict[str, Any]]:
-    """Arguments of `AssetQuerySet.of_version`, one for each combination."""
+def _to_filters(version: DatasetVersion, query: Query) -> list[dict[str, Any]]:
+    """Return the arguments of `AssetQuerySet.of_version`, one set for each combination."""
     refusals = Refusals()
     splits: list[str | None] = []
     for name in query.get("split", ()):
@@ -97,15 +97,19 @@ def _asked(version: DatasetVersion, query: Query) -> list[dict[str, Any]]:
     contents: list[int | None] = [CONTENT[word] for word in query.get("annotated", ())]
     combined = product(splits or [None], numbers or [None], contents or [None], query.get("q", []) or [""])
     return [
-        {"split": split, "class_id": number, "content": content, "words": words}
-        for split, number, content, words in combined
+        {"split": split, "class_id": number, "content": content, "text": text}
+        for split, number, content, text in combined
     ]
 
 
 def _split(version: DatasetVersion, name: str) -> str:
     split = "" if name == NO_SPLIT else name
     if split not in version.splits:
-        facts = {"version": version, "split": name[:20], "known": ", ".join(one or NO_SPLIT for one in version.splits)}
+        facts = {
+            "version": version,
+            "split": name[:20],
+            "known": ", ".join(name_ or NO_SPLIT for name_ in version.splits),
+        }
         raise Invalid(_("%(version)s has no split “%(split)s”. It has: %(known)s.") % facts, field="query")
     return split
 
@@ -114,26 +118,26 @@ def _class(version: DatasetVersion, name: str) -> int:
     named = {str(number): number for number in version.class_names}
     named |= {label.strip().casefold(): number for number, label in version.class_names.items()}
     if (number := named.get(name.strip().casefold())) is None:
-        known = ", ".join(list(version.class_names.values())[:20]) or _("none")
-        facts = {"version": version, "name": name[:40], "known": known}
+        names = ", ".join(list(version.class_names.values())[:20]) or _("none")
+        facts = {"version": version, "name": name[:40], "known": names}
         raise Invalid(_("%(version)s has no class “%(name)s”. It has: %(known)s.") % facts, field="query")
     return number
 
 
 def start(*, version: DatasetVersion, query: str, dataset: Dataset, by: User) -> Import:
-    """Queue the next version of `dataset`: the images of `version` that are meant, with all they carry.
+    """Queue the next version of `dataset`: the matching images of `version`, with their annotations.
 
     Raises:
         Invalid: see `parse` and `paths`.
         NothingChosen: there are none.
         NotNow: an import of the dataset is open.
     """
-    matching = [Asset.objects.of_version(version.pk, **one) for one in _asked(version, parse(query))]
+    matching = [Asset.objects.of_version(version.pk, **filters) for filters in _to_filters(version, parse(query))]
     count = sum(rows.count() for rows in matching)
     if not count:
         raise NothingChosen(_("%(version)s has no image with %(query)s.") % {"version": version, "query": query})
     return imports.start_from(
-        version=version, way=NAME, facts={"query": query}, annotated=version.annotated, by=by, dataset=dataset,
+        version=version, rewrite=NAME, facts={"query": query}, annotated=version.annotated, by=by, dataset=dataset,
         images=min(count, version.image_count),
     )  # fmt: skip
 
@@ -144,12 +148,12 @@ def _write_plan(row: Import) -> None:
         raise NothingChosen(_("The version to choose from is gone."))
     chosen = paths(version, parse(row.split["query"]))
     images = (image for image in resplitting.stored_images(version) if image.path in chosen)
-    about = {"task": version.task, "classes": version.classes, "coco_head": resplitting.coco_head(version)}
-    rewriting.write(row, version, images, **about)
+    facts = {"task": version.task, "classes": version.classes, "coco_head": resplitting.coco_head(version)}
+    rewriting.write(row, version, images, **facts)
 
 
 def _story(row: Import) -> Message:
     return message("version.chosen", of=str(row.source_version), query=str(row.split["query"]))
 
 
-WAY = rewriting.Way(NAME, _write_plan, _story)
+REWRITE = rewriting.Rewrite(NAME, _write_plan, _story)

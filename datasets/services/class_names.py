@@ -15,9 +15,9 @@ LONGEST = 200
 
 
 def can_be_named(report: Mapping[str, Any]) -> bool:
-    """Whether the classes of a report may be named by people."""
-    known = detect.FORMATS.find(report.get("format", ""))
-    return bool(known and known.nameless and report.get("classes"))
+    """Return whether users may name the classes of a report."""
+    format_ = detect.FORMATS.find(report.get("format", ""))
+    return bool(format_ and format_.nameless and report.get("classes"))
 
 
 def named(row: Import, names: Mapping[int, str]) -> dict[str, Any]:

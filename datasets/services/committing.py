@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import flush_folder, link_or_copy, open_beneath, written_whole
+from aiplatform.lib.files import atomic_writer, flush_folder, link_or_copy, open_beneath
 from aiplatform.lib.wording import Message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
@@ -23,13 +23,13 @@ def commit(row: Import, claim: ImportClaim) -> None:
     Raises:
         ClaimLost: another worker took over.
     """
-    way = (rewriting.WAYS.find(row.wanted) or resplitting.WAY) if row.source_version_id else None
-    if way and not (row.folder / "plan.json").exists():
-        way.write_plan(row)
+    rewrite = (rewriting.REWRITES.find(row.wanted) or resplitting.REWRITE) if row.source_version_id else None
+    if rewrite and not (row.folder / "plan.json").exists():
+        rewrite.write_plan(row)
     plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
     if row.version is None:
         before = row.source_version or row.dataset.newest
-        story = way.story(row) if way else _story(row)
+        story = rewrite.story(row) if rewrite else _story(row)
         note = "" if story else _note(row, before)
         row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=note, story=story)
         try:
@@ -43,14 +43,14 @@ def commit(row: Import, claim: ImportClaim) -> None:
         claim.write(phase="moving", done=0, total=total)
 
         def place(target: Path) -> None:
-            _place(row, plan, target, claim, total)
+            _place_images(row, plan, target, claim, total)
 
         versions.publish(
             version,
             lambda: (image for _source, image in _planned(row)),
             task=plan["task"],
             classes=class_names.of_plan(row, plan["classes"]),
-            place=place,
+            place_images=place,
             images_root=plan["images_root"],
             coco_head=_coco_head(plan),
             on_progress=lambda done: claim.progress("writing", done, total),
@@ -62,13 +62,13 @@ def commit(row: Import, claim: ImportClaim) -> None:
 
 
 def _coco_head(plan: dict[str, Any]) -> CocoHead:
-    given = plan.get("coco_head") or {"info": {}, "licenses": [], "categories": []}  # a plan of before it was kept
-    return CocoHead(given["info"], given["licenses"], dict(given["categories"]))
+    head = plan.get("coco_head") or {"info": {}, "licenses": [], "categories": []}  # a plan of before it was kept
+    return CocoHead(head["info"], head["licenses"], dict(head["categories"]))
 
 
 def _story(row: Import) -> Message:
     """What the source of its files says of them."""
-    source = sources.of(row.upload) if row.upload else None
+    source = sources.for_upload(row.upload) if row.upload else None
     return source.story(row.upload.metadata) if row.upload and source and source.story else Message()
 
 
@@ -89,8 +89,8 @@ def _planned(row: Import) -> Iterator[tuple[str, StoredImage]]:
             yield entry.pop("source"), StoredImage(**entry)
 
 
-def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, total: int) -> None:
-    """Put the images below `target`: moved there, or reached by one link where data stays in place."""
+def _place_images(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, total: int) -> None:
+    """Put the images below `target`: moved there, or reached by one link if the data stays in place."""
     if plan["images_root"]:
         if not target.is_symlink():
             target.symlink_to(plan["images_root"], target_is_directory=True)
@@ -98,21 +98,21 @@ def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, 
     root = Path(plan["root"])
     made: set[Path] = set()
     for done, (source, image) in enumerate(_planned(row)):
-        goal = target / image.path
-        if goal.parent not in made:
-            goal.parent.mkdir(parents=True, exist_ok=True)
-            made.add(goal.parent)
+        path = target / image.path
+        if path.parent not in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.add(path.parent)
         try:
-            if folder := next((one for one in plan.get("copied", ()) if source.startswith(f"{one}/")), None):
-                _copy(Path(folder), source.removeprefix(f"{folder}/"), goal)
+            if folder := next((copied for copied in plan.get("copied", ()) if source.startswith(f"{copied}/")), None):
+                _copy(Path(folder), source.removeprefix(f"{folder}/"), path)
             elif plan.get("shared"):  # images of another version, which keeps them
-                link_or_copy(root / source, goal)
+                link_or_copy(root / source, path)
             else:
-                (root / source).rename(goal)
+                (root / source).rename(path)
         except FileExistsError:
             pass  # linked by an earlier attempt
         except FileNotFoundError:
-            if not goal.exists():  # moved by an earlier attempt, or lost
+            if not path.exists():  # moved by an earlier attempt, or lost
                 raise
         if done % 256 == 0:
             claim.progress("moving", done, total)
@@ -120,7 +120,7 @@ def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, 
         flush_folder(folder_made)
 
 
-def _copy(folder: Path, path: str, goal: Path) -> None:
-    """Copy a file that lies where others may change it: no link is followed."""
-    with os.fdopen(open_beneath(folder, path), "rb") as file, written_whole(goal) as out:
+def _copy(folder: Path, path: str, target: Path) -> None:
+    """Copy a file from a folder that others may change: no link is followed."""
+    with os.fdopen(open_beneath(folder, path), "rb") as file, atomic_writer(target) as out:
         shutil.copyfileobj(file, out)

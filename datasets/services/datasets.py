@@ -100,25 +100,25 @@ def check(
     server_path: str = "",
     upload_id: str = "",
 ) -> None:
-    """Refuse at once all that `create` would refuse of what is given, and write nothing."""
-    found = Refusals()
+    """Raise all errors that `create` would raise for these values, and write nothing."""
+    refusals = Refusals()
     if name is not None:
-        with found:
+        with refusals:
             _check_free(owner, _named(name))
     if intro is not None:
-        with found:
+        with refusals:
             _introduced(intro)
-    with found:
+    with refusals:
         if visibility not in Visibility.values or (source and source not in Source.values):
             raise Invalid(_("Choose one of the given values."))
-    with found:
+    with refusals:
         if source == Source.SERVER and not server_path:
             raise Invalid(_("Give the path of the data on the server."), field="server_path")
         if source == Source.SERVER or (server_path and not source):
             server_paths.require(server_path, by=owner)
         elif upload_id:
             uploads.require(owner, upload_id)
-    found.end()
+    refusals.end()
 
 
 def _check_free(owner: User, name: str) -> None:
@@ -133,18 +133,18 @@ def edit(dataset: Dataset, *, intro: str | None = None, visibility: str | None =
     Raises:
         VisibilityLocked: data has come in.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if intro is not None:
             dataset.intro = _introduced(intro)
-    with found:
+    with refusals:
         if visibility is not None and visibility != dataset.visibility:
             if visibility not in Visibility.values:
                 raise Invalid(_("Choose one of the given values."), field="visibility")
             if dataset.is_locked:
                 raise VisibilityLocked(_("Who may see a dataset cannot change once data was uploaded."))
             dataset.visibility = visibility
-    found.end()
+    refusals.end()
     dataset.save(update_fields=["intro", "visibility", "updated_at"])
     return dataset
 

@@ -1,4 +1,4 @@
-"""Figures of versions: counted when one is made, for those of older platforms once somebody asks."""
+"""Statistics of versions: counted when one is made, for those of older platforms on first use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 AT_ONCE = 5_000  # images that are counted within a request; more are counted by the CPU worker
 
 
-def of(version: DatasetVersion) -> dict[str, Any] | None:
-    """The figures of a ready version; None while a worker counts them, and where its files cannot be read."""
+def for_version(version: DatasetVersion) -> dict[str, Any] | None:
+    """Return the statistics of a ready version; None while a worker counts, and if its files cannot be read."""
     if version.figures is None:
         if version.image_count > AT_ONCE:
             enqueue("datasets.figures", version_id=version.pk)

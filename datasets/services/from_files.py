@@ -37,7 +37,7 @@ def start(
 
     Raises:
         Invalid, NotFound: the files cannot be read, or there are none.
-        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.create`.
     """
     metadata = {sources.KEY: source.name, "filename": filename, **origin}
     refusals = Refusals()
@@ -48,11 +48,11 @@ def start(
             raise Invalid(_("There is nothing in it. Choose a job, or a folder, with files."), field=field)
     with refusals:
         taken = set(Dataset.objects.visible_to(by).values_list("name", flat=True))
-        name = name or titles.derived(title, taken=taken, room=datasets.NAME_MAX)
+        name = name or titles.derive_name(title, taken=taken, room=datasets.NAME_MAX)
         datasets.check(owner=by, name=name)
     refusals.end()
     with transaction.atomic():
-        upload = uploads.begin(owner=by, length=length, metadata=metadata)
+        upload = uploads.create(owner=by, length=length, metadata=metadata)
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it is here
         dataset = datasets.create(owner=by, name=name, intro="")
         arguments: dict[str, Any] = {"wanted": "auto", "agreed": True, **reading}

@@ -29,7 +29,7 @@ from datasets.services.import_options import Options
 log = logging.getLogger(__name__)
 S = Import.State
 MAX_TRIES = 3
-REPORT_KEPT = timedelta(days=30)  # what waits for somebody's agreement for so long is given up
+REPORT_KEPT = timedelta(days=30)  # an import that waits so long for an agreement is given up
 OVER_KEPT = timedelta(days=7)
 
 
@@ -80,7 +80,7 @@ def start(
     """
     if annotated is None and not wanted:
         wanted = "auto"
-    upload = uploads.take(by, upload_id) if upload_id else None
+    upload = uploads.claim(by, upload_id) if upload_id else None
     path = "" if upload else str(server_paths.require(server_path, by=by))
     try:
         with transaction.atomic():
@@ -105,7 +105,7 @@ def start(
 def start_from(
     *,
     version: DatasetVersion,
-    way: str,
+    rewrite: str,
     facts: Mapping[str, Any],
     annotated: bool,
     by: User,
@@ -115,8 +115,8 @@ def start_from(
     """Queue the next version of a dataset, made of `version`.
 
     Args:
-        way: name of a `rewriting.Way`; "" splits anew.
-        facts: what the way needs, as JSON.
+        rewrite: name of a `rewriting.Rewrite`; "" splits again.
+        facts: parameters of the rewrite, as JSON.
         dataset: that gets the version; None: the one that `version` is of.
         images: how many there will be, for its progress; None: as many as `version` has.
 
@@ -128,7 +128,7 @@ def start_from(
             row = Import.objects.create(
                 dataset=dataset or version.dataset,
                 source_version=version,
-                wanted=way,
+                wanted=rewrite,
                 split=dict(facts),
                 agreed=True,
                 annotated=annotated,
@@ -220,7 +220,7 @@ def cancel(row: Import) -> Import:
 
 
 def stop(row: Import) -> Import:
-    """Cancel an import that may have come to its version already, for whoever asked for it and is stopped itself.
+    """Cancel an import even if its version is being written, for callers that are stopped themselves.
 
     A worker that writes the version loses it; what it left is removed by the sweep, once it surely writes no more.
 
@@ -256,18 +256,18 @@ def nudge(row: Import) -> None:
 def nudge_if_forgotten(row: Import) -> None:
     """Nudge again when no worker has held the import for a while."""
     idle = now() - timedelta(seconds=15)
-    if row.is_working and _is_forgotten(row) and row.updated_at < idle:
+    if row.is_working and _is_orphaned(row) and row.updated_at < idle:
         nudge(row)
 
 
-def _is_forgotten(row: Import) -> bool:
-    """Whether no worker has it in hand: none took it, or the one that did is silent or gone."""
+def _is_orphaned(row: Import) -> bool:
+    """Return whether no worker has it in hand: none took it, or the one that did is silent or has ended."""
     return CLAIMS.is_free(row) or is_gone(row.holder)
 
 
 def run(import_id: int) -> None:
     """Do what the import waits for, unless another worker does."""
-    taken = CLAIMS.take(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
+    taken = CLAIMS.acquire(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
     if taken is None:
         return
     claim = ImportClaim(taken)
@@ -332,7 +332,7 @@ def clean(row: Import) -> None:
 
 
 def kept_until(row: Import) -> datetime:
-    """When an import that nobody agrees to is given up, and what was uploaded for it removed."""
+    """Return when an import without agreement is given up, and its upload removed."""
     return row.updated_at + REPORT_KEPT
 
 
@@ -344,12 +344,12 @@ def sweep() -> int:
     """Nudge imports whose worker fell silent, remove leftovers; returns how many were nudged."""
     count = 0
     for row in Import.objects.filter(state__in=Import.WORKING, updated_at__lt=now() - TTL / 4)[:1000]:
-        if _is_forgotten(row):
+        if _is_orphaned(row):
             nudge(row)
             count += 1
     reported = Import.objects.filter(state=S.REPORTED)
     for row in reported.filter(agreed=True, updated_at__lt=now() - TTL / 4)[:100]:  # its worker died after the report
-        with contextlib.suppress(NotNow):  # somebody else agreed or cancelled meanwhile
+        with contextlib.suppress(NotNow):  # another user agreed or cancelled meanwhile
             count += _agree(row)
     for row in reported.filter(updated_at__lt=now() - REPORT_KEPT)[:100]:
         log.info("import=%s given up: nobody agreed to its report", row.pk)

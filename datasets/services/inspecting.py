@@ -71,7 +71,7 @@ def inspect_all(
 
 
 class _Process:
-    """One inspector, started when it is first asked and again after it died."""
+    """One inspector process, started on first use and again after it died."""
 
     def __init__(self, root: Path, stills: Path | None) -> None:
         self.arguments = [str(root)] + ([str(stills)] if stills else [])
@@ -80,15 +80,15 @@ class _Process:
 
     def inspect(self, sources: Sequence[str]) -> list[dict[str, Any]]:
         """The entries of `sources`; none after `interrupt`."""
-        entries = self._ask(sources)
+        entries = self._request(sources)
         if entries is None and len(sources) > 1:  # which one was it?
             return [entry for source in sources for entry in self.inspect([source])]
         if entries is None:
-            entries = self._ask(sources)  # dying once may have been an accident
+            entries = self._request(sources)  # dying once may have been an accident
         return entries or [{"error": message("report.image_ended_reader").as_json()}]
 
-    def _ask(self, sources: Sequence[str]) -> list[dict[str, Any]] | None:
-        """The entries of `sources`; None where the process died over them."""
+    def _request(self, sources: Sequence[str]) -> list[dict[str, Any]] | None:
+        """Return the entries of `sources`; None if the process died on them."""
         if self.interrupted:
             return []
         child = self.child = self.child or self._started()

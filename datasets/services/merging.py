@@ -38,58 +38,58 @@ class Classes:
         self.rows: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
 
-    def take(self, classes: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-        """Add what is new, with its own id where that is free; returns the ids here by those there."""
+    def add(self, classes: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+        """Add new classes, with their own id if it is free; returns the ids here by the original ids."""
         renamed: dict[int, int] = {}
-        for one in classes:
-            name = " ".join(str(one["name"]).split()).casefold()
+        for class_ in classes:
+            name = " ".join(str(class_["name"]).split()).casefold()
             if name not in self._numbers:
                 taken = set(self._numbers.values())
-                number = one["id"] if one["id"] not in taken else max(taken) + 1
+                number = class_["id"] if class_["id"] not in taken else max(taken) + 1
                 self._numbers[name] = number
-                self.rows.append({"supercategory": "", **one, "id": number})
-            renamed[one["id"]] = self._numbers[name]
+                self.rows.append({"supercategory": "", **class_, "id": number})
+            renamed[class_["id"]] = self._numbers[name]
         return renamed
 
 
 def check(versions: Sequence[DatasetVersion]) -> None:
-    """Refuse versions that do not go together.
+    """Raise an error for versions that cannot be merged.
 
     Raises:
         CannotMerge: all reasons at once.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 1 <= len(versions) <= MOST:
             raise CannotMerge(_("Put from 1 to %(most)s versions together.") % {"most": MOST})
     tasks = {version.task: version for version in versions if version.task != NONE}
-    with found:
+    with refusals:
         if len(tasks) > 1:
             first, other, *_rest = tasks.values()
             facts = {"first": first, "one": first.get_task_display(), "other": other, "two": other.get_task_display()}
             raise CannotMerge(
                 _("%(first)s carries %(one)s, %(other)s carries %(two)s: they do not go together.") % facts
             )
-    with found:
+    with refusals:
         _check_points(versions)
-    found.end()
+    refusals.end()
 
 
 def _check_points(versions: Sequence[DatasetVersion]) -> None:
     """Refuse classes of one name whose objects have other points."""
     points: dict[str, tuple[Any, DatasetVersion]] = {}
     for version in versions:
-        for one in resplitting.heads_of_classes(version):
-            name = str(one["name"]).strip().casefold()
-            own = one.get("keypoints")
+        for class_ in resplitting.heads_of_classes(version):
+            name = str(class_["name"]).strip().casefold()
+            own = class_.get("keypoints")
             before, first = points.setdefault(name, (own, version))
             if before != own:
-                said = _("The class %(name)s has other points in %(first)s than in %(other)s.")
-                raise CannotMerge(said % {"name": one["name"], "first": first, "other": version})
+                text = _("The class %(name)s has other points in %(first)s than in %(other)s.")
+                raise CannotMerge(text % {"name": class_["name"], "first": first, "other": version})
 
 
 def start(*, versions: Sequence[DatasetVersion], dataset: Dataset, by: User) -> Import:
-    """Queue the next version of `dataset`: the images of all versions with what they carry.
+    """Queue the next version of `dataset`: the images of all versions with their annotations.
 
     Raises:
         CannotMerge: see `check`.
@@ -97,9 +97,9 @@ def start(*, versions: Sequence[DatasetVersion], dataset: Dataset, by: User) -> 
     """
     check(versions)
     return imports.start_from(
-        version=versions[0], way=NAME, facts={"versions": [one.pk for one in versions]},
-        annotated=any(one.annotated for one in versions), by=by, dataset=dataset,
-        images=sum(one.image_count for one in versions),
+        version=versions[0], rewrite=NAME, facts={"versions": [version.pk for version in versions]},
+        annotated=any(version.annotated for version in versions), by=by, dataset=dataset,
+        images=sum(version.image_count for version in versions),
     )  # fmt: skip
 
 
@@ -110,25 +110,25 @@ def using(version: DatasetVersion) -> list[str]:
 
 
 def _write_plan(row: Import) -> None:
-    found = DatasetVersion.objects.select_related("dataset").in_bulk(row.split["versions"])
-    versions = [found[number] for number in row.split["versions"] if number in found]
+    by_pk = DatasetVersion.objects.select_related("dataset").in_bulk(row.split["versions"])
+    versions = [by_pk[number] for number in row.split["versions"] if number in by_pk]
     if len(versions) < len(row.split["versions"]):
         raise CannotMerge(_("A version that was to be put together with others is gone."))
     check(versions)
     classes = Classes()
-    renamed = [classes.take(version.classes) for version in versions]
+    renamed = [classes.add(version.classes) for version in versions]
     categories: dict[int, dict[str, Any]] = {}
     for version, ids in zip(versions, renamed, strict=True):
         for number, more in resplitting.coco_head(version)["categories"]:
             if number in ids:
                 categories.setdefault(ids[number], more)
     task = next((version.task for version in versions if version.task != NONE), NONE)
-    place = {
+    source = {
         "root": "/", "images_root": "", "shared": True,
         "copied": [str(version.images_path) for version in versions if version.images_root],
     }  # fmt: skip
     rewriting.write_from(
-        row, _images(versions, renamed), place, task=task, classes=classes.rows,
+        row, _images(versions, renamed), source, task=task, classes=classes.rows,
         coco_head={"info": {}, "licenses": [], "categories": [[number, more] for number, more in categories.items()]},
     )  # fmt: skip
 
@@ -136,40 +136,40 @@ def _write_plan(row: Import) -> None:
 def _images(
     versions: Sequence[DatasetVersion], renamed: Sequence[Mapping[int, int]]
 ) -> Iterator[tuple[str, StoredImage]]:
-    """Each image once, and where it lies."""
+    """Yield each image once, with its location."""
     owners = _owners(versions)
     taken, drawn, number = set[str](), 0, 0
-    for place, version in enumerate(versions):
+    for index, version in enumerate(versions):
         for image in resplitting.stored_images(version):
-            if owners[image.sha256] != place:
+            if owners[image.sha256] != index:
                 continue
             source = str(version.images_path / image.path)
             number += 1
             image.id, image.path = number, _free(image.path, version, taken)
             image.extra = {name: value for name, value in image.extra.items() if name != "license"}
             if image.label is not None:
-                image.label = renamed[place].get(image.label)
+                image.label = renamed[index].get(image.label)
             for shape in image.shapes:
                 drawn += 1
-                shape["id"], shape["category_id"] = drawn, renamed[place][shape["category_id"]]
+                shape["id"], shape["category_id"] = drawn, renamed[index][shape["category_id"]]
             taken.add(image.path)
             yield source, image
 
 
 def _owners(versions: Sequence[DatasetVersion]) -> dict[str, int]:
-    """For the bytes of each image the place of the version that gives it."""
+    """Map the content of each image to the index of the version that gives it."""
     owners: dict[str, tuple[int, bool]] = {}
-    for place, version in enumerate(versions):
+    for index, version in enumerate(versions):
         rows = version.assets.values_list("sha256", "content", "label").order_by("pk")
-        for content, seen, label in rows.iterator(chunk_size=5000):
-            says = seen != Asset.Content.UNSEEN or label is not None
-            if content not in owners or (says and not owners[content][1]):
-                owners[content] = place, says
-    return {content: place for content, (place, _says) in owners.items()}
+        for content, state, label in rows.iterator(chunk_size=5000):
+            is_annotated = state != Asset.Content.UNSEEN or label is not None
+            if content not in owners or (is_annotated and not owners[content][1]):
+                owners[content] = index, is_annotated
+    return {content: index for content, (index, _says) in owners.items()}
 
 
 def _free(path: str, version: DatasetVersion, taken: Collection[str]) -> str:
-    folder = titles.derived(str(version), room=60)
+    folder = titles.derive_name(str(version), room=60)
     while path in taken:
         path = f"{folder}/{path}"
     if len(path) > LONGEST_PATH:
@@ -179,8 +179,8 @@ def _free(path: str, version: DatasetVersion, taken: Collection[str]) -> str:
 
 
 def _story(row: Import) -> Message:
-    found = DatasetVersion.objects.select_related("dataset").in_bulk(row.split["versions"])
-    return message("version.merged", names=", ".join(str(found[n]) for n in row.split["versions"] if n in found)[:300])
+    by_pk = DatasetVersion.objects.select_related("dataset").in_bulk(row.split["versions"])
+    return message("version.merged", names=", ".join(str(by_pk[n]) for n in row.split["versions"] if n in by_pk)[:300])
 
 
-WAY = rewriting.Way(NAME, _write_plan, _story)
+REWRITE = rewriting.Rewrite(NAME, _write_plan, _story)

@@ -1,4 +1,4 @@
-"""Ways on from a version: what apps above offer to do with it. They register from `AppConfig.ready()`."""
+"""Next actions for a version, which other apps offer. They register from `AppConfig.ready()`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class NextAction:
     """A button on the page of a version.
 
     Args:
-        needs: what the person's roles must allow.
-        url: of a form that has the version filled in.
-        fits: whether the version can go this way; the first way that fits is the page's primary act.
-        rank: smaller ones stand first.
+        needs: action that the user's roles must allow.
+        url: of a form with the version filled in.
+        fits: whether the action suits the version; the first one that does is the page's primary action.
+        rank: smaller ones come first.
     """
 
     name: str
@@ -36,13 +36,13 @@ class Way:
     rank: int
 
 
-WAYS: Registry[Way] = Registry("way on from a version", order=lambda way: way.rank)
-register = WAYS.register
+ACTIONS: Registry[NextAction] = Registry("next action for a version", order=lambda action: action.rank)
+register = ACTIONS.register
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A way with its address for one version."""
+    """An action with its address for one version."""
 
     name: str
     label: StrPromise | str
@@ -51,9 +51,9 @@ class Offer:
 
 
 def offers(version: DatasetVersion, user: User) -> list[Offer]:
-    """The ways this version can go and this person may take, the primary one first."""
+    """Return the actions that this version and this user's roles allow, the primary one first."""
     return [
-        Offer(way.name, way.label, way.icon, way.url(version))
-        for way in WAYS
-        if user.can(way.needs) and way.fits(version)
+        Offer(action.name, action.label, action.icon, action.url(version))
+        for action in ACTIONS
+        if user.can(action.needs) and action.fits(version)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from aiplatform.lib.files import write_json, written_whole
+from aiplatform.lib.files import atomic_writer, write_json
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
 from datasets.formats.writer import StoredImage
@@ -26,7 +26,7 @@ def write(row: Import, listing: Listing, parsed: Parsed, results: dict[str, dict
             for item in parsed.images:
                 item.path = item.source
         images_root = str(listing.root / shared)
-    with written_whole(row.folder / "plan.jsonl", "w") as out:
+    with atomic_writer(row.folder / "plan.jsonl", "w") as out:
         for source, image in _stored(row, parsed, results):
             size += image.size_bytes
             out.write(json.dumps({"source": source} | image.as_dict(), ensure_ascii=False) + "\n")

@@ -1,6 +1,6 @@
-"""Every problem and note of an import, as a file beside its plan and later beside its version, and as CSV for people.
+"""Every problem and note of an import, as a file next to its plan and later its version, and as CSV for users.
 
-A line of the file is a problem as code and facts; the sentences of the CSV are made when somebody asks for it.
+A line of the file is a problem as code and facts; the sentences of the CSV are made on request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from django.utils import translation
 
 from aiplatform.lib import tables
-from aiplatform.lib.files import written_whole
+from aiplatform.lib.files import atomic_writer
 from aiplatform.lib.wording import Message
 from datasets.formats.problems import Problem, Problems
 
@@ -26,14 +26,14 @@ _BATCH = 500
 
 
 def write(folder: Path, problems: Problems) -> None:
-    """Write what was found: what forbids the import first, notes last."""
-    told = [*problems.first(len(problems.listed)), *problems.noted]
-    with written_whole(folder / NAME, "w") as out:
-        for problem in told:
-            out.write(json.dumps(_kept(problem)) + "\n")
+    """Write the problems: those that forbid the import first, notes last."""
+    ordered = [*problems.first(len(problems.listed)), *problems.noted]
+    with atomic_writer(folder / NAME, "w") as out:
+        for problem in ordered:
+            out.write(json.dumps(_to_row(problem)) + "\n")
 
 
-def _kept(problem: Problem) -> list[Any]:
+def _to_row(problem: Problem) -> list[Any]:
     return [problem.path, problem.code, problem.level, problem.count, problem.says.as_json()]
 
 

@@ -1,6 +1,6 @@
 """What an import's report says about one file, image or shape: a sentence per code, filled with facts.
 
-What many of one kind are called as a group stands in `report_words`.
+The names of groups are in `report_wording`.
 """
 
 from __future__ import annotations

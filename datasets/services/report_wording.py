@@ -233,24 +233,24 @@ MEANINGS: dict[str, Any] = {
 
 
 def meaning(code: str, count: int) -> str:
-    """What `count` things of a code are: "boxes without area, left out"; the code itself where it has no words."""
-    known = MEANINGS.get(code)
-    return str(known % count) if known is not None else code.replace("_", " ")
+    """Return the text for `count` problems of a code: "boxes without area, left out"; by default the code itself."""
+    text = MEANINGS.get(code)
+    return str(text % count) if text is not None else code.replace("_", " ")
 
 
-def problem(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """A problem of a stored report as it is told: `message` in words, beside it `says` with its code and facts."""
-    says = Message.from_json(kept["message"])
-    return {**kept, "message": str(says), "says": {"code": says.code, "facts": dict(says.facts)}}
+def problem(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a problem of a stored report as shown: `message` as text, and `says` with its code and facts."""
+    says = Message.from_json(stored["message"])
+    return {**stored, "message": str(says), "says": {"code": says.code, "facts": dict(says.facts)}}
 
 
-def told(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored report as pages and the API give it. One of before sentences had codes keeps those it came with."""
+def to_display(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored report as pages and the API show it. Reports older than message codes keep their texts."""
     shown = dict(report)
     if "problems" in report:
-        shown["problems"] = [problem(kept) for kept in report["problems"]]
+        shown["problems"] = [problem(stored) for stored in report["problems"]]
     if "groups" in report:
         shown["groups"] = [
-            {**group, "examples": [problem(kept) for kept in group["examples"]]} for group in report["groups"]
+            {**group, "examples": [problem(stored) for stored in group["examples"]]} for group in report["groups"]
         ]
     return shown

@@ -1,4 +1,4 @@
-"""The plan of a version that is another one, split anew; `committing` makes the version by it."""
+"""The plan of a version that splits another one again; `committing` makes the version by it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from datasets.services.splitting import Item, Wish, deal, groups_of
 
 
 class CannotSplit(DomainError):
-    """The images cannot be dealt out as asked."""
+    """The images cannot be split as requested."""
 
     code: ClassVar[str] = "cannot_split"
 
@@ -49,7 +49,7 @@ def dealt_out(items: list[Item], wish: Wish) -> dict[str, str]:
 
 
 def write_plan(row: Import) -> None:
-    """The plan by which `committing` makes the version; written again by a worker that takes over."""
+    """Write the plan by which `committing` makes the version; a worker that takes over writes it again."""
     version = row.source_version
     if version is None:
         raise CannotSplit(_("The version to split is gone."))
@@ -60,8 +60,8 @@ def write_plan(row: Import) -> None:
             image.split = dealt[image.path]
             yield image
 
-    about = {"task": version.task, "classes": version.classes, "coco_head": coco_head(version)}
-    rewriting.write(row, version, images(), **about)
+    facts = {"task": version.task, "classes": version.classes, "coco_head": coco_head(version)}
+    rewriting.write(row, version, images(), **facts)
 
 
 def coco_head(version: DatasetVersion) -> dict[str, Any]:
@@ -79,12 +79,12 @@ def heads_of_classes(version: DatasetVersion) -> list[dict[str, Any]]:
     return list(stored.head(version.path).get("categories", []))
 
 
-def deal_out_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]], asked: Mapping[str, Any]) -> None:
-    """Split the images of an import as asked, whatever the data says.
+def split_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]], fields: Mapping[str, Any]) -> None:
+    """Split the images of an import as requested, whatever the data says.
 
     Args:
         checked: source → what was found on checking the image, its hash above all.
-        asked: fields of a `Wish`.
+        fields: fields of a `Wish`.
     """
     by_path = {
         item.path: Item(
@@ -94,26 +94,26 @@ def deal_out_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]
         )
         for item in items
     }
-    dealt = deal(by_path.values(), Wish(**asked))
+    split_by_path = deal(by_path.values(), Wish(**fields))
     for item in items:
-        item.split = dealt[item.path]
+        item.split = split_by_path[item.path]
 
 
 def stored_images(version: DatasetVersion) -> Iterator[StoredImage]:
-    """The images of a version with all they carry, as its own files say."""
+    """Yield the images of a version with all their data, from its own files."""
     free = max((image["id"] for image in _listed(version)), default=0)
     for line, image, drawn in stored.lines(version.path):
         if image is None:
             free += 1
-        kept = [{**entry, "kind": shapes.of_stored(entry).name} for entry in drawn]
-        for entry in kept:
+        shapes_ = [{**entry, "kind": shapes.of_stored(entry).name} for entry in drawn]
+        for entry in shapes_:
             del entry["image_id"]
         size = (version.images_path / line["path"]).stat().st_size
         yield StoredImage(
             **line,
             size_bytes=size,
             id=image["id"] if image else free,
-            shapes=kept,
+            shapes=shapes_,
             annotated=image is not None,
             extra={name: value for name, value in (image or {}).items() if name not in stored.IMAGE_FIELDS},
         )
@@ -127,4 +127,4 @@ def _story(row: Import) -> Message:
     return message("version.split", of=str(row.source_version), **row.split)
 
 
-WAY = rewriting.Way("", write_plan, _story)
+REWRITE = rewriting.Rewrite("", write_plan, _story)

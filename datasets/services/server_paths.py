@@ -40,7 +40,7 @@ def require(path: str, *, by: User) -> Path:
     """The real folder behind `path`.
 
     Raises:
-        PathRefused: outside the allowed roots, also by a link; operators are told the roots. Or not for everybody.
+        PathRefused: outside the allowed roots, also by a link (operators see the roots); or not readable for all.
         PathMissing: not an absolute path ending with "/", or no such folder.
     """
     if not path.startswith("/") or not path.endswith("/") or "\0" in path:
@@ -64,7 +64,7 @@ def require_files(root: Path, names: Iterable[str], *, by: User) -> None:
     """Refuse files of `names` below `root` that not everybody on the server may read; operators may all.
 
     Raises:
-        PathRefused: with the first file that is somebody's own.
+        PathRefused: with the first file that belongs to another user.
     """
     if by.sees_everything:
         return

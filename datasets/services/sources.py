@@ -30,7 +30,7 @@ class Source:
     """Where the files of an import lie.
 
     Attributes:
-        name: as it stands in the metadata.
+        name: as in the metadata.
         files: (root, path below it, name in the dataset) of each, for what the metadata say. Anybody can write
             metadata, so it asks whether this person may read them.
         story: what a version of them says of its making, from the same metadata; None: what was imported.
@@ -47,12 +47,12 @@ ASKED_EACH = 64 << 20
 SOURCES: Registry[Source] = Registry("source of imports", name=lambda source: source.name)
 
 
-def of(upload: Upload) -> Source | None:
-    """The source that an upload names; None for one that was sent."""
+def for_upload(upload: Upload) -> Source | None:
+    """Return the source that an upload names; None for an upload with data of its own."""
     return SOURCES.find(str(upload.metadata.get(KEY, "")))
 
 
-def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Callable[[int], object]) -> Report:
+def copy_files(source: Source, upload: Upload, into: Path, limits: Limits, tick: Callable[[int], object]) -> Report:
     """Copy the files of a source into a folder; links and special files are left out.
 
     Raises:
@@ -60,7 +60,7 @@ def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Cal
         TooLarge, DiskFull: there is no room for them.
         DomainError: the person may not read them, or they are gone.
     """
-    report, asked = Report(), 0
+    report, checked_bytes = Report(), 0
     into.mkdir(parents=True)
     for root, path, name in source.files(upload.owner, upload.metadata):
         safe = "/".join(safe_name(part) for part in name.split("/"))
@@ -74,9 +74,9 @@ def copied(source: Source, upload: Upload, into: Path, limits: Limits, tick: Cal
             report.size_bytes += os.fstat(file.fileno()).st_size
             if report.files > limits.max_files or report.size_bytes > limits.max_bytes:
                 raise Invalid(_("It holds more than one import may hold. Import it folder by folder."))
-            if report.size_bytes - asked >= ASKED_EACH:
-                asked = report.size_bytes
-                uploads.require_room(owner=upload.owner, size_bytes=asked)
+            if report.size_bytes - checked_bytes >= ASKED_EACH:
+                checked_bytes = report.size_bytes
+                uploads.require_room(owner=upload.owner, size_bytes=checked_bytes)
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as copy:
                 copy_data(file, copy)

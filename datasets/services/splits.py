@@ -1,4 +1,4 @@
-"""Split a version anew: a preview, then the next version with the same images and annotations.
+"""Split a version again: a preview, then the next version with the same images and annotations.
 
 The work of making that version is an import whose source is the version itself: it waits for a CPU worker, shows how
 far it is and goes on where a worker died.
@@ -27,7 +27,7 @@ class Preview:
 
     Args:
         images: split → images.
-        classes: class id → split → images on which it stands.
+        classes: class id → split → images with the class.
         groups: bundles of images that stay together.
         moved: images that change their split.
     """
@@ -38,13 +38,13 @@ class Preview:
     moved: int
 
 
-def wish_of(**given: Any) -> Wish:
-    """A checked wish.
+def wish_of(**fields: Any) -> Wish:
+    """Return a validated split request.
 
     Raises:
         Invalid: percents below 0 or not 100 together, a seed out of range, an unknown group.
     """
-    wish = Wish(**given)
+    wish = Wish(**fields)
     if min(wish.train, wish.val, wish.test) < 0 or wish.train + wish.val + wish.test != 100:
         raise Invalid(_("The shares of train, val and test are 100 % together."), field="train")
     if not 0 <= wish.seed <= SEED_MAX:
@@ -86,5 +86,5 @@ def start(*, version: DatasetVersion, wish: Wish, by: User, dataset: Dataset | N
     """
     resplitting.dealt_out(resplitting.items_of(version), wish)
     return imports.start_from(
-        version=version, way="", facts=wish.as_dict(), annotated=version.annotated, by=by, dataset=dataset
+        version=version, rewrite="", facts=wish.as_dict(), annotated=version.annotated, by=by, dataset=dataset
     )

@@ -26,7 +26,7 @@ class Wish:
 
     Args:
         train, val, test: percent; together 100.
-        seed: another one deals anew.
+        seed: another one gives another split.
         stratify: classes are spread as the ratios say, rare ones first.
         group: "folder" or "prefix" keeps images of one folder, or of one name before its number, together.
     """
@@ -76,7 +76,7 @@ class _Unit:
 
     key: str
     paths: list[str] = field(default_factory=list)
-    classes: Counter[int] = field(default_factory=Counter)  # class → images it stands on
+    classes: Counter[int] = field(default_factory=Counter)  # class → images with the class
 
 
 def deal(items: Iterable[Item], wish: Wish) -> dict[str, str]:
@@ -96,7 +96,7 @@ def groups_of(items: Iterable[Item], wish: Wish) -> int:
 
 
 def _units(items: Iterable[Item], wish: Wish) -> list[_Unit]:
-    """Bundle what must stay together: equal files always, scenes where they are asked for."""
+    """Bundle images that must stay together: equal files always, scenes if requested."""
     parents: dict[str, str] = {}
 
     def root(key: str) -> str:
@@ -148,13 +148,13 @@ class _Dealer:
                 if number in self.left:
                     for class_id in self.left[number].classes:
                         open_units[class_id] -= 1
-                    self._give(number, rarest)
+                    self._assign(number, rarest)
 
     def deal_the_rest(self) -> None:
         for number in sorted(self.left, key=lambda number: -len(self.left[number].paths)):  # large bundles first
-            self._give(number, None)
+            self._assign(number, None)
 
-    def _give(self, number: int, class_id: int | None) -> None:
+    def _assign(self, number: int, class_id: int | None) -> None:
         unit = self.left.pop(number)
         split = max(
             self.dealt,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.files import write_whole
+from aiplatform.lib.files import write_atomically
 from datasets.models import Asset, DatasetVersion
 from datasets.storage import dataset_paths, image_files
 
@@ -54,7 +54,7 @@ def _make(asset: Asset) -> bytes:
         data = image_files.thumbnail(file)
     path = dataset_paths.thumbnail_path(asset)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)
+    write_atomically(path, data)
     return data
 
 

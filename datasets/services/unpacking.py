@@ -62,9 +62,9 @@ def _unpack(row: Import, upload: Upload, folder: Path, note: Path, claim: Import
     remove_tree(partial)
     limits = Limits(max_bytes=env.MAX_UNPACKED_BYTES, max_files=env.MAX_ARCHIVE_FILES)
     try:
-        source = sources.of(upload)
+        source = sources.for_upload(upload)
         if source is not None:
-            report = sources.copied(source, upload, partial, limits, lambda n: claim.progress("unpacking", n, 0))
+            report = sources.copy_files(source, upload, partial, limits, lambda n: claim.progress("unpacking", n, 0))
             refused = _open_inside(partial, report, limits, upload.length, claim)
         elif kind_of(upload.file) is None:
             report, refused = _single(upload, partial), []
@@ -108,7 +108,7 @@ def _single(upload: Upload, folder: Path) -> Report:
 
 
 def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, claim: ImportClaim) -> list[dict[str, Any]]:
-    """Unpack archives that lie in `folder` beside themselves, under what the whole may still unpack to.
+    """Unpack archives inside `folder` next to themselves, within the remaining limits of the whole import.
 
     Returns the archives that were refused, each with its reason; they stay as they are.
     """
@@ -146,7 +146,7 @@ def _archives(folder: Path) -> list[str]:
 
 
 def _free_folder(archive: Path) -> Path:
-    """A folder named like the archive, beside it, that is not there yet."""
+    """Return an unused folder path named like the archive, in its folder."""
     name = archive.name.lower()
     ending = next(ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending))
     wanted = archive.with_name(archive.name[: -len(ending)] or "archive")

@@ -27,7 +27,7 @@ class TooLarge(DomainError):
     status: ClassVar[int] = 413
 
 
-def begin(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:
+def create(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:
     """Announce an upload of `length` bytes; nothing is allocated, the space is only reserved.
 
     Args:
@@ -91,11 +91,11 @@ def require_room(*, owner: User, size_bytes: int) -> None:
 
 
 def stored_bytes(owner: User) -> int:
-    """Bytes of a person's datasets and of everything they have announced."""
+    """Return the bytes of a user's datasets and of all announced uploads."""
     versions = DatasetVersion.objects.filter(dataset__owner=owner, images_root="", parent=None)
-    kept: dict[str, Any] = versions.aggregate(total=Sum("size_bytes"))
-    coming: dict[str, Any] = Upload.objects.filter(owner=owner).aggregate(total=Sum("length"))
-    return int(kept["total"] or 0) + int(coming["total"] or 0)
+    stored: dict[str, Any] = versions.aggregate(total=Sum("size_bytes"))
+    announced: dict[str, Any] = Upload.objects.filter(owner=owner).aggregate(total=Sum("length"))
+    return int(stored["total"] or 0) + int(announced["total"] or 0)
 
 
 def find(owner: User, upload_id: str) -> Upload:
@@ -139,8 +139,8 @@ def require(owner: User, upload_id: str) -> Upload:
     return upload
 
 
-def take(owner: User, upload_id: str) -> Upload:
-    """Give a complete upload to one import; of two callers one gets it. Refusals are those of `require`."""
+def claim(owner: User, upload_id: str) -> Upload:
+    """Give a complete upload to one import; of two callers one gets it. Raises the errors of `require`."""
     upload = require(owner, upload_id)
     if not Upload.objects.filter(pk=upload.pk, state=Upload.State.DONE).update(state=Upload.State.USED):
         raise _taken()

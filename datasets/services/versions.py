@@ -68,7 +68,7 @@ def publish(
     *,
     task: str,
     classes: list[dict[str, Any]],
-    place: Callable[[Path], None],
+    place_images: Callable[[Path], None],
     images_root: str = "",
     coco_head: CocoHead | None = None,
     on_progress: Progress | None = None,
@@ -78,7 +78,7 @@ def publish(
     Args:
         images: gives the images, each time it is called the same ones in the same order.
         task: what the images carry: SHAPES, CLASSES or NONE of `formats.neutral`.
-        place: puts every image below the given `images` path (moves, links, or points it elsewhere); called
+        place_images: puts every image below the given `images` path (moves, links, or points it elsewhere); called
             again after a crash, with part of its work done.
         images_root: where the images stay when they are left in place.
         coco_head: what a COCO file said about itself, for annotations.json.
@@ -89,7 +89,7 @@ def publish(
     head = {"dataset_id": version.dataset_id, "version": version.number, "name": version.dataset.name}
     if not folder.exists():
         building.mkdir(parents=True, exist_ok=True)
-        place(building / "images")
+        place_images(building / "images")
         written = writer.write(building, images(), task=task, classes=classes, head=head, coco_head=coco_head)
         (building / ".figures").write_text(json.dumps(_figures(written)))
         flush_filesystem(building)
@@ -129,7 +129,7 @@ def _figures(written: writer.Written) -> dict[str, Any]:
 def _write_rows(
     version: DatasetVersion, task: str, images: Iterable[StoredImage], on_progress: Progress | None
 ) -> None:
-    """One Asset per image, classes beside it. Rows of an interrupted attempt are kept and completed."""
+    """Write one Asset per image, and its classes. Rows of an interrupted attempt are kept and completed."""
     have = version.assets.count()
     rest = islice(images, have, None)  # same images in the same order: the first `have` are written
     done = have
@@ -149,7 +149,7 @@ def _write_rows(
 
 def _row(version: DatasetVersion, task: str, image: StoredImage) -> Asset:
     objects = len(image.shapes) + (image.label is not None)
-    seen = Asset.Content.EMPTY if task == SHAPES and image.annotated else Asset.Content.UNSEEN
+    unlabelled = Asset.Content.EMPTY if task == SHAPES and image.annotated else Asset.Content.UNSEEN
     return Asset(
         version=version,
         path=image.path,
@@ -158,7 +158,7 @@ def _row(version: DatasetVersion, task: str, image: StoredImage) -> Asset:
         height=image.height,
         split=image.split,
         label=image.label,
-        content=Asset.Content.OBJECTS if objects else seen,
+        content=Asset.Content.OBJECTS if objects else unlabelled,
         object_count=objects,
         shapes=[entry for shape in image.shapes for entry in drawn(shape)],
     )
@@ -221,7 +221,7 @@ def create_from_coco(
             images,
             task=SHAPES,
             classes=[info.as_dict() for info in parsed.classes],
-            place=place,
+            place_images=place,
             images_root=parent.images_root,
             coco_head=head_of(parsed),
         )
@@ -231,7 +231,7 @@ def create_from_coco(
 
 
 def head_of(parsed: Parsed) -> CocoHead:
-    """What the file said about itself and its classes, for annotations.json."""
+    """Return the info of the file and of its classes, for annotations.json."""
     categories = {info.id: info.extra for info in parsed.classes if info.extra}
     return CocoHead(parsed.head.get("info", {}), parsed.head.get("licenses", []), categories)
 

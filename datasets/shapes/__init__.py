@@ -1,6 +1,6 @@
 """The kinds of shapes there are: one file each, one registry for reading, drawing, checking and exporting them.
 
-The registry lies here and not in `annotation`, because datasets read, cut and show shapes too and know nothing of the
+The registry is here and not in `annotation`, because datasets read, cut and show shapes too and know nothing of the
 apps above them; `annotation` draws and stores with the same objects. A new kind is a file here, its line below and a
 module in `annotation/static/annotation/shapes/`; aiplatform/docs/subsystems/annotation.md has the steps.
 """
@@ -26,7 +26,7 @@ KINDS.register(BOX, POLYGON, MASK)
 DEFAULT = POLYGON  # for a class without a kind of its own
 
 register = KINDS.register
-get = KINDS.get  # KeyError for a name nobody registered
+get = KINDS.get  # KeyError for an unknown name
 
 
 def find(name: object) -> ShapeKind | None:

@@ -18,7 +18,7 @@ FOUR_CORNERS = message("shape.four_corners")
 
 
 class BoxKind(ShapeKind):
-    """A rectangle somebody drew, or an annotation that has only a `bbox`."""
+    """A drawn rectangle, or an annotation that has only a `bbox`."""
 
     name: ClassVar[str] = "bbox"
     label = gettext_lazy("Box")
@@ -31,8 +31,8 @@ class BoxKind(ShapeKind):
         flaw = flaw_of_points(rings, width=width, height=height, least=3, few=FOUR_CORNERS, crossings=crossings)
         if flaw is not None:
             return flaw
-        kept: Any = rings
-        if len(kept) == 1 and geometry.is_box(self.cleaned(kept)[0]):
+        checked: Any = rings
+        if len(checked) == 1 and geometry.is_box(self.cleaned(checked)[0]):
             return None
         return Flaw("not_a_box", FOUR_CORNERS, ring=None)
 
@@ -53,14 +53,14 @@ class BoxKind(ShapeKind):
         if not bbox or bbox[2] <= 0 or bbox[3] <= 0:
             report.drop("bbox", "degenerate_box", message("report.flat_box", image=item.image))
             return None
-        reading = self.of(*map(float, bbox), attributes=item.attributes)
+        reading = self.to_reading(*map(float, bbox), attributes=item.attributes)
         return replace(reading, area=float(item.area)) if item.area is not None and item.area > 0 else reading
 
-    def of(self, x: float, y: float, width: float, height: float, *, attributes: Mapping[str, Any]) -> Reading:
-        """A rectangle with its corners as the polygon every COCO reader understands."""
+    def to_reading(self, x: float, y: float, width: float, height: float, *, attributes: Mapping[str, Any]) -> Reading:
+        """Return a rectangle with its corners as the polygon that every COCO reader understands."""
         corners = geometry.box_ring(x, y, width, height)
-        kept = {"shape": self.name} | dict(attributes)
-        return Reading(self.name, (x, y, width, height), [corners], width * height, kept)
+        stored = {"shape": self.name} | dict(attributes)
+        return Reading(self.name, (x, y, width, height), [corners], width * height, stored)
 
     def cut(self, bbox: tuple[float, float, float, float], width: float, height: float) -> Cut:
         x, y, across, down = bbox

@@ -26,13 +26,13 @@ class Flaw:
     Args:
         says: the sentence as code and facts; the words of a kind are registered with `wording.register`.
         ring: index of the part it is about; None when it is about the shape as a whole.
-        place: index of the number within that part.
+        value_index: of the number within that part.
     """
 
     code: str
     says: Message
     ring: int | None = 0
-    place: int | None = None
+    value_index: int | None = None
 
     @property
     def text(self) -> str:
@@ -42,7 +42,7 @@ class Flaw:
     @property
     def path(self) -> str:
         """Where it is below the rings: "", "[0]" or "[0][4]"."""
-        return "".join(f"[{index}]" for index in (self.ring, self.place) if index is not None)
+        return "".join(f"[{index}]" for index in (self.ring, self.value_index) if index is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class CocoItem:
 class Reporter(Protocol):
     """Takes what is wrong with an annotation; `place` is a field of it, with indices ("segmentation[0]")."""
 
-    def refuse(self, place: str, code: str, says: Message) -> None:
+    def refuse(self, field_path: str, code: str, says: Message) -> None:
         """Make the file unfit."""
 
-    def drop(self, place: str, code: str, says: Message) -> None:
+    def drop(self, field_path: str, code: str, says: Message) -> None:
         """Leave out this annotation, or a part of it."""
 
 
@@ -156,7 +156,7 @@ class ShapeKind:
         return entry | {"attributes": attributes} if attributes else entry
 
     def attributes(self, rings: Rings) -> dict[str, Any]:
-        """What COCO keeps beside the polygon, so that reading the file makes this kind again."""
+        """Return the COCO attributes from which a reader makes this kind of shape again."""
         return {"shape": self.name, "rings": [list(ring) for ring in rings]}
 
     def claims(self, item: CocoItem) -> bool:
@@ -164,21 +164,21 @@ class ShapeKind:
         return item.attributes.get("shape") == self.name and "rings" in item.attributes
 
     def read(self, item: CocoItem, report: Reporter) -> Reading | None:
-        """A COCO annotation as a shape; None when it was refused or left out, and reported."""
+        """Return a COCO annotation as a shape; None if it was refused or left out, and reported."""
         rings = item.attributes["rings"]
         flaw = self.flaw(rings, width=math.inf, height=math.inf)
         if flaw is not None:
-            said = message("report.flawed_shape", image=item.image, flaw=flaw.says)
-            report.drop(f"attributes.rings{flaw.path}", flaw.code, said)
+            text = message("report.flawed_shape", image=item.image, flaw=flaw.says)
+            report.drop(f"attributes.rings{flaw.path}", flaw.code, text)
             return None
-        kept = self.cleaned(rings)
-        outlines = [list(ring) for ring in self.outlines(kept)]
-        return Reading(self.name, self.extents(kept), outlines, self.area(kept), dict(item.attributes))
+        cleaned = self.cleaned(rings)
+        outlines = [list(ring) for ring in self.outlines(cleaned)]
+        return Reading(self.name, self.extents(cleaned), outlines, self.area(cleaned), dict(item.attributes))
 
     # --- a shape of a dataset version
 
     def meets(self, bbox: tuple[float, float, float, float], width: float, height: float) -> bool:
-        """Whether any of it lies on the image; what covers no area counts on the border too."""
+        """Return whether any part is on the image; for shapes without area the border counts too."""
         x, y, across, down = bbox
         if self.covers_area:
             return x < width and y < height and x + across > 0 and y + down > 0

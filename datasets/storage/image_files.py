@@ -205,7 +205,7 @@ def sheet(files: Sequence[bytes | None], width: int, height: int) -> bytes:
         files: images; the tile of None, or of what does not decode, stays transparent.
         width, height: of a tile, pixels.
     """
-    whole = Image.new("RGBA", (width, height * len(files)))
+    canvas = Image.new("RGBA", (width, height * len(files)))
     for number, data in enumerate(files):
         if data is None:
             continue
@@ -214,7 +214,7 @@ def sheet(files: Sequence[bytes | None], width: int, height: int) -> bytes:
                 tile = ImageOps.fit(_upright_color(opened), (width, height), Image.Resampling.BILINEAR)
         except Exception:  # noqa: BLE001, S112 - decoders raise whatever they meet in a broken file
             continue
-        whole.paste(tile, (0, number * height))
+        canvas.paste(tile, (0, number * height))
     out = io.BytesIO()
-    whole.save(out, "WEBP", quality=80, method=2)
+    canvas.save(out, "WEBP", quality=80, method=2)
     return out.getvalue()

@@ -22,21 +22,21 @@ from aiplatform.lib.files import open_beneath
 from aiplatform.lib.wording import message
 from datasets.storage import image_files
 
-READY = b"ready\n"  # the first line out: whoever waits knows that it started
+READY = b"ready\n"  # the first line of output: the process has started
 
 
 def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, Any]:
-    """Facts of the image `source` below `root` as `pictures.Inspected` has them, or {"error": a message's JSON}.
+    """Inspect the image `source` below `root`: facts as `pictures.Inspected`, or {"error": a message's JSON}.
 
     Where a PNG was made below `stills`, "still" is its name and the facts are its own.
     """
     try:
         with os.fdopen(open_beneath(root, source), "rb") as file:
-            found = image_files.inspect(file)
-            if found.kind not in image_files.STILL_KINDS and not found.moving:
-                return found._asdict()
+            inspected = image_files.inspect(file)
+            if inspected.kind not in image_files.STILL_KINDS and not inspected.moving:
+                return inspected._asdict()
             if stills is None:
-                return _in_place(found)
+                return _in_place(inspected)
             file.seek(0)
             data = image_files.still(file)
     except image_files.BadImage as exc:
@@ -48,15 +48,20 @@ def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, An
     name = f"{hashlib.sha256(source.encode(errors='surrogateescape')).hexdigest()}.png"
     stills.mkdir(parents=True, exist_ok=True)
     (stills / name).write_bytes(data)
-    kept = image_files.inspect(io.BytesIO(data))._asdict()
-    return kept | {"kind": found.kind, "moving": found.moving, "orientation": found.orientation, "still": name}
+    facts = image_files.inspect(io.BytesIO(data))._asdict()
+    return facts | {
+        "kind": inspected.kind,
+        "moving": inspected.moving,
+        "orientation": inspected.orientation,
+        "still": name,
+    }
 
 
-def _in_place(found: image_files.Inspected) -> dict[str, Any]:
-    """What stays where it is cannot become a PNG."""
-    if found.kind in image_files.STILL_KINDS:
-        return {"error": message("report.not_in_place", kind=found.kind).as_json()}
-    return found._asdict()
+def _in_place(inspected: image_files.Inspected) -> dict[str, Any]:
+    """Return the facts of an image that stays in place; it cannot become a PNG."""
+    if inspected.kind in image_files.STILL_KINDS:
+        return {"error": message("report.not_in_place", kind=inspected.kind).as_json()}
+    return inspected._asdict()
 
 
 def main() -> None:
@@ -71,7 +76,7 @@ def main() -> None:
             out.write(json.dumps([inspect(root, source, stills) for source in json.loads(line)]).encode() + b"\n")
             out.flush()
     except BrokenPipeError:
-        os._exit(1)  # nobody listens any more
+        os._exit(1)  # the parent process has ended
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def image_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
     """Send the original bytes, typed by content; what is no image any more is only offered as a download."""
     etag = f'"{asset.sha256}"'
     if request.headers.get("If-None-Match") == etag:
-        return _kept(HttpResponse(status=304), etag)
+        return _add_cache_headers(HttpResponse(status=304), etag)
     try:
         with dataset_paths.open_image(asset) as file:
             data = file.read()
@@ -42,7 +42,7 @@ def image_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
     response = HttpResponse(data, content_type=kind or "application/octet-stream", headers=_LOCKED)
     name = asset.path.rpartition("/")[2]
     response["Content-Disposition"] = attachment(name, inline=kind is not None)
-    return _kept(response, etag)
+    return _add_cache_headers(response, etag)
 
 
 def thumbnail_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
@@ -51,12 +51,12 @@ def thumbnail_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
         return image_response(request, asset)
     etag = f'"t-{asset.sha256}"'
     if request.headers.get("If-None-Match") == etag:
-        return _kept(HttpResponse(status=304), etag)
+        return _add_cache_headers(HttpResponse(status=304), etag)
     try:
         data = thumbnails.read(asset)
     except (image_files.BadImage, OSError, DomainError):
         raise Http404 from None
-    return _kept(HttpResponse(data, content_type="image/webp", headers=_LOCKED), etag)
+    return _add_cache_headers(HttpResponse(data, content_type="image/webp", headers=_LOCKED), etag)
 
 
 def covers_response(request: HttpRequest, assets: Sequence[Asset | None]) -> HttpResponseBase:
@@ -64,11 +64,11 @@ def covers_response(request: HttpRequest, assets: Sequence[Asset | None]) -> Htt
     content = ",".join(asset.sha256 if asset else "" for asset in assets)
     etag = f'"c-{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
     if request.headers.get("If-None-Match") == etag:
-        return _kept(HttpResponse(status=304), etag)
-    return _kept(HttpResponse(thumbnails.sheet(assets), content_type="image/webp", headers=_LOCKED), etag)
+        return _add_cache_headers(HttpResponse(status=304), etag)
+    return _add_cache_headers(HttpResponse(thumbnails.sheet(assets), content_type="image/webp", headers=_LOCKED), etag)
 
 
-def _kept(response: HttpResponse, etag: str) -> HttpResponse:
+def _add_cache_headers(response: HttpResponse, etag: str) -> HttpResponse:
     response["ETag"] = etag
     response["Cache-Control"] = "private, max-age=300"
     patch_vary_headers(response, ["Cookie", "Authorization"])
@@ -123,11 +123,11 @@ def download_forms(version: DatasetVersion) -> list[str]:
 
 
 def download_choices(version: DatasetVersion) -> list[tuple[str, str, str]]:
-    """(form, label, what is to know about it) of `download_forms`, for people who choose."""
-    whole = _("Everything as it is kept, with the annotations as COCO.")
-    found = [("tar", "tar", whole), ("zip", "zip", whole)]
-    known = (exports.FORMATS.find(form) for form in download_forms(version))
-    return found + [(form.name, form.label, str(form.loses)) for form in known if form]
+    """Return (form, label, note) of `download_forms`, for users who choose."""
+    text = _("Everything as it is kept, with the annotations as COCO.")
+    choices = [("tar", "tar", text), ("zip", "zip", text)]
+    formats = (exports.FORMATS.find(form) for form in download_forms(version))
+    return choices + [(form.name, form.label, str(form.loses)) for form in formats if form]
 
 
 def source_of(version: DatasetVersion) -> exports.Source:

@@ -74,7 +74,7 @@ async def _answer_or_refusal(scope: Scope, receive: Receive) -> tuple[int, list[
     except DomainError as refusal:
         return refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
     except ConnectionError:
-        # Nobody is left to read this, but a server logs a request without an answer as our failure.
+        # The sender does not read this, but a server logs a request without an answer as our failure.
         return 408, [(b"connection", b"close")], b""
     except (OSError, DatabaseError) as exc:
         if not disk.is_full(exc):
@@ -152,7 +152,7 @@ async def _in_thread(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
 async def _create(user: User, headers: dict[bytes, bytes]) -> tuple[int, list[Header], bytes]:
     length = _number(headers, b"upload-length")
     metadata = _metadata(headers.get(b"upload-metadata", b""))
-    upload = await _in_thread(uploads.begin, owner=user, length=length, metadata=metadata)
+    upload = await _in_thread(uploads.create, owner=user, length=length, metadata=metadata)
     return 201, [(b"location", f"{PREFIX}{upload.pk}".encode()), *_expiry(upload)], b""
 
 
@@ -177,8 +177,8 @@ async def _patch(upload: Upload, headers: dict[bytes, bytes], receive: Receive) 
     async with _Locked(upload) as lock:
         here = upload.offset if upload.state == Upload.State.OPEN else upload.length
         if start != here:
-            said = _("The next byte is number %(number)s.") % {"number": here}
-            raise Refused(409, said, (b"upload-offset", str(here).encode()))
+            text = _("The next byte is number %(number)s.") % {"number": here}
+            raise Refused(409, text, (b"upload-offset", str(here).encode()))
         if start + announced > upload.length:
             raise _more_than_announced(upload)
         end = await _receive(upload, start, checksum, receive, lock.give_way)

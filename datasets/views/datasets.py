@@ -16,7 +16,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
 from aiplatform import env
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from datasets.forms.datasets import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, next_actions, versions
@@ -34,8 +34,8 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     """Own, public and (for operators) all datasets. htmx gets the table alone."""
     filters = FilterForm(request.GET)
     rows = filtered(Dataset.objects.visible_to(request.user).for_list(), filters, request)
-    given = request.GET.get("size", "")
-    size = int(given) if given in {str(size) for size in SIZES} else SIZES[0]
+    size_text = request.GET.get("size", "")
+    size = int(size_text) if size_text in {str(size) for size in SIZES} else SIZES[0]
     page = DATASETS.page(request, rows, size=size)
     covers = faced(page.rows, request.user)
     sizes = [(str(n), _("%(n)s a page") % {"n": n}) for n in SIZES]
@@ -85,12 +85,12 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
     """The form of a new dataset; the file is uploaded by tus while the rest is filled in."""
     form = CreateForm(request.POST or None)
     if form.is_valid():
-        given = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
-        with refusals_shown_on(form):
-            dataset = datasets.create(owner=request.user, **given)
+        fields = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
+        with errors_shown_on(form):
+            dataset = datasets.create(owner=request.user, **fields)
             return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
     else:
-        look_further(form, datasets.check, owner=request.user)
+        check_valid_fields(form, datasets.check, owner=request.user)
     shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload(request.user)}
     return render(request, "datasets/create.html", shown, status=422 if form.errors else 200)
 
@@ -160,7 +160,7 @@ def dataset_edit(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     dataset = own(request, dataset_id)
     form = EditForm(request.POST or None, dataset=dataset)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             visibility = form.cleaned_data["visibility"] or None
             datasets.edit(dataset, intro=form.cleaned_data["intro"], visibility=visibility)
             return redirect("datasets:detail", dataset.pk)
@@ -172,7 +172,7 @@ def dataset_edit(request: SignedInRequest, dataset_id: int) -> HttpResponse:
 @require_POST
 def dataset_delete(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     dataset = own(request, dataset_id)
-    if not name_typed(request, dataset.name):
+    if not is_name_confirmed(request, dataset.name):
         return redirect("datasets:detail", dataset.pk)
     datasets.delete(dataset)
     messages.success(request, _("%(name)s was deleted.") % {"name": dataset.name})
@@ -185,7 +185,7 @@ def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> Ht
     dataset = own(request, dataset_id)
     visible = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
     version = get_object_or_404(visible, number=number)
-    if not name_typed(request, f"v{number}"):
+    if not is_name_confirmed(request, f"v{number}"):
         return redirect("datasets:version", dataset.pk, number)
     versions.delete(version, by=request.user)
     messages.success(request, _("Version %(number)d was deleted.") % {"number": number})
@@ -198,7 +198,7 @@ def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     dataset = own(request, dataset_id)
     form = SourceForm(request.POST or None, initial={"source": dataset.source})
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             row = imports.start(
                 dataset=dataset,
                 by=request.user,

@@ -31,7 +31,7 @@ class SizeBar:
 
 def shown(version: DatasetVersion) -> dict[str, Any]:
     """What the templates need of a version's figures; "counting" where a worker is still at it."""
-    counted = figures.of(version)
+    counted = figures.for_version(version)
     if counted is None:
         return {"counting": version.image_count > figures.AT_ONCE}
     bars = _classes(version, counted["objects"])
@@ -57,10 +57,10 @@ def _classes(version: DatasetVersion, objects: dict[str, dict[str, int]]) -> lis
 
 
 def _sizes(counts: list[int], ends: tuple[int, ...]) -> list[SizeBar]:
-    """Bars from the first to the last that holds anything; none where nothing was measured."""
+    """Return bars from the first to the last non-empty one; none without measured objects."""
     names = [f"≤ {end} px" for end in ends] + [f"> {ends[-1]} px"]
     filled = [index for index, count in enumerate(counts) if count]
     if not filled:
         return []
-    kept = range(filled[0], filled[-1] + 1)
-    return [SizeBar(names[index], counts[index]) for index in kept]
+    bar_range = range(filled[0], filled[-1] + 1)
+    return [SizeBar(names[index], counts[index]) for index in bar_range]

@@ -31,10 +31,10 @@ def asset_thumbnail(request: SignedInRequest, asset_id: int) -> HttpResponseBase
 @needs(Action.DATASETS_VIEW)
 def covers(request: SignedInRequest) -> HttpResponseBase:
     """The thumbnails of the images `?of=7,12` as one image; those that the reader may not see are left empty."""
-    given = request.GET.get("of", "").split(",")
-    if len(given) > MAX_COVERS or not all(pk.isdecimal() and len(pk) < 19 for pk in given):
+    numbers = request.GET.get("of", "").split(",")
+    if len(numbers) > MAX_COVERS or not all(pk.isdecimal() and len(pk) < 19 for pk in numbers):
         raise Http404
-    wanted = [int(pk) for pk in given]
+    wanted = [int(pk) for pk in numbers]
     visible = Asset.objects.visible_to(request.user).select_related("version__dataset").in_bulk(wanted)
     return covers_response(request, [visible.get(pk) for pk in wanted])
 

@@ -38,10 +38,10 @@ def shown(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
 
 
 def _total(
-    version: DatasetVersion, *, split: str | None, class_id: int | None, content: int | None, words: str
+    version: DatasetVersion, *, split: str | None, class_id: int | None, content: int | None, text: str
 ) -> int | None:
-    """How many images there are, where the version knows it."""
-    if words or (class_id is not None and content is not None):
+    """Return the number of images, if the version knows it."""
+    if text or (class_id is not None and content is not None):
         return None
     counted = version.figures
     if class_id is not None:
@@ -59,12 +59,12 @@ def _sum(images: dict[str, dict[str, int]], split: str | None, key: str) -> int:
 def _contents(version: DatasetVersion, content: int, split: str | None) -> int:
     counted = version.figures or {}
     everything = version.splits if split is None else {split: version.splits.get(split, 0)}
-    found = {
+    counts = {
         Asset.Content.UNSEEN: sum(counted["unannotated"].get(name, 0) for name in everything),
         Asset.Content.EMPTY: sum(counted["empty"].get(name, 0) for name in everything),
     }
-    found[Asset.Content.OBJECTS] = sum(everything.values()) - sum(found.values())
-    return found[Asset.Content(content)]
+    counts[Asset.Content.OBJECTS] = sum(everything.values()) - sum(counts.values())
+    return counts[Asset.Content(content)]
 
 
 def hues_of(version: DatasetVersion) -> dict[int, int]:

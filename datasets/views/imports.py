@@ -52,7 +52,7 @@ def import_detail(request: SignedInRequest, dataset_id: int, import_id: int) -> 
 
 
 def _shown(row: Import) -> dict[str, Any]:
-    report = report_wording.told(row.report)
+    report = report_wording.to_display(row.report)
     share = min(100, round(100 * row.done / row.total)) if row.total else None
     return {
         "row": row,
@@ -81,8 +81,8 @@ def _shown(row: Import) -> dict[str, Any]:
 
 
 def _format_name(name: str) -> str:
-    known = detect.FORMATS.find(name)
-    return str(known.label) if known else ""
+    format_ = detect.FORMATS.find(name)
+    return str(format_.label) if format_ else ""
 
 
 def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -121,18 +121,18 @@ def _names(request: SignedInRequest) -> dict[int, str]:
 
 
 def _options(row: Import, request: SignedInRequest) -> Options:
-    """The import's options with what was chosen on its report."""
-    kept = Options.from_json(row.options)
+    """Return the import's options with the choices made on its report."""
+    options = Options.from_json(row.options)
     folders = {
         key.removeprefix("mask-folder-"): str(value)
         for key, value in request.POST.items()
         if key.startswith("mask-folder-") and value
     }
     return replace(
-        kept,
-        encoding=str(request.POST.get("encoding", kept.encoding)).strip(),
-        sizes=str(request.POST.get("sizes", kept.sizes)),
-        mask_folders={**kept.mask_folders, **folders},
+        options,
+        encoding=str(request.POST.get("encoding", options.encoding)).strip(),
+        sizes=str(request.POST.get("sizes", options.sizes)),
+        mask_folders={**options.mask_folders, **folders},
     )
 
 

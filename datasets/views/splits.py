@@ -1,4 +1,4 @@
-"""The page that splits a version anew: shares, a preview by class, then the next version."""
+"""The page that splits a version again: shares, a preview by class, then the next version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from datasets.forms.splits import SplitForm
 from datasets.models import DatasetVersion
 from datasets.services import splits
@@ -16,16 +16,16 @@ from datasets.views.datasets import own
 
 @needs(Action.DATASETS_EDIT)
 def version_split(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponse:
-    """GET shows what the shares in the address would give; POST makes the version."""
+    """GET shows the split for the shares in the address; POST makes the version."""
     dataset = own(request, dataset_id)
     visible = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset).select_related("dataset")
     version = get_object_or_404(visible, number=number)
-    asked = request.POST if request.method == "POST" else request.GET if "train" in request.GET else None
+    data = request.POST if request.method == "POST" else request.GET if "train" in request.GET else None
     start = {name: field.initial for name, field in SplitForm(version=version).fields.items()}
-    form = SplitForm(start if asked is None else asked, version=version)
+    form = SplitForm(start if data is None else data, version=version)
     shown = None
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             wish = form.wish()
             if request.method == "POST":
                 row = splits.start(version=version, wish=wish, by=request.user)

@@ -11,24 +11,23 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import ids, queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
+from aiplatform.objects.viewsets import ObjectViewSet, object_action
 from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
 from inference.batch import drafts, exports, predictions, results, sources
+from inference.batch.filters import PredictionFilters
 from inference.batch.models import PredictedData, Prediction
-from inference.batch.orders import PREDICTIONS
 from inference.registry.serializers import JobFields
 from inference.registry.version_serializers import VersionField
-from workers.core.states import GROUPS, JobState
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 
@@ -106,59 +105,42 @@ class PredictionVersionIn(StrictMixin, serializers.Serializer):
     min_score = serializers.FloatField(required=False, default=0.0, help_text="Answers below it are left out.")
 
 
-class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class PredictionViewSet(ObjectViewSet):
     """Predictions. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
 
     `answers/?begin=&count=` gives those from a place on; `download/?as=` all of them as csv, coco or jsonl.
     """
 
-    needs = {
-        "list": Action.EVALUATIONS_VIEW,
-        "retrieve": Action.EVALUATIONS_VIEW,
-        "results": Action.EVALUATIONS_VIEW,
-        "answers": Action.EVALUATIONS_VIEW,
-        "download": Action.EVALUATIONS_VIEW,
-        "make_version": Action.EVALUATIONS_VIEW,  # and what the dataset asks, see drafts.make
-        "create": Action.EVALUATIONS_SUBMIT,
-        "stop": Action.EVALUATIONS_SUBMIT,
-    }
-    asks = {"list": ("state", "search"), "answers": ("begin", "count"), "download": ("as",)}
-    orders = PREDICTIONS
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    # and what the dataset requires, see drafts.make
+    needs = dict.fromkeys(("results", "answers", "download", "make_version"), Action.EVALUATIONS_VIEW)
+    asks = {"answers": ("begin", "count"), "download": ("as",)}
+    reach = {"make_version": ""}
     serializer_class = PredictionOut
-    queryset = Prediction.objects.none()
+    filters = PredictionFilters
+    forbids_change = True
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-        rows = Prediction.objects.visible_to(self.request.user).for_list()
-        rows = rows.prefetch_related(
-            Prefetch("made", PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user))
-        )
-        return rows.in_state(state).named_like(given.get("search", ""))
+        seen = PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user)
+        return super().get_queryset().prefetch_related(Prefetch("made", seen))
 
     @extend_schema(request=PredictionIn, responses={201: PredictionOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue a prediction."""
         serializer = PredictionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, predictions.check)
-        if file := given.pop("list_file", None):
-            if given["listed"] is not None:
+        fields = parse_request(serializer, predictions.check)
+        if file := fields.pop("list_file", None):
+            if fields["listed"] is not None:
                 raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
-            given["listed"] = sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
-        prediction = predictions.submit(user=request.user, **given)
+            fields["listed"] = sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+        prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
 
-    @extend_schema(request=None, responses=PredictionOut)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202)
+    def stop(self, prediction: Prediction) -> None:
         """Request a stop; what was answered so far stays."""
-        prediction: Prediction = self.get_object()
-        if not Prediction.objects.editable_by(request.user).filter(pk=prediction.pk).exists():
-            self.permission_denied(request)
-        predictions.stop(prediction=prediction, by=request.user)
-        prediction.job.refresh_from_db()
-        return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=202)
+        predictions.stop(prediction=prediction, by=self.request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
@@ -169,10 +151,10 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(parameters=[OpenApiParameter("begin", int), OpenApiParameter("count", int)], responses=dict)
     @action(detail=True, methods=["get"], pagination_class=None)
     def answers(self, request: ApiRequest, pk: str) -> Response:
-        """Answers from the place `begin` on, at most `count` (200), and where the next begin; also while it runs."""
-        given = queries.given(request)
-        begin = min(ids.number(given.get("begin", "")) or 0, 10**8)
-        limit = min(max(ids.number(given.get("count", "")) or MOST_LINES, 1), MOST_LINES)
+        """Return at most `count` (200) predictions from the index `begin` on and the next index; also while it runs."""
+        query = queries.read_filters(request)
+        begin = min(ids.number(query.get("begin", "")) or 0, 10**8)
+        limit = min(max(ids.number(query.get("count", "")) or MOST_LINES, 1), MOST_LINES)
         rows = list(islice(results.lines(self.get_object(), begin=begin), limit + 1))
         following = rows[limit]["n"] if len(rows) > limit else None
         return Response({"answers": rows[:limit], "next": following})
@@ -184,7 +166,7 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def download(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """All answers as a file: `csv` has one row for each, `coco` images and annotations, `jsonl` all there is."""
-        form = queries.one_of(queries.given(request), "as", *exports.FORMS) or "csv"
+        form = queries.read_choice(queries.read_filters(request), "as", *exports.FORMS) or "csv"
         return exports.send(request._request, self.get_object(), form)
 
     @extend_schema(request=PredictionVersionIn, responses={202: PredictedDataOut})
@@ -193,5 +175,5 @@ class PredictionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Begin to make a dataset version whose annotations are the answers, as a first draft."""
         serializer = PredictionVersionIn(data=request.data, context=self.get_serializer_context())
         prediction = self.get_object()
-        made = drafts.make(prediction, by=request.user, **sent(serializer))
+        made = drafts.make(prediction, by=request.user, **parse_request(serializer))
         return Response(PredictedDataOut(made).data, status=202)

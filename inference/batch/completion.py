@@ -28,28 +28,28 @@ NAME = "completed"
 
 
 def open_images(version: DatasetVersion) -> list[str]:
-    """Paths of the images that nobody has annotated, in the order of the version."""
+    """Return the paths of the images without annotations, in the order of the version."""
     rows = version.assets.filter(content=Asset.Content.UNSEEN).order_by("pk")
     return list(rows.values_list("path", flat=True))
 
 
 def check(model: ModelVersion, version: DatasetVersion) -> None:
-    """Refuse a model whose answers are no annotations of this version.
+    """Check that the predictions of a model can be annotations of this version.
 
     Raises:
         CannotPredict, CannotDraft.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         predictions.check_model(model)
-    with found:
+    with refusals:
         draft = prediction_shapes.draft_of(model.task)
         if not draft:
             raise CannotDraft(_("Answers of %(model)s are no annotations.") % {"model": model})
         if version.task not in (NONE, draft):
             facts = {"model": model, "version": version, "task": version.get_task_display()}
             raise CannotDraft(_("%(version)s carries %(task)s, and answers of %(model)s are something else.") % facts)
-    found.end()
+    refusals.end()
 
 
 def start(*, prediction: Prediction, version: DatasetVersion, dataset: Dataset, min_score: float, by: User) -> Import:
@@ -64,8 +64,8 @@ def start(*, prediction: Prediction, version: DatasetVersion, dataset: Dataset, 
         raise CannotDraft(_("It left no answers."))
     facts = {"prediction": prediction.pk, "min_score": min_score}
     with transaction.atomic():
-        row = imports.start_from(version=version, way=NAME, facts=facts, annotated=True, by=by, dataset=dataset)
-        drafts.kept(prediction, row, by, min_score)
+        row = imports.start_from(version=version, rewrite=NAME, facts=facts, annotated=True, by=by, dataset=dataset)
+        drafts.record_draft(prediction, row, by, min_score)
     return row
 
 
@@ -74,29 +74,29 @@ def _write_plan(row: Import) -> None:
     if version is None or prediction is None:
         raise CannotDraft(_("The prediction, or the version that it answered, is gone."))
     classes = merging.Classes()
-    classes.take(version.classes)
-    about_classes = [{"id": one["id"], "name": one["name"]} for one in prediction.classes]
-    renamed = classes.take(about_classes)
+    classes.add(version.classes)
+    about_classes = [{"id": entry["id"], "name": entry["name"]} for entry in prediction.classes]
+    renamed = classes.add(about_classes)
     head = resplitting.coco_head(version)
     described = {number for number, _more in head["categories"]}
-    for one in prediction.classes:
-        more = {name: value for name, value in one.items() if name not in ("id", "name")}
-        if more and renamed[one["id"]] not in described:
-            head["categories"].append([renamed[one["id"]], more])
+    for entry in prediction.classes:
+        more = {name: value for name, value in entry.items() if name not in ("id", "name")}
+        if more and renamed[entry["id"]] not in described:
+            head["categories"].append([renamed[entry["id"]], more])
     head["info"] = head["info"] | {"predicted_by": prediction.model_label}
-    images = _completed(version, prediction, renamed, finite(row.split.get("min_score")) or 0.0)
+    images = _complete_images(version, prediction, renamed, finite(row.split.get("min_score")) or 0.0)
     task = prediction_shapes.draft_of(prediction.task)
     rewriting.write(row, version, images, task=task, classes=classes.rows, coco_head=head)
 
 
-def _completed(
+def _complete_images(
     version: DatasetVersion, prediction: Prediction, renamed: Mapping[int, int], min_score: float
 ) -> Iterator[StoredImage]:
     labelled = prediction_shapes.draft_of(prediction.task) == CLASSES
-    said = drafts.Answers(prediction)
+    answers = drafts.Answers(prediction)
     drawn = max((entry["id"] for entry in stored.objects(version.path)), default=0) if version.task == SHAPES else 0
     for image in resplitting.stored_images(version):
-        line = said.of(image.path)
+        line = answers.find(image.path)
         if line is None or image.annotated or image.label is not None:
             yield image
             continue
@@ -105,9 +105,9 @@ def _completed(
             image.label = None if label is None else renamed[label]
         else:
             image.annotated = True
-            for found in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
+            for shape in prediction_shapes.to_coco(line, prediction.classes, min_score=min_score):
                 drawn += 1
-                answer: dict[str, Any] = {**found, "category_id": renamed[found["category_id"]]}
+                answer: dict[str, Any] = {**shape, "category_id": renamed[shape["category_id"]]}
                 image.shapes.append(drafts.stored_answer(answer, drawn))
         yield image
 
@@ -117,4 +117,4 @@ def _story(row: Import) -> Message:
     return drafts.drafted(prediction) if prediction else Message()
 
 
-WAY = rewriting.Way(NAME, _write_plan, _story)
+REWRITE = rewriting.Rewrite(NAME, _write_plan, _story)

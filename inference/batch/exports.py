@@ -42,15 +42,15 @@ def has_places(prediction: Prediction) -> bool:
 
 
 def send(request: HttpRequest, prediction: Prediction, form: str) -> HttpResponseBase:
-    """A download of all answers there are.
+    """Return a download of all predictions so far.
 
     Raises:
         NotFound: there is none yet.
-        NoPlaces: COCO is asked of answers that lie nowhere.
+        NoPlaces: COCO is requested for predictions without locations.
     """
     if form == "coco" and not has_places(prediction):
-        said = _("COCO holds places on pictures, and the answers of this task have none. Take CSV or JSON lines.")
-        raise NoPlaces(said)
+        message = _("COCO holds places on pictures, and the answers of this task have none. Take CSV or JSON lines.")
+        raise NoPlaces(message)
     if not results.load(prediction).get("done"):
         raise NotFound(_("There are no answers yet."))
     made = {"csv": _csv, "coco": _coco, "jsonl": _lines}[form](prediction)
@@ -76,14 +76,14 @@ def _rows(rows: Iterable[Iterable[object]], *, begin: str = "") -> bytes:
 
 
 def _table(prediction: Prediction) -> Iterator[tuple[object, ...]]:
-    """One row for each answer; a picture without any has none."""
+    """Yield one row for each prediction; an image without any has none."""
     for line in results.lines(prediction):
-        for one in line.get("predictions", ()):
-            box = prediction_shapes.box_of(one, line["width"], line["height"]) or ("",) * 4
-            more = prediction_shapes.rest_of(one, OWN | LARGE)
+        for answer in line.get("predictions", ()):
+            box = prediction_shapes.box_of(answer, line["width"], line["height"]) or ("",) * 4
+            more = prediction_shapes.rest_of(answer, OWN | LARGE)
             yield (
-                line["path"], line["width"], line["height"], _cell(one.get("class_id")),
-                prediction_lines.word(one.get("name"), 200), prediction_shapes.score_of(one), *box,
+                line["path"], line["width"], line["height"], _cell(answer.get("class_id")),
+                prediction_lines.word(answer.get("name"), 200), prediction_shapes.score_of(answer), *box,
                 json.dumps(more, ensure_ascii=False) if more else "",
             )  # fmt: skip
 
@@ -121,16 +121,16 @@ def coco(prediction: Prediction, *, min_score: float = 0.0) -> Generator[bytes]:
 def _images(prediction: Prediction) -> Iterator[dict[str, Any]]:
     for line in results.lines(prediction):
         if "error" not in line:
-            about = {name: line[name] for name in ("width", "height")}
-            yield {"id": line["n"] + 1, "file_name": line["path"], **about}
+            size = {name: line[name] for name in ("width", "height")}
+            yield {"id": line["n"] + 1, "file_name": line["path"], **size}
 
 
 def _annotations(prediction: Prediction, min_score: float) -> Iterator[dict[str, Any]]:
     number = 0
     for line in results.lines(prediction):
-        for found in prediction_shapes.shapes(line, prediction.classes, min_score=min_score):
+        for shape in prediction_shapes.to_coco(line, prediction.classes, min_score=min_score):
             number += 1
-            yield {"id": number, "image_id": line["n"] + 1, **found}
+            yield {"id": number, "image_id": line["n"] + 1, **shape}
 
 
 def _joined(entries: Iterable[dict[str, Any]]) -> Generator[bytes]:

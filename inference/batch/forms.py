@@ -108,7 +108,7 @@ class PredictionForm(ResourceForm):
         if file is None:
             return None
         try:
-            return sources.parsed(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+            return sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
         except DomainError as exc:
             raise forms.ValidationError(exc.message) from None
 
@@ -116,10 +116,10 @@ class PredictionForm(ResourceForm):
         return self.cleaned_data["batch"] or predictions.BATCH
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `predictions.submit`."""
+        """Return the arguments of `predictions.submit`."""
         names = ("model_version", "version", "split", "score_threshold", "max_detections", "batch", "name")
-        given = {name: self.cleaned_data[name] for name in names} | {"listed": self.cleaned_data["listed"]}
-        return given | {"server_path": self.cleaned_data.get("server_path", "")} | self.resources()
+        values = {name: self.cleaned_data[name] for name in names} | {"listed": self.cleaned_data["listed"]}
+        return values | {"server_path": self.cleaned_data.get("server_path", "")} | self.resources()
 
 
 class DraftForm(forms.Form):

@@ -53,15 +53,15 @@ class PredictionKind(JobKind):
         if model is None or (data is None and not prediction.folder):
             raise Vanished(wording.message("prediction.gone"))
         copy_code(run, "kit", "batch/predictor")
-        known = training_data.of(model, owner=job.owner)
-        params = {**prediction.params, "split": prediction.split, "learned": known and known.for_run()}
+        training = training_data.for_model(model, owner=job.owner)
+        params = {**prediction.params, "split": prediction.split, "learned": training and training.for_run()}
         write_json(run.params, params | {"max_pixels": env.MAX_IMAGE_PIXELS})
         earlier = [folder for folder in self._earlier(job, attempt) if folder.is_dir()]
         environ = {"AIP_MODEL_DIR": str(model.path), "AIP_EARLIER": json.dumps([str(folder) for folder in earlier])}
-        readable = [model.path, *earlier, *([known.version.path] if known else [])]
+        readable = [model.path, *earlier, *([training.version.path] if training else [])]
         if data is not None:
-            about = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
-            environ |= {"AIP_DATASET_DIR": str(data.path), "AIP_DATASETS": json.dumps(about)}
+            datasets = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
+            environ |= {"AIP_DATASET_DIR": str(data.path), "AIP_DATASETS": json.dumps(datasets)}
             environ |= {"AIP_IMAGES_DIR": str(data.images_path)}
             readable += data.folders
         else:
@@ -77,7 +77,7 @@ class PredictionKind(JobKind):
 
     def _earlier(self, job: Job, attempt: Attempt) -> list[Path]:
         """Where earlier attempts put their chunks, the newest first: a killed one left no checkpoint of its last."""
-        return [RunDir.of(job.pk, number).outputs / FOLDER for number in range(attempt.number - 1, 0, -1)]
+        return [RunDir.for_attempt(job.pk, number).outputs / FOLDER for number in range(attempt.number - 1, 0, -1)]
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         predictions.publish(job, attempt)

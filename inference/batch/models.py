@@ -16,12 +16,12 @@ class Prediction(models.Model):
 
     job = models.OneToOneField("workers.Job", models.CASCADE, related_name="prediction")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="predictions")
-    model_label = models.CharField(max_length=120)  # "cells v2", also after the version is gone
+    model_label = models.CharField(max_length=120)  # "cells v2", kept after the version is deleted
     task = models.CharField(max_length=15)
     classes = models.JSONField(default=list)  # of the model, as its model.json has them
     data = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, related_name="predictions")
     folder = models.CharField(max_length=500, blank=True)  # on the server, links resolved; "": pictures of `data`
-    source_label = models.CharField(max_length=300)  # the version's name, also after it is gone, or the folder
+    source_label = models.CharField(max_length=300)  # the version's name, kept after it is deleted, or the folder
     split = models.CharField(max_length=10, blank=True)  # of `data`; "": all
     is_listed = models.BooleanField(default=False)  # whether its pictures were listed when it was queued
     total = models.PositiveIntegerField(null=True)  # pictures; None: the program counts them
@@ -39,7 +39,7 @@ class Prediction(models.Model):
 
     @property
     def listing(self) -> Path:
-        """The file of its pictures where they were listed; it lies beside the attempts of the job."""
+        """The file that lists its images, if they were listed; stored next to the attempts of the job."""
         return Path(settings.DATA_ROOT) / "jobs" / str(self.job_id) / "samples.jsonl"
 
 

@@ -29,7 +29,7 @@ from workers.jobs.resource_request import Resources
 
 KIND = "prediction"
 BATCH = 8
-#: Numbers a person may set: lowest, highest. None leaves it to the model.
+#: Numbers that a user may set: lowest, highest. None leaves it to the model.
 BOUNDS = {"score_threshold": (0.0, 1.0), "max_detections": (1, 10_000), "batch": (1, 256)}
 WHOLE = ("max_detections", "batch")
 
@@ -64,39 +64,39 @@ def submit(
         max_detections: most answers for a picture; None: the model's own.
         batch: pictures in one run of the model.
         name: empty makes one of model and pictures.
-        resources: what it asks of the machines; several share the chunks. Without a cluster the person's current one.
+        resources: requested resources; several nodes share the chunks. Without a cluster the user's current one.
 
     Raises:
         CannotPredict: the model's answers cannot be understood.
         Invalid: a value is out of range, or there are no pictures.
         ListRefused: of the list.
         PathRefused, PathMissing: of the folder.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
-    found, root = Refusals(), None
-    with found:
+    refusals, root = Refusals(), None
+    with refusals:
         check_model(model_version)
-    with found:
+    with refusals:
         check_source(model_version, version, server_path, split, listed, user=user)
         if server_path:
             root = sources.folder(server_path, by=user)
     label = str(version) if version else str(root or server_path)
-    name = name or titles.derived(f"{model_version} on {_short(label)}", room=evaluations.MAX_NAME)
+    name = name or titles.derive_name(f"{model_version} on {_short_label(label)}", room=evaluations.MAX_NAME)
     names: list[str] | None = None
-    with found:
+    with refusals:
         names = _names(version, root, listed, by=user)
     params: dict[str, Any] = {}
     if score_threshold is None:
-        score_threshold = thresholds.to_begin_with(model_version, by=user)
-    with found:
+        score_threshold = thresholds.default_score(model_version, by=user)
+    with refusals:
         params = checked_numbers(score_threshold=score_threshold, max_detections=max_detections, batch=batch)
-    with found:
+    with refusals:
         evaluations.check_name(name)
-    with found:
+    with refusals:
         resources = evaluations.complete(user, resources)
-        if found:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
-    found.end()
+    refusals.end()
     spec = {"model_version": model_version.pk, "version": version.pk if version else None, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
@@ -115,7 +115,7 @@ def submit(
             params=params,
         )
         if names is not None:
-            sources.keep(prediction.listing, names)
+            sources.write_listing(prediction.listing, names)
     return prediction
 
 
@@ -123,7 +123,7 @@ def _names(
     version: DatasetVersion | None, root: Path | None, listed: Sequence[str] | None, *, by: User
 ) -> list[str] | None:
     """The pictures to write down; None where the version itself says which they are."""
-    chosen = None if listed is None else sources.checked(listed)
+    chosen = None if listed is None else sources.check_names(listed)
     if root is not None:
         return sources.pictures_of(root, by=by) if chosen is None else sources.listed_in_folder(root, chosen, by=by)
     if version is None or chosen is None:
@@ -131,8 +131,8 @@ def _names(
     return sources.listed_in_version(version, chosen)
 
 
-def _short(label: str) -> str:
-    """The part of a source's name that tells it from others."""
+def _short_label(label: str) -> str:
+    """Return the part of a source's name that distinguishes it from others."""
     return PurePosixPath(label).name if label.startswith("/") else label
 
 
@@ -143,12 +143,12 @@ def _count(version: DatasetVersion | None, split: str) -> int | None:
 
 
 def _classes(version: ModelVersion) -> list[dict[str, Any]]:
-    """The classes as the model's own description has them, with the names of their points."""
+    """Return the classes in the model's own description, with the names of their keypoints."""
     try:
-        found = json.loads((version.path / "model.json").read_bytes())["classes"]
+        classes = json.loads((version.path / "model.json").read_bytes())["classes"]
     except (OSError, ValueError, KeyError, TypeError):
         return list(version.classes)
-    return found if is_sound(found) else list(version.classes)
+    return classes if is_sound(classes) else list(version.classes)
 
 
 def check(
@@ -158,26 +158,26 @@ def check(
     version: DatasetVersion | None = None,
     split: str = "",
 ) -> None:
-    """Refuse at once what `submit` refuses of model, version and split."""
-    found = Refusals()
-    with found:
+    """Check model, version and split before `submit`."""
+    refusals = Refusals()
+    with refusals:
         if model_version is not None:
             check_model(model_version)
-    with found:
+    with refusals:
         if version is not None:
             check_split(version, split)
-    found.end()
+    refusals.end()
 
 
 def check_model(version: ModelVersion) -> None:
-    """Refuse a version whose answers mean nothing here.
+    """Check that the predictions of a version can be interpreted.
 
     Raises:
         CannotPredict.
     """
     if not version.can_be_evaluated:
-        said = _("%(model)s came without model.json, so its answers cannot be understood.")
-        raise CannotPredict(said % {"model": version})
+        message = _("%(model)s came without model.json, so its answers cannot be understood.")
+        raise CannotPredict(message % {"model": version})
 
 
 def check_source(
@@ -189,7 +189,7 @@ def check_source(
     *,
     user: User,
 ) -> None:
-    """Refuse what is no source, or two of them.
+    """Check that there is exactly one valid source.
 
     Raises:
         Invalid.
@@ -205,42 +205,42 @@ def check_source(
     if split and listed is not None:
         raise Invalid(_("Choose a split, or give a list: one of them."), field="split")
     check_split(version, split)
-    if split == UNSEEN and training_data.of(model, owner=user) is None:
-        said = _("It is not known which images %(model)s learned from. Choose another split.")
-        raise Invalid(said % {"model": model}, field="split")
+    if split == UNSEEN and training_data.for_model(model, owner=user) is None:
+        message = _("It is not known which images %(model)s learned from. Choose another split.")
+        raise Invalid(message % {"model": model}, field="split")
 
 
 def check_split(version: DatasetVersion, split: str) -> None:
-    """Refuse a split that the version does not have.
+    """Check that the version has the split.
 
     Raises:
-        Invalid: tells those that it has.
+        Invalid: names those that it has.
     """
     if split not in ("", UNSEEN) and not version.splits.get(split):
-        known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
-        facts = {"version": version, "split": split, "known": known or _("none")}
+        available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
+        facts = {"version": version, "split": split, "known": available or _("none")}
         raise Invalid(_("%(version)s has no split “%(split)s”. It has: %(known)s.") % facts, field="split")
 
 
-def checked_numbers(**given: float | None) -> dict[str, float | None]:
-    """The numbers of a prediction, whole where they are counts.
+def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
+    """Return the numbers of a prediction, counts as integers.
 
     Raises:
         Invalid: one for each that is out of range.
     """
-    found, checked = Refusals(), dict[str, float | None]()
+    refusals, checked = Refusals(), dict[str, float | None]()
     for name, (low, high) in BOUNDS.items():
-        value = given[name]
-        with found:
+        value = numbers[name]
+        with refusals:
             if value is None:
                 checked[name] = BATCH if name == "batch" else None
                 continue
             number = finite(value)
             if number is None or not low <= number <= high:
-                said = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
-                raise Invalid(said, field=name)
+                message = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
+                raise Invalid(message, field=name)
             checked[name] = int(number) if name in WHOLE else number
-    found.end()
+    refusals.end()
     return checked
 
 
@@ -250,15 +250,15 @@ def stop(*, prediction: Prediction, by: User) -> None:
 
 
 def publish(job: Job, attempt: Attempt) -> None:
-    """Keep the figures of an attempt; may be called again."""
+    """Store the summary of an attempt; idempotent."""
     prediction = Prediction.objects.filter(job=job).first()
     if prediction is None or attempt.number < prediction.published_attempt:
         return
-    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
-    if found:
-        kept = {name: value for name, value in found.items() if name != "left_out"}  # names stay with the files
+    document = results.read(RunDir.for_attempt(job.pk, attempt.number).outputs)
+    if document:
+        summary = {name: value for name, value in document.items() if name != "left_out"}  # names stay with the files
         Prediction.objects.filter(pk=prediction.pk).update(
-            published_attempt=attempt.number, summary=kept, total=found["total"]
+            published_attempt=attempt.number, summary=summary, total=document["total"]
         )
 
 

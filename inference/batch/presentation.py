@@ -22,30 +22,30 @@ ERROR_WORDS = {
 }
 
 
-def of(prediction: Prediction) -> dict[str, Any]:
-    """Figures and the first pictures, as far as it has come."""
-    found = results.load(prediction)
-    total = found.get("total") or prediction.total or 0
+def build_context(prediction: Prediction) -> dict[str, Any]:
+    """Return counts and the first images, as far as they are predicted."""
+    summary = results.load(prediction)
+    total = summary.get("total") or prediction.total or 0
     return {
-        "found": found,
+        "found": summary,
         "total": total,
-        "share": min(1.0, found.get("done", 0) / total) if total else 0.0,
-        "classes": found.get("classes", [])[:12],
-        "more_classes": max(0, len(found.get("classes", [])) - 12),
-        "broken": [{**row, "word": why(row["code"])} for row in found.get("left_out", [])[:MOST_BROKEN]],
+        "share": min(1.0, summary.get("done", 0) / total) if total else 0.0,
+        "classes": summary.get("classes", [])[:12],
+        "more_classes": max(0, len(summary.get("classes", [])) - 12),
+        "broken": [{**row, "word": why(row["code"])} for row in summary.get("left_out", [])[:MOST_BROKEN]],
         **page(prediction, 0),
     }
 
 
 def page(prediction: Prediction, begin: int) -> dict[str, Any]:
-    """Cards of some pictures that have an answer, and where the next ones begin; None where there are none."""
+    """Return cards of some predicted images, and where the next ones begin; None if there are no more."""
     good = (line for line in results.lines(prediction, begin=begin) if "error" not in line)
-    some = list(islice(good, PER_PAGE + 1))
+    lines = list(islice(good, PER_PAGE + 1))
     placed = prediction_shapes.draft_of(prediction.task) == SHAPES
-    places = {entry["id"]: place for place, entry in enumerate(prediction.classes)}
+    places = {entry["id"]: index for index, entry in enumerate(prediction.classes)}
     return {
-        "cards": [card(line, places, placed=placed) for line in some[:PER_PAGE]],
-        "next": some[PER_PAGE]["n"] if len(some) > PER_PAGE else None,
+        "cards": [card(line, places, placed=placed) for line in lines[:PER_PAGE]],
+        "next": lines[PER_PAGE]["n"] if len(lines) > PER_PAGE else None,
     }
 
 

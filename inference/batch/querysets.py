@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -16,15 +15,11 @@ class PredictionQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
 
-    def named_like(self, text: str) -> Self:
-        """Name, model or source contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "source_label")
-
 
 class PredictedDataQuerySet(OwnedQuerySet):
     owner_path = "prediction__job__owner"
 
     def seen_by(self, user: User) -> Self:
-        """Those whose datasets this person may see, with what a list shows of them."""
+        """Rows whose datasets the user may see, with the columns of lists."""
         datasets = self.model._meta.get_field("dataset").related_model._default_manager.visible_to(user)
         return self.filter(dataset__in=datasets).select_related("dataset", "intake__version__dataset", "by")

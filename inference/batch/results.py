@@ -13,7 +13,7 @@ from aiplatform.lib import files
 from aiplatform.lib.numbers import finite
 from inference.batch.models import Prediction
 from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
-from inference.registry.prediction_lines import Line, whole, word
+from inference.registry.prediction_lines import Line, to_count, word
 from workers.core.runs import RunDir
 
 MOST_BYTES = 4 << 20  # of a summary
@@ -24,10 +24,10 @@ COUNTS = ("total", "done", "broken", "predictions", "batch")
 def outputs(prediction: Prediction) -> Path:
     """The outputs of the attempt that runs, where it says something already; else of the one that was published."""
     job = prediction.job
-    newest = RunDir.of(job.pk, job.attempt_number).outputs
+    newest = RunDir.for_attempt(job.pk, job.attempt_number).outputs
     if prediction.published_attempt in (0, job.attempt_number) or (newest / "summary.json").is_file():
         return newest
-    return RunDir.of(job.pk, prediction.published_attempt).outputs
+    return RunDir.for_attempt(job.pk, prediction.published_attempt).outputs
 
 
 def load(prediction: Prediction) -> dict[str, Any]:
@@ -36,79 +36,83 @@ def load(prediction: Prediction) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The summary in the outputs of an attempt."""
+    """Read the summary in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            found = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return {}
     return {
-        **{name: whole(found.get(name)) for name in COUNTS},
-        "images_per_s": finite(found.get("images_per_s")) or 0.0,
-        "provider": word(found.get("provider"), 60),
+        **{name: to_count(document.get(name)) for name in COUNTS},
+        "images_per_s": finite(document.get("images_per_s")) or 0.0,
+        "provider": word(document.get("provider"), 60),
         "classes": [
-            {"name": word(row.get("name"), 200), "count": whole(row.get("count"))}
-            for row in _rows(found.get("classes"))
+            {"name": word(row.get("name"), 200), "count": to_count(row.get("count"))}
+            for row in _rows(document.get("classes"))
         ],
         "left_out": [
             {"path": word(row.get("path"), 1000), "code": word(row.get("code"), 30)}
-            for row in _rows(found.get("left_out"))
+            for row in _rows(document.get("left_out"))
         ],
-        "complete": found.get("complete") is True,
+        "complete": document.get("complete") is True,
     }
 
 
 def lines(prediction: Prediction, *, begin: int = 0) -> Iterator[Line]:
-    """The answers in the order of the pictures from the place `begin` on; chunks that are not there are left out."""
+    """Yield the predictions in the order of the images from the index `begin` on; missing chunks are skipped."""
     folder, first = outputs(prediction), begin // SIZE
-    most = -(-(prediction.total or whole(read(folder).get("total"))) // SIZE)
-    for number in range(first, most):
+    end = -(-(prediction.total or to_count(read(folder).get("total"))) // SIZE)
+    for number in range(first, end):
         yield from (line for line in chunk(folder, number) if line["n"] >= begin)
 
 
 def chunk(folder: Path, number: int) -> Iterator[Line]:
-    """The sound answers of a chunk; none where it is not there."""
+    """Yield the valid predictions of a chunk; none if it is missing."""
     try:
         descriptor = files.open_beneath(folder, f"{FOLDER}/{name_of(number)}")
     except (OSError, files.OutsideRoot):
         return
     with os.fdopen(descriptor, "rb") as file:
         file.readline(MOST_LINE)  # its head
-        for place in count(number * SIZE):
+        for index in count(number * SIZE):
             text = file.readline(MOST_LINE)
-            if not text.endswith(b"\n") or place >= (number + 1) * SIZE:
+            if not text.endswith(b"\n") or index >= (number + 1) * SIZE:
                 return
-            if line := _line(text, place):
+            if line := _line(text, index):
                 yield line
 
 
-def _line(text: bytes, place: int) -> Line | None:
+def _line(text: bytes, index: int) -> Line | None:
     try:
-        found = json.loads(text)
+        entry = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("path"), str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
         return None
-    line: Line = {"n": place, "path": found["path"][:1000]}
-    if "error" in found:
-        return line | {"error": word(found["error"], 30)}
-    said, width, height = found.get("predictions"), whole(found.get("width")), whole(found.get("height"))
-    if not isinstance(said, list) or not width or not height:
+    line: Line = {"n": index, "path": entry["path"][:1000]}
+    if "error" in entry:
+        return line | {"error": word(entry["error"], 30)}
+    predictions, width, height = entry.get("predictions"), to_count(entry.get("width")), to_count(entry.get("height"))
+    if not isinstance(predictions, list) or not width or not height:
         return None
-    return line | {"width": width, "height": height, "predictions": [one for one in said if isinstance(one, dict)]}
+    return line | {
+        "width": width,
+        "height": height,
+        "predictions": [prediction for prediction in predictions if isinstance(prediction, dict)],
+    }
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def listed(prediction: Prediction, place: int) -> str:
-    """The path at a place of the pictures that were written down; "" where there is none."""
+def listed_path(prediction: Prediction, index: int) -> str:
+    """Return the path at an index of the listed images; "" if there is none."""
     try:
         with prediction.listing.open(encoding="utf-8") as file:
-            text = next(islice(file, place, None), "")
+            text = next(islice(file, index, None), "")
     except OSError:
         return ""
     return str(json.loads(text)) if text else ""

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
-from aiplatform.lib.files import OutsideRoot, walk_beneath, write_whole
+from aiplatform.lib.files import OutsideRoot, walk_beneath, write_atomically
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
@@ -21,7 +21,7 @@ from datasets.services import server_paths
 MOST = 200_000  # pictures of a folder or a list
 MOST_LIST_BYTES = 32 << 20
 SHOWN = 3  # names in a refusal
-AT_ONCE = 500  # paths asked of the database at a time
+AT_ONCE = 500  # paths per database query
 HEADERS = ("path", "file", "file_name", "filename", "name", "image", "sample")
 
 
@@ -43,31 +43,33 @@ def folder(path: str, *, by: User) -> Path:
 
 
 def pictures_of(root: Path, *, by: User) -> list[str]:
-    """Paths of all pictures below a folder, links left out, that this person may have.
+    """Return the paths of all images below a folder, without links, that this user may read.
 
     Raises:
         Invalid: there is none, or there are too many.
         PathRefused: one is not for everybody on the server.
     """
     try:
-        found = [
+        pictures = [
             path
             for path in walk_beneath(root, max_files=10 * MOST, lenient=True)
             if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
         ]
     except OutsideRoot as exc:
         raise Invalid(exc.message, field="server_path") from None
-    if not found:
+    if not pictures:
         raise Invalid(_("There are no pictures in this folder."), field="server_path")
-    if len(found) > MOST:
-        said = _("The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it.")
-        raise Invalid(said % {"count": f"{len(found):,}", "most": f"{MOST:,}"}, field="server_path")
-    server_paths.require_files(root, found, by=by)
-    return found
+    if len(pictures) > MOST:
+        message = _(
+            "The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it."
+        )
+        raise Invalid(message % {"count": f"{len(pictures):,}", "most": f"{MOST:,}"}, field="server_path")
+    server_paths.require_files(root, pictures, by=by)
+    return pictures
 
 
-def parsed(data: bytes, filename: str) -> list[str]:
-    """The names in a .txt file, one on each line, or in the first column of a .csv file, each once.
+def parse_list(data: bytes, filename: str) -> list[str]:
+    """Return the names in a .txt file, one on each line, or in the first column of a .csv file, without duplicates.
 
     Raises:
         ListRefused: it is neither, is empty, or names too many.
@@ -86,26 +88,26 @@ def parsed(data: bytes, filename: str) -> list[str]:
         rows = rows[1:] if rows and rows[0].lower() in HEADERS else rows
     else:
         rows = [line.strip() for line in text.splitlines()]
-    return checked([row for row in rows if row])
+    return check_names([row for row in rows if row])
 
 
-def checked(names: Sequence[str]) -> list[str]:
-    """The names, each once, in their order.
+def check_names(names: Sequence[str]) -> list[str]:
+    """Return the names without duplicates, in their order.
 
     Raises:
         ListRefused: there is none, there are too many, or one leads out of the folder.
     """
-    found = list(dict.fromkeys(name.removeprefix("./") for name in names))
-    if not found:
+    unique = list(dict.fromkeys(name.removeprefix("./") for name in names))
+    if not unique:
         raise ListRefused(_("The list names no pictures."))
-    if len(found) > MOST:
-        facts = {"count": f"{len(found):,}", "most": f"{MOST:,}"}
+    if len(unique) > MOST:
+        facts = {"count": f"{len(unique):,}", "most": f"{MOST:,}"}
         raise ListRefused(_("The list names %(count)s pictures; at most %(most)s are taken.") % facts)
-    odd = [name for name in found if not _stays(name)]
-    if odd:
-        said = _("Names are paths below the folder, without “..”: %(names)s is none.")
-        raise ListRefused(said % {"names": _some(odd)})
-    return found
+    invalid = [name for name in unique if not _stays(name)]
+    if invalid:
+        message = _("Names are paths below the folder, without “..”: %(names)s is none.")
+        raise ListRefused(message % {"names": _first_names(invalid)})
+    return unique
 
 
 def _stays(name: str) -> bool:
@@ -117,7 +119,7 @@ def listed_in_version(version: DatasetVersion, names: Sequence[str]) -> list[str
     """The names, all of which are pictures of the version.
 
     Raises:
-        ListRefused: tells some that are none.
+        ListRefused: names some that are none.
     """
     there: set[str] = set()
     for begin in range(0, len(names), AT_ONCE):
@@ -128,10 +130,10 @@ def listed_in_version(version: DatasetVersion, names: Sequence[str]) -> list[str
 
 
 def listed_in_folder(root: Path, names: Sequence[str], *, by: User) -> list[str]:
-    """The names, all of which are files below the folder that this person may have.
+    """The names, all of which are files below the folder that the user may read.
 
     Raises:
-        ListRefused: tells some that are none, or that a link leads to.
+        ListRefused: names some that are none, or that a link leads to.
         PathRefused: one is not for everybody on the server.
     """
     base = Path(root)
@@ -153,16 +155,16 @@ def _parents(name: str) -> Iterator[str]:
 
 def _refuse_missing(missing: Sequence[str], where: str) -> None:
     if missing:
-        said = _("The list names what is not in %(where)s: %(names)s.")
-        raise ListRefused(said % {"where": where, "names": _some(missing)}, count=len(missing))
+        message = _("The list names what is not in %(where)s: %(names)s.")
+        raise ListRefused(message % {"where": where, "names": _first_names(missing)}, count=len(missing))
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = ", …" if len(names) > SHOWN else ""
     return ", ".join(name[:100] for name in names[:SHOWN]) + more
 
 
-def keep(listing: Path, names: Iterable[str]) -> None:
-    """Write the pictures down where every attempt finds the same ones in the same order."""
+def write_listing(listing: Path, names: Iterable[str]) -> None:
+    """Write the images to a file, so that every attempt uses the same ones in the same order."""
     listing.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())
+    write_atomically(listing, "".join(f"{json.dumps(name)}\n" for name in names).encode())

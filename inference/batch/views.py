@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
@@ -17,44 +18,47 @@ from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
+from aiplatform.objects.tables import Column, Table
 from datasets.services import server_paths
 from inference.batch import drafts, exports, predictions, presentation, results
+from inference.batch.filters import PredictionFilters
 from inference.batch.forms import DraftForm, PredictionForm
 from inference.batch.models import Prediction
-from inference.batch.orders import PREDICTIONS
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def prediction_list(request: SignedInRequest) -> HttpResponse:
-    """Predictions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Prediction.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = PREDICTIONS.page(request, rows)
-    alive = any(not prediction.job.is_final for prediction in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_prediction_table.html" if request.htmx else "inference/prediction_list.html"
-    return render(request, template, context)
+class PredictionPages(JobRowPages[Prediction]):
+    """The list of batch predictions."""
+
+    model, filters = Prediction, PredictionFilters
+    basename, path, url_names = "prediction", "predictions/", {"detail": "prediction-detail"}
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    source = Column(_("Pictures"), "row.source_label", sort="source", css="wrap-any")
+    answered = Column(_("Answered"), template="inference/_prediction_count.html", kind="num")
+    table = Table(NAME, STATE, source, MODEL, answered, OWNER, CREATED)
+    region, title = "predictions", _("Predictions")
+    lead = _("A model answers all pictures of a dataset or a folder, and you take its answers along.")
+    filter_label, no_match_text = _("Filter predictions"), _("No prediction matches.")
+    empty_text = _("No predictions yet. Choose a model and pictures, and take its answers along.")
+    new_title, empty_action = _("New prediction"), _("Let a model answer pictures")
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def prediction_new(request: SignedInRequest) -> HttpResponse:
     """The form of a prediction; `?model_version=`, `?version=`, `?split=` fill in what is known."""
-    known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
-    form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
+    form = PredictionForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             prediction = predictions.submit(user=request.user, **form.submission())
             return redirect("inference:prediction-detail", prediction.pk)
     else:
-        look_further(form, predictions.check)
+        check_valid_fields(form, predictions.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -71,7 +75,7 @@ def prediction_fit(request: SignedInRequest) -> HttpResponse:
     form = PredictionForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.look(request.user, resources, kind=predictions.KIND)
+    verdict = preview.preview_request(request.user, resources, kind=predictions.KIND)
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
@@ -100,7 +104,7 @@ def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | N
         "split_word": SPLIT_WORDS.get(prediction.split, prediction.split),
         "has_places": exports.has_places(prediction),
         "made": prediction.made.seen_by(request.user),
-        **presentation.of(prediction),
+        **presentation.build_context(prediction),
     }
 
 
@@ -131,17 +135,17 @@ def prediction_image(request: SignedInRequest, pk: int, place: int) -> HttpRespo
 
 
 def _path_of(prediction: Prediction, place: int) -> str:
-    """The path of a picture; what the program says counts only where the version has it."""
-    data, found = prediction.data, ""
+    """Return the path of an image; the output of the program counts only if the version has the image."""
+    data, path = prediction.data, ""
     if prediction.is_listed:
-        found = results.listed(prediction, place)
+        path = results.listed_path(prediction, place)
     elif data is not None:
         line = next(results.lines(prediction, begin=place), None)
         if line and line["n"] == place and data.assets.filter(path=line["path"]).exists():
-            found = line["path"]
-    if not found:
+            path = line["path"]
+    if not path:
         raise Http404
-    return found
+    return path
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -159,7 +163,7 @@ def prediction_version(request: SignedInRequest, pk: int) -> HttpResponse:
     prediction = _visible(request, pk)
     form = DraftForm(request.POST, may_extend=drafts.may_extend(prediction, request.user))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             made = drafts.make(prediction, by=request.user, **form.cleaned_data)
             return redirect("datasets:detail", made.dataset_id)
     return render(request, "inference/prediction_detail.html", _shown(request, prediction, form), status=422)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import CreateObject, ObjectViewSet, object_action
 from datasets.models import DatasetVersion
 from inference.conversion import conversions, results
 from inference.conversion.converter import variant_catalog as known
+from inference.conversion.filters import ConversionFilters
 from inference.conversion.models import Conversion, ConvertedVariant
-from inference.conversion.orders import CONVERSIONS
 from inference.registry.serializers import JobFields, ModelVersionOut
 from inference.registry.training_data import AUTO
 from inference.registry.version_serializers import VersionField
-from workers.core.states import GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
@@ -91,64 +89,38 @@ class KeepIn(StrictMixin, serializers.Serializer):
     target = serializers.CharField(max_length=20, help_text=f"One of {', '.join(known.TARGETS)}.")
 
 
-class ConversionViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ConversionViewSet(CreateObject, ObjectViewSet):
     """Conversions. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
 
-    needs = {
-        "list": Action.MODELS_VIEW,
-        "retrieve": Action.MODELS_VIEW,
-        "results": Action.MODELS_VIEW,
-        "create": Action.MODELS_MANAGE,
-        "stop": Action.MODELS_MANAGE,
-        "keep": Action.MODELS_MANAGE,
-    }
-    asks = {"list": ("state", "search")}
-    orders = CONVERSIONS
-    serializer_class = ConversionOut
-    queryset = Conversion.objects.none()
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    needs = {"results": Action.MODELS_VIEW}
+    serializer_class, create_serializer_class = ConversionOut, ConversionIn
+    filters = ConversionFilters
+    forbids_change = True
 
-    def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-        rows = Conversion.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+    def service_check(self) -> Any:
+        return partial(conversions.check, user=self.request.user)
 
-    @extend_schema(request=ConversionIn, responses={201: ConversionOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        serializer = ConversionIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, lambda **known: conversions.check(user=request.user, **known))
-        return Response(ConversionOut(conversions.submit(user=request.user, **given)).data, status=201)
+    def create_object(self, **values: Any) -> Conversion:
+        return conversions.submit(user=self.request.user, **values)
 
-    @extend_schema(request=None, responses=ConversionOut)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202)
+    def stop(self, conversion: Conversion) -> None:
         """Request a stop."""
-        conversion = self._own(request)
-        actions.stop(conversion.job, by=request.user)
-        conversion.job.refresh_from_db()
-        return Response(ConversionOut(conversion).data, status=202)
+        actions.stop(conversion.job, by=self.request.user)
 
     @extend_schema(request=KeepIn, responses=ModelVersionOut)
     @action(detail=True, methods=["post"])
     def keep(self, request: ApiRequest, pk: str) -> Response:
-        """Make a variant a version of its model; one that is a version already is answered with."""
-        conversion = self._own(request)
-        serializer = KeepIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        variant = conversion.variants.filter(target=serializer.validated_data["target"]).first()
+        """Promote a variant to a version of its model; returns the version if it was promoted before."""
+        conversion = self.get_object()
+        variant = conversion.variants.filter(target=parse_request(KeepIn(data=request.data))["target"]).first()
         if variant is None:
             raise NotFound(_("This conversion has no such variant, or has not ended."))
-        return Response(ModelVersionOut(conversions.keep(variant=variant, by=request.user)).data)
+        return Response(ModelVersionOut(conversions.promote(variant=variant, by=request.user)).data)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
     def results(self, request: ApiRequest, pk: str) -> Response:
         """All variants with figures, classes, differences of the outputs and times; also while it runs."""
         return Response(results.load(self.get_object()))
-
-    def _own(self, request: ApiRequest) -> Conversion:
-        conversion: Conversion = self.get_object()
-        if not Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists():
-            self.permission_denied(request)
-        return conversion

@@ -28,7 +28,7 @@ from inference.kit.samples.ground_truth import UNSEEN
 from inference.kit.task_kinds import TASKS
 from inference.registry import inspections, training_data
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.models import ModelVersion
 from inference.registry.registration import Origin
 from inference.registry.selftest import self_tests
@@ -51,7 +51,7 @@ UNFIT = (ModelVersion.Source.CONVERTED, ModelVersion.Source.COMPOSED)  # what th
 
 
 class CannotConvert(DomainError):
-    """This version cannot be converted, or not by this person."""
+    """This version cannot be converted, or not by this user."""
 
     code = "cannot_convert"
     field = "model_version"
@@ -85,51 +85,51 @@ def submit(
     """Queue a conversion.
 
     Args:
-        version: annotated images: some tell the ranges of numbers, others what a variant loses.
+        version: annotated images: some calibrate ranges, others measure the loss of a variant.
         split: on which variants are judged, as `evaluations.submit` takes it.
         targets: names of variants, see `variant_catalog.TARGETS`.
-        calibrate_on: the split that tells ranges; "" takes all that no variant is judged on, `AUTO` the training split.
-        looks: how many inputs of the model, about pictures, tell them.
+        calibrate_on: the split for calibration; "" takes all without those of evaluation, `AUTO` the training split.
+        looks: the number of model inputs, about images, for calibration.
         max_loss: by how much the task's main figure may be lower than that of the source, 0..1.
         keep: which of the accepted variants become versions: the fastest, all, or none.
         name: empty makes one of the model.
-        resources: what it asks of the machines; without a cluster the person's current one.
+        resources: requested resources; without a cluster the user's current one.
 
     Raises:
-        CannotConvert: nobody described its answers, it is a conversion itself, or its model is not the person's.
+        CannotConvert: it has no description, it is a conversion itself, or the user may not change its model.
         CannotEvaluate: the data is not annotated, or for another task.
         Invalid: a value is out of range.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     if split == AUTO:
         split = training_data.best_split(model_version, version, user=user)
     if calibrate_on == AUTO:
         calibrate_on = "train" if version.splits.get("train") and split != "train" else ""
-    name = name or titles.derived(f"{model_version} conversion", room=evaluations.MAX_NAME)
-    asked = {
+    name = name or titles.derive_name(f"{model_version} conversion", room=evaluations.MAX_NAME)
+    params = {
         "targets": list(dict.fromkeys(targets)), "calibrate_on": calibrate_on, "looks": looks, "method": method,
         "max_loss": max_loss, "keep": keep,
     }  # fmt: skip
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_model(model_version, user)
-    with found:
+    with refusals:
         evaluations.check_fit(model_version, version, split)
-    with found:
-        if split == UNSEEN and training_data.of(model_version, owner=user) is None:
-            said = _("It is not known which images %(model)s learned from. Choose another split.")
-            raise Invalid(said % {"model": model_version}, field="split")
-    with found:
-        _check_asked(asked, version)
-    with found:
+    with refusals:
+        if split == UNSEEN and training_data.for_model(model_version, owner=user) is None:
+            message = _("It is not known which images %(model)s learned from. Choose another split.")
+            raise Invalid(message % {"model": model_version}, field="split")
+    with refusals:
+        _check_params(params, version)
+    with refusals:
         evaluations.check_name(name)
-    with found:
+    with refusals:
         resources = evaluations.complete(user, resources)
         engines.check(targets, cards=resources.get("gpus_per_node", 0), kind=resources.get("device_kind", "gpu"))
-        if found:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
-    found.end()
-    spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": asked}
+    refusals.end()
+    spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
         return Conversion.objects.create(
@@ -139,97 +139,106 @@ def submit(
             data=version,
             data_label=str(version)[:80],
             split=split,
-            params=asked,
+            params=params,
         )
 
 
 def check(*, user: User, model_version: ModelVersion | None = None, version: DatasetVersion | None = None) -> None:
-    """Refuse at once what `submit` refuses of model and data."""
-    found = Refusals()
-    with found:
+    """Check model and data before `submit`."""
+    refusals = Refusals()
+    with refusals:
         if model_version is not None:
             check_model(model_version, user)
-    with found:
+    with refusals:
         evaluations.check(model_version=model_version, version=version)
-    found.end()
+    refusals.end()
 
 
 def check_model(version: ModelVersion, user: User) -> None:
-    """Refuse a version that cannot be converted, or whose variants the person could not keep.
+    """Check that a version can be converted, and that the user may promote its variants.
 
     Raises:
         CannotConvert.
     """
     if not version.can_be_evaluated:
-        said = _("%(model)s came without model.json, so nobody could tell what a conversion loses. Describe it first.")
-        raise CannotConvert(said % {"model": version})
+        message = _(
+            "%(model)s came without model.json, so nobody could tell what a conversion loses. Describe it first."
+        )
+        raise CannotConvert(message % {"model": version})
     if version.source == ModelVersion.Source.CONVERTED:
-        said = _("%(model)s is a conversion itself. Convert the version that it was made of.")
-        raise CannotConvert(said % {"model": version})
+        message = _("%(model)s is a conversion itself. Convert the version that it was made of.")
+        raise CannotConvert(message % {"model": version})
     if version.source == ModelVersion.Source.COMPOSED:
-        said = _("%(model)s is composed of other versions. Convert those, and compose what became of them.")
-        raise CannotConvert(said % {"model": version})
+        message = _("%(model)s is composed of other versions. Convert those, and compose what became of them.")
+        raise CannotConvert(message % {"model": version})
     if not ModelVersion.objects.editable_by(user).filter(pk=version.pk).exists():
-        said = _("A conversion adds versions to %(model)s, which is not yours. Ask its owner to share it for managing.")
-        raise CannotConvert(said % {"model": version.model})
+        message = _(
+            "A conversion adds versions to %(model)s, which is not yours. Ask its owner to share it for managing."
+        )
+        raise CannotConvert(message % {"model": version.model})
 
 
-def _check_asked(asked: Mapping[str, Any], version: DatasetVersion) -> None:
-    found = Refusals()
-    with found:
-        if not asked["targets"]:
+def _check_params(params: Mapping[str, Any], version: DatasetVersion) -> None:
+    refusals = Refusals()
+    with refusals:
+        if not params["targets"]:
             raise Invalid(_("Choose at least one variant."), field="targets")
-    for name in asked["targets"]:
-        with found:
+    for name in params["targets"]:
+        with refusals:
             if name not in variant_catalog.TARGETS:
                 facts = {"name": name, "known": ", ".join(variant_catalog.TARGETS)}
                 raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
     for name, choices in (("method", variant_catalog.METHODS), ("keep", KEEP)):
-        with found:
-            if asked[name] not in choices:
-                said = _("%(name)s is one of %(known)s.")
-                raise Invalid(said % {"name": name, "known": ", ".join(choices)}, field=name)
-    with found:
-        split = asked["calibrate_on"]
+        with refusals:
+            if params[name] not in choices:
+                message = _("%(name)s is one of %(known)s.")
+                raise Invalid(message % {"name": name, "known": ", ".join(choices)}, field=name)
+    with refusals:
+        split = params["calibrate_on"]
         if split and not version.splits.get(split):
-            said = _("%(version)s has no split “%(split)s” to calibrate on.")
-            raise Invalid(said % {"version": version, "split": split}, field="calibrate_on")
-    with found:
-        if not LEAST_LOOKS <= asked["looks"] <= MOST_LOOKS:
-            said = _("Calibrate on %(low)s to %(high)s pictures.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
-            raise Invalid(said, field="looks")
-    with found:
-        if finite(asked["max_loss"]) is None or not 0 <= asked["max_loss"] <= 1:
+            message = _("%(version)s has no split “%(split)s” to calibrate on.")
+            raise Invalid(message % {"version": version, "split": split}, field="calibrate_on")
+    with refusals:
+        if not LEAST_LOOKS <= params["looks"] <= MOST_LOOKS:
+            message = _("Calibrate on %(low)s to %(high)s pictures.") % {"low": LEAST_LOOKS, "high": MOST_LOOKS}
+            raise Invalid(message, field="looks")
+    with refusals:
+        if finite(params["max_loss"]) is None or not 0 <= params["max_loss"] <= 1:
             raise Invalid(_("The largest loss is a number from 0 to 1."), field="max_loss")
-    found.end()
+    refusals.end()
 
 
 def publish(job: Job, attempt: Attempt) -> None:
-    """Write down what became of the variants of an attempt, and keep what was asked for; may be called again."""
+    """Store the results of the variants of an attempt, and promote those that were requested; idempotent."""
     conversion = Conversion.objects.filter(job=job).select_related("version__model", "job__owner").first()
     if conversion is None or attempt.number < conversion.published_attempt:
         return
-    outputs = RunDir.of(job.pk, attempt.number).outputs
-    found = results.read(outputs)
-    if not found.get("complete"):
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
+    document = results.read(outputs)
+    if not document.get("complete"):
         return
     task = conversion.version.task if conversion.version else ""
-    sure = intervals.of_losses(outputs, found, task, seed=conversion.pk) if task in TASKS else {}
+    loss_intervals = intervals.loss_intervals(outputs, document, task, seed=conversion.pk) if task in TASKS else {}
     with transaction.atomic():
-        Conversion.objects.filter(pk=conversion.pk).update(published_attempt=attempt.number, fastest=found["fastest"])
-        for row in found["rows"]:
+        Conversion.objects.filter(pk=conversion.pk).update(
+            published_attempt=attempt.number, fastest=document["fastest"]
+        )
+        for row in document["rows"]:
             if row["target"] != variant_catalog.SOURCE:
                 ConvertedVariant.objects.update_or_create(
                     conversion=conversion,
                     target=row["target"],
-                    defaults={"state": row["state"], "figures": _figures(row) | _ends(sure.get(row["target"]))},
+                    defaults={
+                        "state": row["state"],
+                        "figures": _figures(row) | _ends(loss_intervals.get(row["target"])),
+                    },
                 )
     conversion.refresh_from_db()
     if conversion.version is not None:
         _keep_samples(conversion, variant_catalog.SOURCE, conversion.version)
-    for variant in _wanted(conversion):
+    for variant in _variants_to_promote(conversion):
         try:
-            keep(variant=variant)
+            promote(variant=variant)
         except DomainError as exc:
             log.warning("job=%s its variant %s was not kept: %s", job.pk, variant.target, exc)
 
@@ -243,7 +252,7 @@ def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in results.FIGURES} | {name: speed.get(name) for name in results.SPEEDS}
 
 
-def _wanted(conversion: Conversion) -> list[ConvertedVariant]:
+def _variants_to_promote(conversion: Conversion) -> list[ConvertedVariant]:
     """The variants that become versions by themselves."""
     good = conversion.variants.filter(state=variant_catalog.ACCEPTED, made=None)
     keep = conversion.params.get("keep")
@@ -252,17 +261,17 @@ def _wanted(conversion: Conversion) -> list[ConvertedVariant]:
     return list(good) if keep != KEEP_NONE else []
 
 
-def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
-    """Make a variant a version of the model it was made of; one that is a version already stays that.
+def promote(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
+    """Promote a variant to a version of the model it was made of; returns the version if it was promoted before.
 
     Args:
         by: who wants it; None: whose job it is.
 
     Raises:
-        NotKept: the variant was refused, its source is gone or not the person's, or its files are gone.
+        NotKept: the variant was refused, its source or files were deleted, or the user may not change the source.
         DomainError: the registry refuses the files.
     """
-    conversion, who = variant.conversion, by or variant.conversion.job.owner
+    conversion, owner = variant.conversion, by or variant.conversion.job.owner
     if variant.made is not None:
         return variant.made
     if variant.state != variant_catalog.ACCEPTED:
@@ -270,7 +279,7 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
     source = conversion.version
     if source is None:
         raise NotKept(_("The version that it was made of was deleted."))
-    model = type(source.model).objects.editable_by(who).filter(pk=source.model_id).first()
+    model = type(source.model).objects.editable_by(owner).filter(pk=source.model_id).first()
     if model is None:
         raise NotKept(_("%(model)s is not yours, so no version can be added to it.") % {"model": source.model})
     facts = _facts(variant)
@@ -289,11 +298,11 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
     )
     try:
         version = registry.register(
-            user=who,
-            bring=partial(_bring, variant, facts),
+            user=owner,
+            bring=partial(_write_folder, variant, facts),
             origin=origin,
             model=model,
-            read=engines.surveyed,
+            read=engines.survey_with_engine,
             made=made,
         )
         _keep_samples(conversion, variant.target, version)
@@ -308,37 +317,37 @@ def keep(*, variant: ConvertedVariant, by: User | None = None) -> ModelVersion:
 def _keep_samples(conversion: Conversion, target: str, version: ModelVersion) -> None:
     """Keep what a variant answered to a few pictures, for the self-test of devices."""
     name = f"targets/{target}/{selftest.FILE}"
-    self_tests.keep(version, results.outputs(conversion), name, data=conversion.data, job=conversion.job)
+    self_tests.store(version, results.outputs(conversion), name, data=conversion.data, job=conversion.job)
 
 
 def _facts(variant: ConvertedVariant) -> dict[str, Any]:
-    """What the version says of how it was made."""
-    conversion, found = variant.conversion, results.load(variant.conversion)
+    """Return the facts about the conversion that the version stores."""
+    conversion, document = variant.conversion, results.load(variant.conversion)
     params = conversion.params
-    about: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "target": variant.target,
         "conversion": conversion.pk,
         "of": conversion.model_label,
         "sha256": conversion.version.sha256 if conversion.version else "",
         "judged_on": f"{conversion.data_label} {conversion.split}".strip(),
-        "metric": found.get("metric", ""),
-        "tools": found.get("tools", {}),
+        "metric": document.get("metric", ""),
+        "tools": document.get("tools", {}),
     }
-    about |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
-    built = [row["engine"] for row in found["rows"] if row["target"] == variant.target and "engine" in row]
+    facts |= {name: variant.figures.get(name) for name in ("value", "loss", "agreement")}
+    built = [row["engine"] for row in document["rows"] if row["target"] == variant.target and "engine" in row]
     if built:
-        about["engine"] = built[0]
+        facts["engine"] = built[0]
     if variant_catalog.TARGETS[variant.target].calibrated:
-        about |= {
+        facts |= {
             "method": params["method"],
             "looks": variant.figures.get("looks"),
             "calibrated_on": conversion.data_label,
         }
-    return about
+    return facts
 
 
-def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> None:
-    """Put the files of a variant together: its own network, and the description of its source."""
+def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> None:
+    """Write the files of a variant into a folder: its own network, and the description of its source."""
     source = variant.conversion.version
     if source is None:
         raise NotKept(_("The version that it was made of was deleted."))
@@ -351,8 +360,8 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
     try:
         inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
         with os.fdopen(inside, "rb") as source_file:
-            copied(source_file, into / "model.onnx", most=inspections.MOST_BYTES)
-        engines.bring(row, outputs, into, most=inspections.MOST_BYTES)
+            copy_rest(source_file, into / "model.onnx", max_bytes=inspections.MOST_BYTES)
+        engines.copy_engine(row, outputs, into, max_bytes=inspections.MOST_BYTES)
     except (OSError, files.OutsideRoot):
         raise NotKept(gone) from None
     for entry in source.files:
@@ -360,12 +369,12 @@ def _bring(variant: ConvertedVariant, facts: Mapping[str, Any], into: Path) -> N
         if not name.endswith(WEIGHTS):
             (into / name).write_bytes((source.path / name).read_bytes())
     described = json.loads((into / "model.json").read_text())
-    kept = {name: value for name, value in described.items() if name not in STALE}
-    kept.pop(RUNTIME, None)
-    kept |= {"metrics": row["summary"], "conversion": dict(facts)}
+    description = {name: value for name, value in described.items() if name not in STALE}
+    description.pop(RUNTIME, None)
+    description |= {"metrics": row["summary"], "conversion": dict(facts)}
     if runtime := variant_catalog.TARGETS[variant.target].runtime:
-        kept[RUNTIME] = runtime
-    (into / "model.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1))
+        description[RUNTIME] = runtime
+    (into / "model.json").write_text(json.dumps(description, ensure_ascii=False, indent=1))
 
 
 def using(version: DatasetVersion) -> list[str]:

@@ -19,8 +19,8 @@ from aiplatform.lib.parsers import is_sound
 from inference.conversion.converter import variant_catalog
 from inference.kit.model_io.tensorrt import NAME
 from inference.registry import inspections
-from inference.registry.file_copies import copied
-from inference.registry.formats.folder import Found
+from inference.registry.file_copies import copy_rest
+from inference.registry.formats.folder import ModelContents
 from workers.core.device_kinds import GPU
 from workers.resources.nodes import device_rules
 
@@ -29,58 +29,60 @@ FACTS = ("file", "card", "capability", "tensorrt")
 COLUMNS = ("name", "kind", "precision")
 
 
-def on_offer() -> list[str]:
-    """Names of the variants that can be asked for: engines only where a machine has an NVIDIA card."""
+def available() -> list[str]:
+    """Return the names of the variants that can be requested: engines only if a node has an NVIDIA GPU."""
     cards = any(rules.kind is GPU for rules in device_rules.on_offer((GPU.name,)))
     return [name for name, target in variant_catalog.TARGETS.items() if cards or not target.needs_card]
 
 
 def check(targets: Iterable[str], *, cards: int, kind: str) -> None:
-    """Refuse engines that no machine could build, or that nobody asked a card for.
+    """Check engines: a node must be able to build them, and a GPU must be requested.
 
     Raises:
         Invalid.
     """
-    asked = [name for name in targets if name in variant_catalog.TARGETS and variant_catalog.TARGETS[name].needs_card]
-    if not asked:
+    names = [name for name in targets if name in variant_catalog.TARGETS and variant_catalog.TARGETS[name].needs_card]
+    if not names:
         return
-    found = Refusals()
-    with found:
-        if not set(asked) <= set(on_offer()):
-            said = _("TensorRT builds on an NVIDIA card, and no machine here has one. Choose another variant.")
-            raise Invalid(said, field="targets")
+    refusals = Refusals()
+    with refusals:
+        if not set(names) <= set(available()):
+            message = _("TensorRT builds on an NVIDIA card, and no machine here has one. Choose another variant.")
+            raise Invalid(message, field="targets")
         if not cards or kind != GPU.name:
             raise Invalid(_("TensorRT builds for the card that it runs on. Ask for one card."), field="gpus_per_node")
-    found.end()
+    refusals.end()
 
 
-def read(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row that a program wrote says of an engine, cut down to what is sound; {} where it has none."""
-    about = given.get("engine")
-    if not isinstance(about, dict) or not NAME.fullmatch(_word(about.get("file"))):
+def read(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an engine in the row of a program, only valid ones; {} if it has none."""
+    engine_fields = row.get("engine")
+    if not isinstance(engine_fields, dict) or not NAME.fullmatch(_word(engine_fields.get("file"))):
         return {}
-    listed = given.get("layers")
-    rows = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    engine = {name: _word(about.get(name)) for name in FACTS} | {"layers": int(finite(about.get("layers")) or 0)}
+    listed = row.get("layers")
+    rows = [layer for layer in listed if isinstance(layer, dict)] if isinstance(listed, list) else []
+    engine = {name: _word(engine_fields.get(name)) for name in FACTS} | {
+        "layers": int(finite(engine_fields.get("layers")) or 0)
+    }
     return {
         "engine": engine,
-        "layers": [{name: _word(one.get(name)) for name in COLUMNS} for one in rows[:MOST_LAYERS]],
+        "layers": [{name: _word(layer.get(name)) for name in COLUMNS} for layer in rows[:MOST_LAYERS]],
     }
 
 
-def bring(row: Mapping[str, Any], outputs: Path, into: Path, *, most: int) -> None:
-    """Copy the engine of a variant, where it has one, to the other files that become its version.
+def copy_engine(row: Mapping[str, Any], outputs: Path, into: Path, *, max_bytes: int) -> None:
+    """Copy the engine of a variant, if it has one, to the other files of its version.
 
     Raises:
-        OSError, OutsideRoot: it is gone.
+        OSError, OutsideRoot: it was deleted.
     """
     if engine := row.get("engine"):
         inside = files.open_beneath(outputs, f"targets/{row['target']}/{engine['file']}")
         with os.fdopen(inside, "rb") as source:
-            copied(source, into / engine["file"], most=most)
+            copy_rest(source, into / engine["file"], max_bytes=max_bytes)
 
 
-def surveyed(folder: Path) -> Found:
+def survey_with_engine(folder: Path) -> ModelContents:
     """The files of a version with the engine that the platform's own conversion built; uploads never keep one.
 
     Raises:

@@ -18,8 +18,10 @@ log = logging.getLogger(__name__)
 Entries = dict[str, dict[str, Any]]
 
 
-def of_losses(outputs: Path, found: Mapping[str, Any], task: str, *, seed: int) -> dict[str, tuple[float, float]]:
-    """Variant → the ends of the middle 95 % of its loss when the images are drawn anew (paired bootstrap).
+def loss_intervals(
+    outputs: Path, document: Mapping[str, Any], task: str, *, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Return variant → the ends of the middle 95 % of its loss when the images are resampled (paired bootstrap).
 
     Variants are left out whose images are not there any more, or were fewer than 30: of so few the interval comes out
     too narrow.
@@ -28,31 +30,31 @@ def of_losses(outputs: Path, found: Mapping[str, Any], task: str, *, seed: int) 
         outputs: of the attempt; `found`: its table, see `results.read`.
     """
     source = _entries(outputs, variant_catalog.SOURCE)
-    made: dict[str, tuple[float, float]] = {}
-    for row in found["rows"]:
+    intervals: dict[str, tuple[float, float]] = {}
+    for row in document["rows"]:
         name = row["target"]
         if name == variant_catalog.SOURCE or row["state"] == variant_catalog.FAILED:
             continue
         try:
-            ends = _of_one(source, _entries(outputs, name), task, found["metric"], seed)
-        except differences.BROKEN as exc:  # what lies among the outputs of a job breaks nothing
+            ends = _interval(source, _entries(outputs, name), task, document["metric"], seed)
+        except differences.BROKEN as exc:  # outputs of a job may hold anything
             log.warning("conversion=%s %s has no interval: %r", seed, name, exc)
             continue
         if ends is not None:
-            made[name] = ends
-    return made
+            intervals[name] = ends
+    return intervals
 
 
-def _of_one(source: Entries, variant: Entries, task: str, metric: str, seed: int) -> tuple[float, float] | None:
+def _interval(source: Entries, variant: Entries, task: str, metric: str, seed: int) -> tuple[float, float] | None:
     if len(source) < differences.FEW_IMAGES or source.keys() != variant.keys():
         return None
     order = sorted(source)
     scored = resampling.score(TASKS[task], [[side[path] for path in order] for side in (source, variant)], seed=[seed])
-    one = next((one for one in scored if one.figure.key == metric), None)
-    if one is None:
+    row = next((row for row in scored if row.figure.key == metric), None)
+    if row is None:
         return None
-    sign = 1 if one.figure.lower_is_better else -1
-    low, high = resampling.interval(sign * (one.drawn[:, 1] - one.drawn[:, 0]))
+    sign = 1 if row.figure.lower_is_better else -1
+    low, high = resampling.interval(sign * (row.drawn[:, 1] - row.drawn[:, 0]))
     return None if low is None or high is None else (round(low, 6), round(high, 6))
 
 

@@ -47,22 +47,22 @@ class ConversionKind(JobKind):
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         conversion = Conversion.objects.select_related("version__model", "data__dataset").get(job=job)
-        seen, data = conversion.version, conversion.data
-        if seen is None or data is None:
+        version, data = conversion.version, conversion.data
+        if version is None or data is None:
             raise Vanished(wording.message("conversion.gone"))
         copy_code(run, "kit", "evaluation/evaluator", "conversion/converter")
-        trained = training_data.of(seen, owner=job.owner)
-        asked = {name: conversion.params[name] for name in PARAMS}
-        write_json(run.params, {**asked, "split": conversion.split, "learned": trained and trained.for_run()})
+        trained = training_data.for_model(version, owner=job.owner)
+        params = {name: conversion.params[name] for name in PARAMS}
+        write_json(run.params, {**params, "split": conversion.split, "learned": trained and trained.for_run()})
         datasets = [{"name": data.dataset.name, "role": "eval", "dir": str(data.path)}]
         return Launch(
             argv=[sys.executable, "-m", "inference.conversion.converter"],
             env={
-                "AIP_MODEL_DIR": str(seen.path),
+                "AIP_MODEL_DIR": str(version.path),
                 "AIP_DATASET_DIR": str(data.path),
                 "AIP_DATASETS": json.dumps(datasets),
             },
-            read_only=[seen.path, *data.folders, *([trained.version.path] if trained else [])],
+            read_only=[version.path, *data.folders, *([trained.version.path] if trained else [])],
             own_network=True,
         )
 

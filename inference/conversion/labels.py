@@ -1,4 +1,4 @@
-"""What variants, their states and the choices of a conversion are called, for people."""
+"""Labels of variants, their states and the choices of a conversion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEEP_WORDS = {
 
 def texts() -> list[str]:
     """Every text of a variant that a page translates."""
-    return [text for target in variant_catalog.TARGETS.values() for text in (target.label, target.about)]
+    return [text for target in variant_catalog.TARGETS.values() for text in (target.label, target.description)]
 
 
 def label(target: str) -> str:
@@ -41,5 +41,5 @@ def label(target: str) -> str:
 
 def target_words() -> list[tuple[str, Any]]:
     """Choices of a variant field: each variant that can be made here with what it is good for."""
-    offered = [variant_catalog.TARGETS[name] for name in engines.on_offer()]
-    return [(target.name, f"{_(target.label)}: {_(target.about)}") for target in offered]
+    offered = [variant_catalog.TARGETS[name] for name in engines.available()]
+    return [(target.name, f"{_(target.label)}: {_(target.description)}") for target in offered]

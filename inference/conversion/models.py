@@ -13,7 +13,7 @@ class Conversion(models.Model):
 
     job = models.OneToOneField("workers.Job", models.CASCADE, related_name="conversion")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="conversions")
-    model_label = models.CharField(max_length=120)  # "cells v2", also after the version is gone
+    model_label = models.CharField(max_length=120)  # "cells v2", kept after the version is deleted
     data = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, related_name="conversions")
     data_label = models.CharField(max_length=80)
     split = models.CharField(max_length=10, blank=True)  # on which the variants are judged, as of an evaluation
@@ -44,5 +44,5 @@ class ConvertedVariant(models.Model):
         constraints = [models.UniqueConstraint(fields=["conversion", "target"], name="converted_variant_once")]
 
     def __str__(self) -> str:
-        known = TARGETS.get(self.target)
-        return known.label if known else self.target
+        target = TARGETS.get(self.target)
+        return target.label if target else self.target

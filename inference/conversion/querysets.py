@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Self
 
-from aiplatform.lib import search
 from inference.registry.querysets import JobRowQuerySet
 
 
@@ -12,7 +11,3 @@ class ConversionQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         rows = self.select_related("job__owner", "job__cluster", "version__model", "data__dataset")
         return rows.prefetch_related("variants__made")
-
-    def named_like(self, text: str) -> Self:
-        """Name, model or dataset contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "data_label")

@@ -29,7 +29,7 @@ LONGEST = 300
 
 def outputs(conversion: Conversion) -> Path:
     """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.of(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
+    return RunDir.for_attempt(conversion.job_id, conversion.published_attempt or conversion.job.attempt_number).outputs
 
 
 def load(conversion: Conversion) -> dict[str, Any]:
@@ -38,56 +38,56 @@ def load(conversion: Conversion) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The table in the outputs of an attempt."""
+    """Read the table in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "conversion.json"), "rb") as file:
-            found = json.loads(file.read(MOST_BYTES))
-        rows = [row for row in map(_row, found["rows"]) if row]
+            document = json.loads(file.read(MOST_BYTES))
+        rows = [row for row in map(_row, document["rows"]) if row]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, files.OutsideRoot):
         return {"rows": []}
-    calibration = found.get("calibration")
+    calibration = document.get("calibration")
     return {
         "rows": rows,
-        "metric": _word(found.get("metric"), 50),
-        "fastest": _word(found.get("fastest"), 20),
-        "complete": found.get("complete") is True,
-        "tools": {_word(name, 30): _word(value, 30) for name, value in _table(found.get("tools")).items()},
+        "metric": _word(document.get("metric"), 50),
+        "fastest": _word(document.get("fastest"), 20),
+        "complete": document.get("complete") is True,
+        "tools": {_word(name, 30): _word(value, 30) for name, value in _table(document.get("tools")).items()},
         "looks": _number("looks", _table(calibration)) or 0,
     }
 
 
-def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row with the fields that pages show; None of one that names no variant."""
-    target, state = given.get("target"), given.get("state")
+def _row(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a row with the fields that pages show; None if it names no variant."""
+    target, state = fields.get("target"), fields.get("state")
     if target not in (variant_catalog.SOURCE, *variant_catalog.TARGETS) or state not in STATES:
         return None
-    row: dict[str, Any] = {"target": target, "state": state, "error": _word(given.get("error"), LONGEST)}
-    row |= {name: _number(name, given) for name in FIGURES}
-    speed = _table(given.get("speed"))
-    words = {name: _word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
-    row["speed"] = {name: _number(name, speed) for name in SPEEDS} | words if finite(speed.get("p50_ms")) else None
+    row: dict[str, Any] = {"target": target, "state": state, "error": _word(fields.get("error"), LONGEST)}
+    row |= {name: _number(name, fields) for name in FIGURES}
+    speed = _table(fields.get("speed"))
+    texts = {name: _word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
+    row["speed"] = {name: _number(name, speed) for name in SPEEDS} | texts if finite(speed.get("p50_ms")) else None
     row["summary"] = {
-        _word(name, 50): value for name, value in _table(given.get("summary")).items() if finite(value) is not None
+        _word(name, 50): value for name, value in _table(fields.get("summary")).items() if finite(value) is not None
     }
     row["classes"] = [
         {name: entry[name] for name in entry if isinstance(name, str) and is_sound(entry[name])}
-        for entry in _list(given.get("classes"), dict)
+        for entry in _list(fields.get("classes"), dict)
     ]
     row["differences"] = {
         _word(name, 100): {side: finite(_table(values).get(side)) for side in ("largest", "mean", "range")}
-        for name, values in _table(given.get("differences")).items()
+        for name, values in _table(fields.get("differences")).items()
     }
     row["sensitive"] = [
         {"node": _word(entry.get("node"), 200), "moved": finite(entry.get("moved"))}
-        for entry in _list(given.get("sensitive"), dict)
+        for entry in _list(fields.get("sensitive"), dict)
     ]
-    row |= engines.read(given)
-    row["without"] = [_word(name, 200) for name in _list(given.get("without"), str)]
+    row |= engines.read(fields)
+    row["without"] = [_word(name, 200) for name in _list(fields.get("without"), str)]
     return row
 
 
-def _number(name: str, given: Mapping[str, Any]) -> float | int | None:
-    number = finite(given.get(name))
+def _number(name: str, fields: Mapping[str, Any]) -> float | int | None:
+    number = finite(fields.get(name))
     return int(number) if number is not None and name in WHOLE else number
 
 

@@ -22,61 +22,64 @@ def metric_word(task: str, metric: str) -> str:
     return next((_(figure.label) for figure in figures if figure.key == metric), metric)
 
 
-def of(conversion: Conversion) -> dict[str, Any]:
-    """Rows of the variants, those that are not made yet among them, and under which conditions they were measured."""
-    found = results.load(conversion)
-    by_name = {row["target"]: row for row in found["rows"]}
-    source, kept = (
+def build_context(conversion: Conversion) -> dict[str, Any]:
+    """Return the rows of the variants, also of those not created yet, and the conditions of their measurement."""
+    document = results.load(conversion)
+    by_name = {row["target"]: row for row in document["rows"]}
+    source, stored = (
         by_name.get(variant_catalog.SOURCE),
         {variant.target: variant for variant in conversion.variants.all()},
     )
     names = [variant_catalog.SOURCE, *conversion.params.get("targets", [])]
-    rows = [_row(name, by_name.get(name), source, found.get("metric", "")) for name in names]
+    rows = [_row(name, by_name.get(name), source, document.get("metric", "")) for name in names]
     for row in rows:
-        row["variant"] = kept.get(row["target"])
+        row["variant"] = stored.get(row["target"])
         ends = row["variant"].figures if row["variant"] else {}
         if ends.get("loss_high") is not None:
             row["gain_low"], row["gain_high"] = -ends["loss_high"], -ends["loss_low"]
-        row["is_fastest"] = bool(found.get("fastest")) and row["target"] == found["fastest"]
+        row["is_fastest"] = bool(document.get("fastest")) and row["target"] == document["fastest"]
     return {
         "rows": rows,
-        "metric": found.get("metric", ""),
-        "looks": found.get("looks", 0),
-        "tools": found.get("tools", {}),
-        "complete": found.get("complete", False),
-        "none_faster": found.get("complete", False) and not found.get("fastest"),
+        "metric": document.get("metric", ""),
+        "looks": document.get("looks", 0),
+        "tools": document.get("tools", {}),
+        "complete": document.get("complete", False),
+        "none_faster": document.get("complete", False) and not document.get("fastest"),
         "speed": next((row["speed"] for row in rows if row["speed"]), None),
         "busy": max((row["speed"]["busy"] or 1.0 for row in rows if row["speed"]), default=1.0),
-        "sensitive": [row | one for row in rows for one in row.get("sensitive", ())],
+        "sensitive": [row | entry for row in rows for entry in row.get("sensitive", ())],
         "engines": [row | {"precisions": _precisions(row["layers"])} for row in rows if row.get("engine")],
         "without": max((len(row.get("without", ())) for row in rows), default=0),
-        "classes": _classes(by_name, names, found.get("metric", "")),
+        "classes": _classes(by_name, names, document.get("metric", "")),
     }
 
 
 def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
-    """Medians of a picture in ms on each kind of hardware, for the model as it is and the variants that are versions.
+    """Return the median ms per image on each kind of hardware, for the source and the variants that are versions.
 
     None where none of them was timed on any.
     """
     versions = {variant_catalog.SOURCE: conversion.version_id} | {
-        one.target: one.made_id for one in conversion.variants.all()
+        variant.target: variant.made_id for variant in conversion.variants.all()
     }
-    kept = {name: pk for name, pk in versions.items() if pk is not None}
-    found = hardware_speeds.of_many(kept.values())
+    version_ids = {name: pk for name, pk in versions.items() if pk is not None}
+    speeds = hardware_speeds.for_versions(version_ids.values())
     rows: dict[tuple[str, str, int], dict[str, Any]] = {}
-    for name, pk in kept.items():
-        for said in found.get(pk, ()):
-            key = (said.hardware, said.machine, said.threads)
-            row = rows.setdefault(key, {"kind": said, "devices": 0, "nodes": set(), "ms": {}})
-            row["devices"] = max(row["devices"], said.devices)
-            row["nodes"] |= set(said.nodes)
-            row["ms"][name] = min(said.p50_ms, row["ms"].get(name, said.p50_ms))
+    for name, pk in version_ids.items():
+        for speed in speeds.get(pk, ()):
+            key = (speed.hardware, speed.machine, speed.threads)
+            row = rows.setdefault(key, {"kind": speed, "devices": 0, "nodes": set(), "ms": {}})
+            row["devices"] = max(row["devices"], speed.devices)
+            row["nodes"] |= set(speed.nodes)
+            row["ms"][name] = min(speed.p50_ms, row["ms"].get(name, speed.p50_ms))
     if not rows:
         return None
     for row in rows.values():
-        row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in kept]
-    return {"variants": [label(name) for name in kept], "rows": list(rows.values())[: hardware_speeds.MOST_KINDS]}
+        row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in version_ids]
+    return {
+        "variants": [label(name) for name in version_ids],
+        "rows": list(rows.values())[: hardware_speeds.MOST_KINDS],
+    }
 
 
 def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | None, metric: str) -> dict[str, Any]:
@@ -89,7 +92,9 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
     if row is None:
         return shown | {"state": ""}
     shown |= dict(row) | {"state_word": STATE_WORDS[row["state"]]}
-    widest = max((one for one in row["differences"].values() if one["largest"] is not None), key=_share, default=None)
+    widest = max(
+        (entry for entry in row["differences"].values() if entry["largest"] is not None), key=_share, default=None
+    )
     shown["apart"], shown["apart_share"] = (widest["largest"], _share(widest)) if widest else (None, None)
     if source and row is not source:
         shown["smaller"] = _times(source["size_bytes"], row["size_bytes"])
@@ -110,8 +115,8 @@ def _share(apart: Mapping[str, float | None]) -> float:
     return largest / span if span else 0.0
 
 
-def _times(one: float | None, other: float | None) -> float | None:
-    return one / other if one and other else None
+def _times(value: float | None, other: float | None) -> float | None:
+    return value / other if value and other else None
 
 
 def _classes(rows: Mapping[str, Mapping[str, Any]], names: list[str], metric: str) -> dict[str, Any] | None:

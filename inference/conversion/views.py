@@ -7,48 +7,52 @@ from typing import Any
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
+from aiplatform.objects.tables import Column, Table
 from inference.conversion import conversions, table
+from inference.conversion.filters import ConversionFilters
 from inference.conversion.forms import ConversionForm
 from inference.conversion.models import Conversion
-from inference.conversion.orders import CONVERSIONS
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.evaluation.models import SPLIT_WORDS
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
 
-@needs(Action.MODELS_VIEW)
-def conversion_list(request: SignedInRequest) -> HttpResponse:
-    """Conversions this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Conversion.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = CONVERSIONS.page(request, rows)
-    alive = any(not conversion.job.is_final for conversion in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_conversion_table.html" if request.htmx else "inference/conversion_list.html"
-    return render(request, template, context)
+class ConversionPages(JobRowPages[Conversion]):
+    """The list of conversions."""
+
+    model, filters = Conversion, ConversionFilters
+    basename, path, url_names = "conversion", "conversions/", {"detail": "conversion-detail"}
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    variants = Column(_("Variants"), template="inference/_conversion_targets.html")
+    dataset = Column(_("Dataset"), "row.data_label", sort="dataset")
+    table = Table(NAME, STATE, MODEL, dataset, variants, OWNER, CREATED)
+    region, title = "conversions", _("Conversions")
+    lead = _("Smaller and faster variants of a model, each judged on real images before anybody uses it.")
+    filter_label, no_match_text = _("Filter conversions"), _("No conversion matches.")
+    empty_text = _("No conversions yet. One makes a model smaller and faster, and tells what that costs.")
+    new_title = _("New conversion")
 
 
 @needs(Action.MODELS_MANAGE)
 def conversion_new(request: SignedInRequest) -> HttpResponse:
     """The form of a conversion; `?model_version=` and `?version=` fill in what is known."""
-    known = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
-    form = ConversionForm(request.POST or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version", "version") if name in request.GET}
+    form = ConversionForm(request.POST or None, user=request.user, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             conversion = conversions.submit(user=request.user, **form.submission())
             return redirect("inference:conversion-detail", conversion.pk)
     else:
-        look_further(form, conversions.check, user=request.user)
+        check_valid_fields(form, conversions.check, user=request.user)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -65,7 +69,7 @@ def conversion_fit(request: SignedInRequest) -> HttpResponse:
     form = ConversionForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.look(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, resources, kind=conversions.KIND, unclear=form.unclear())
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
@@ -82,15 +86,15 @@ def conversion_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
-    found = table.of(conversion)
+    result = table.build_context(conversion)
     source = conversion.version
     task = source.task if source is not None else ""
     own = Conversion.objects.editable_by(request.user).filter(pk=conversion.pk).exists()
     return {
         "conversion": conversion,
-        "found": found,
+        "found": result,
         "on_hardware": table.on_hardware(conversion),
-        "metric_word": table.metric_word(task, found["metric"]),
+        "metric_word": table.metric_word(task, result["metric"]),
         "split_word": SPLIT_WORDS.get(conversion.split, conversion.split),
         "may_control": own and request.user.can(Action.MODELS_MANAGE),
     }
@@ -113,8 +117,8 @@ def conversion_keep(request: SignedInRequest, pk: int, target: str) -> HttpRespo
     variant = conversion.variants.filter(target=target).first()
     if variant is None:
         raise Http404
-    with refusals_said(request):
-        version = conversions.keep(variant=variant, by=request.user)
+    with errors_as_messages(request):
+        version = conversions.promote(variant=variant, by=request.user)
         page = reverse("inference:model-detail", args=[version.model_id])
         return HttpResponseRedirect(f"{page}?version={version.number}")
     return redirect("inference:conversion-detail", pk)

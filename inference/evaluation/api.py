@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from inference.evaluation import (
     calibration,
     comparison_api,
@@ -68,20 +68,20 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     queryset = Evaluation.objects.none()
 
     def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+        query = queries.read_filters(self.request)
+        state = queries.read_choice(query, "state", *GROUPS, *JobState.values)
         rows = Evaluation.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+        return rows.in_state(state).named_like(query.get("search", ""))
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue one; with own code (multipart where an archive comes along) that judges instead of ours."""
         serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
-        given = requests.taken(request.user, sent(serializer, evaluations.check))
+        fields = requests.with_snapshot(request.user, parse_request(serializer, evaluations.check))
         with transaction.atomic():
-            evaluation = evaluations.submit(user=request.user, **given)
-            return keep(request, Response(EvaluationOut(evaluation).data, status=201))
+            evaluation = evaluations.submit(user=request.user, **fields)
+            return store_response(request, Response(EvaluationOut(evaluation).data, status=201))
 
     @extend_schema(request=None, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
@@ -103,13 +103,13 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["get"], pagination_class=None, url_path="comparison/slices")
     def comparison_slices(self, request: ApiRequest) -> Response:
         """Figures of parts of the images of two to six evaluations, with intervals of the differences."""
-        return Response(slice_api.compared(request))
+        return Response(slice_api.compare(request))
 
     @extend_schema(parameters=comparison_api.PARAMETERS, responses=comparison_api.EvaluationComparisonOut)
     @action(detail=False, methods=["get"], pagination_class=None)
     def comparison(self, request: ApiRequest) -> Response:
         """Two to six evaluations of the same images: figures with intervals, and which differences may be chance."""
-        return Response(comparison_api.answered(request))
+        return Response(comparison_api.compare(request))
 
     @extend_schema(parameters=slice_api.PARAMETERS, responses=slice_api.SlicesOut)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -121,16 +121,16 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def calibration(self, request: ApiRequest, pk: str) -> Response:
         """Whether scores are what they say, and what mistakes cost by threshold."""
-        return Response(result_api.calibrated(request, self.get_object()))
+        return Response(result_api.calibration_data(request, self.get_object()))
 
     @extend_schema(request=result_api.ThresholdIn, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
     def threshold(self, request: ApiRequest, pk: str) -> Response:
-        """Keep a threshold as the best score, which services with this version begin with."""
+        """Store a threshold as the best score, the default of services with this version."""
         evaluation = self.get_object()
         if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
             self.permission_denied(request)
-        calibration.choose(evaluation, sent(result_api.ThresholdIn(data=request.data))["threshold"])
+        calibration.choose(evaluation, parse_request(result_api.ThresholdIn(data=request.data))["threshold"])
         return Response(EvaluationOut(evaluation).data)
 
     @extend_schema(request=result_api.AnnotateIn, responses={201: result_api.MendingDatasetOut})
@@ -139,7 +139,9 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def annotate(self, request: ApiRequest, pk: str) -> Response:
         """Make a dataset of the images with a mistake, annotated as they are now."""
         evaluation = self.get_object()
-        made = error_datasets.annotate(evaluation, by=request.user, **sent(result_api.AnnotateIn(data=request.data)))
+        made = error_datasets.annotate(
+            evaluation, by=request.user, **parse_request(result_api.AnnotateIn(data=request.data))
+        )
         return Response({"dataset": made.pk}, status=201)
 
     @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
@@ -165,7 +167,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         `?cell=0,` are those that show the class, `?cell=,1` those where it was answered; `?mistake=` those with a
         mistake of a detector of this kind: class, location, both, duplicate, background, missed.
         """
-        at = queries.whole(request.query_params, "begin") or 0
+        at = queries.read_int(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")
         mistake = request.query_params.get("mistake", "")
         error_datasets.check_kind(mistake)

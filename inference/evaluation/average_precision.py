@@ -1,4 +1,4 @@
-"""Average precisions on images that are drawn anew: COCO's, with each image as often as it was drawn.
+"""Average precisions on resampled images: COCO's, with each image as often as it was drawn.
 
 An image that was drawn twice has its objects and its answers twice. As equal answers stand beside each other in the
 order of scores, counting them with a weight gives the precision at every recall that copies would give.
@@ -61,29 +61,29 @@ class Ranking:
         The mean over the classes of which there is an object; NaN where there is none at all.
         """
         step = max(1, AT_ONCE // max(self.answers, 1))
-        return np.concatenate([self._of_some(often[begin : begin + step]) for begin in range(0, len(often), step)])
+        return np.concatenate([self._resample(often[begin : begin + step]) for begin in range(0, len(often), step)])
 
-    def _of_some(self, often: Numbers) -> Numbers:
-        found = np.array([_precisions(one, often) for one in self.classes]).reshape(
+    def _resample(self, often: Numbers) -> Numbers:
+        precisions = np.array([_precisions(ranked_class, often) for ranked_class in self.classes]).reshape(
             -1, len(often), len(matching.LEVELS)
         )
-        there = np.isfinite(found)
-        total = np.where(there, found, 0.0).sum(0)
-        return np.divide(total, there.sum(0), out=np.full(total.shape, np.nan), where=there.sum(0) > 0)
+        is_present = np.isfinite(precisions)
+        total = np.where(is_present, precisions, 0.0).sum(0)
+        return np.divide(total, is_present.sum(0), out=np.full(total.shape, np.nan), where=is_present.sum(0) > 0)
 
 
-def _precisions(one: _Class, often: Numbers) -> Numbers:
-    """Of one class [draws, levels]; NaN in draws without an object of it."""
-    objects = often @ one.truths
-    weight = often.astype(np.float32)[:, one.image]
-    found = np.zeros((len(often), len(matching.LEVELS)))
-    whole = np.cumsum(weight, 1)
+def _precisions(ranked_class: _Class, often: Numbers) -> Numbers:
+    """Return the average precisions of a class [draws, levels]; NaN in draws without an object of it."""
+    objects = often @ ranked_class.truths
+    weight = often.astype(np.float32)[:, ranked_class.image]
+    precisions = np.zeros((len(often), len(matching.LEVELS)))
+    total = np.cumsum(weight, 1)
     for level in range(len(matching.LEVELS)):
-        right, counted = one.right[:, level], one.counted[:, level]
+        right, counted = ranked_class.right[:, level], ranked_class.counted[:, level]
         places = np.flatnonzero(right)
         if not len(places):
             continue
-        passed = whole if counted.all() else np.cumsum(weight * counted, 1)
+        passed = total if counted.all() else np.cumsum(weight * counted, 1)
         hits = np.cumsum(weight[:, places], 1)
         answers = passed[:, places]
         precision = np.divide(hits, answers, out=np.zeros(hits.shape), where=answers > 0)
@@ -91,14 +91,14 @@ def _precisions(one: _Class, often: Numbers) -> Numbers:
         recall = np.divide(hits, objects[:, None], out=np.zeros(hits.shape), where=objects[:, None] > 0)
         for draw in range(len(often)):
             reached = np.searchsorted(recall[draw], RECALLS, side="left")
-            found[draw, level] = best[draw, reached[reached < len(places)]].sum() / len(RECALLS)
-    found[objects <= 0] = np.nan
-    return found
+            precisions[draw, level] = best[draw, reached[reached < len(places)]].sum() / len(RECALLS)
+    precisions[objects <= 0] = np.nan
+    return precisions
 
 
 def draws_of(rankings: Sequence[Ranking]) -> int:
-    """How many draws are made of so many answers; 0 where even few would take too long."""
-    most = max((one.answers for one in rankings), default=0)
-    if most > MOST_ANSWERS:
+    """Return the number of draws for so many predictions; 0 if even a few would take too long."""
+    largest = max((ranking.answers for ranking in rankings), default=0)
+    if largest > MOST_ANSWERS:
         return 0
-    return max(LEAST_DRAWS, min(MOST_DRAWS, MOST_CELLS // max(most, 1)))
+    return max(LEAST_DRAWS, min(MOST_DRAWS, MOST_CELLS // max(largest, 1)))

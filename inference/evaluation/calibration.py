@@ -49,46 +49,46 @@ class Reliability:
     answers: int
 
 
-def of(evaluation: Evaluation) -> Reliability | None:
-    """The reliability of the scores of an evaluation; None of tasks without scores, and of older evaluations.
+def for_evaluation(evaluation: Evaluation) -> Reliability | None:
+    """Return the reliability of the scores of an evaluation; None for tasks without scores and for older evaluations.
 
     Raises:
         Invalid: its results cannot be read, or an own script gave figures only.
     """
     results.check_predictions(evaluation)
-    return _of(evaluation.pk, results.stamp(evaluation))
+    return _compute(evaluation.pk, results.stamp(evaluation))
 
 
 @lru_cache(maxsize=64)
-def _of(number: int, _stamp: tuple[str, int]) -> Reliability | None:
+def _compute(number: int, _stamp: tuple[str, int]) -> Reliability | None:
     evaluation = Evaluation.objects.select_related("job").get(pk=number)
     with differences.readable([evaluation]):
-        pairs = list(_answers(evaluation))
-    return reliability(np.array([one for one, _is in pairs]), np.array([right for _one, right in pairs], bool))
+        pairs = list(_scored_predictions(evaluation))
+    return reliability(np.array([score for score, _is in pairs]), np.array([right for _one, right in pairs], bool))
 
 
 def reliability(scores: np.ndarray, right: np.ndarray) -> Reliability | None:
-    """From scores within 0..1 and whether each answer is right; None without answers."""
+    """Compute the reliability from scores within 0..1 and whether each is right; None without predictions."""
     if not len(scores):
         return None
-    places = np.minimum((scores * BINS).astype(int), BINS - 1)
-    counts = np.bincount(places, minlength=BINS)
-    sums = np.bincount(places, scores, BINS)
-    hits = np.bincount(places, right.astype(float), BINS)
+    bin_indices = np.minimum((scores * BINS).astype(int), BINS - 1)
+    counts = np.bincount(bin_indices, minlength=BINS)
+    sums = np.bincount(bin_indices, scores, BINS)
+    hits = np.bincount(bin_indices, right.astype(float), BINS)
     bins = [
-        Bin(place / BINS, (place + 1) / BINS, int(count), *((score / count, hit / count) if count else (None, None)))
-        for place, (count, score, hit) in enumerate(zip(counts, sums, hits, strict=True))
+        Bin(index / BINS, (index + 1) / BINS, int(count), *((score / count, hit / count) if count else (None, None)))
+        for index, (count, score, hit) in enumerate(zip(counts, sums, hits, strict=True))
     ]
     return Reliability(bins, float(np.abs(sums - hits).sum() / len(scores)), len(scores))
 
 
-def _answers(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
-    """Score and whether it is right of each answer that counts."""
+def _scored_predictions(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
+    """Yield score and correctness of each prediction that counts."""
     task = TASKS.get(evaluation.task)
     if task is None or task.scored is None:
         return
-    for place, entry in enumerate(results.every_image(evaluation)):
-        if place >= differences.MOST_IMAGES:
+    for index, entry in enumerate(results.every_image(evaluation)):
+        if index >= differences.MOST_IMAGES:
             return
         for score, right in task.scored(entry):
             yield _within(score), right
@@ -118,36 +118,36 @@ class Costs:
 
 
 def costs(content: Mapping[str, Any], *, wrong: float, missed: float) -> Costs | None:
-    """What a wrong answer and a missed object cost together, by threshold; None where nothing is counted by it.
+    """Compute the cost of wrong predictions and missed objects by threshold; None without counts by threshold.
 
     Raises:
         Invalid: a cost is negative or no number, or both are 0.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name, value in (("wrong", wrong), ("missed", missed)):
-        with found:
+        with refusals:
             if not math.isfinite(value) or not 0 <= value <= MOST_COST:
                 raise Invalid(_("A cost is a number from 0 to %(most)s.") % {"most": f"{MOST_COST:,.0f}"}, field=name)
-    with found:
-        if not found and not wrong and not missed:
+    with refusals:
+        if not refusals and not wrong and not missed:
             raise Invalid(_("One of the two costs something."), field="missed")
-    found.end()
+    refusals.end()
     try:
-        thresholds = [float(one) for one in content["thresholds"]]
+        thresholds = [float(entry) for entry in content["thresholds"]]
         classes = content["classes"]
-        right = np.sum([np.array(one["tp"], float) for one in classes], 0)
-        false = np.sum([np.array(one["fp"], float) for one in classes], 0)
-        left = sum(float(one["truths"]) for one in classes) - right
-        total = false * wrong + left * missed
+        right = np.sum([np.array(entry["tp"], float) for entry in classes], 0)
+        false = np.sum([np.array(entry["fp"], float) for entry in classes], 0)
+        missed_objects = sum(float(entry["truths"]) for entry in classes) - right
+        total = false * wrong + missed_objects * missed
         if not classes or total.shape != (len(thresholds),):
             return None
-        return Costs(thresholds, total.tolist(), int(total.argmin()), false.tolist(), left.tolist())
+        return Costs(thresholds, total.tolist(), int(total.argmin()), false.tolist(), missed_objects.tolist())
     except differences.BROKEN:
         return None
 
 
-def number_in(text: str) -> float:
-    """A number that somebody typed; NaN where it is none, which everything here refuses."""
+def parse_number(text: str) -> float:
+    """Parse a number of a form field; NaN for other texts, which all callers refuse."""
     try:
         return float(text.replace(",", "."))
     except ValueError:
@@ -155,20 +155,20 @@ def number_in(text: str) -> float:
 
 
 def choose(evaluation: Evaluation, threshold: float | None) -> None:
-    """Keep a threshold as the best score of an evaluation; None goes back to the one with the best F1.
+    """Store a threshold as the best score of an evaluation; None restores the one with the best F1.
 
     Raises:
-        Invalid: out of range, or nobody chooses a lowest score for answers of this task.
+        Invalid: out of range, or this task has no score threshold.
     """
     task = TASKS.get(evaluation.task)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         results.check_predictions(evaluation)
         if task is None or not task.pages.threshold:
             raise Invalid(_("Answers of this task have no lowest score that callers choose."))
-    with found:
+    with refusals:
         if threshold is not None and (finite(threshold) is None or not 0 < threshold < 1):
             raise Invalid(_("Give a score above 0 and below 1."), field="threshold")
-    found.end()
+    refusals.end()
     evaluation.chosen_threshold = threshold
     evaluation.save(update_fields=["chosen_threshold"])

@@ -1,4 +1,4 @@
-"""`evaluations/comparison/`: evaluations of the same images beside each other."""
+"""`evaluations/comparison/`: comparison of evaluations of the same images."""
 
 from __future__ import annotations
 
@@ -70,28 +70,30 @@ class EvaluationComparisonOut(serializers.Serializer[Any]):
     mcnemar = McNemarOut(many=True)
 
 
-def answered(request: Request) -> dict[str, Any]:
-    """The comparison that a request asks for."""
+def compare(request: Request) -> dict[str, Any]:
+    """Return the comparison that a request specifies."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
-    found = differences.compare(rows, base)
+    rows, base = differences.select_evaluations(
+        user, queries.read_ints(query, "evaluation"), base=queries.read_int(query, "base")
+    )
+    comparison = differences.compare(rows, base)
     figures = [
         {
             "key": row.key,
             "lower_is_better": row.lower_is_better,
-            "values": [dataclasses.asdict(one) for one in row.values],
+            "values": [dataclasses.asdict(item) for item in row.values],
         }
-        for row in found.rows
+        for row in comparison.rows
     ]
     return {
-        "base": found.base, "images": found.images, "resamples": found.resamples,
-        "evaluations": [_evaluation(row) for row in rows], "figures": figures, "only_told": found.only_told,
-        "mcnemar": [dataclasses.asdict(one) for one in found.mcnemar],
+        "base": comparison.base, "images": comparison.images, "resamples": comparison.resamples,
+        "evaluations": [_evaluation(row) for row in rows], "figures": figures, "only_told": comparison.only_told,
+        "mcnemar": [dataclasses.asdict(item) for item in comparison.mcnemar],
     }  # fmt: skip
 
 
 def _evaluation(row: Evaluation) -> dict[str, Any]:
     summary = (results.load(row) or {}).get("summary", {})
-    kept = {key: value for key, value in summary.items() if isinstance(value, int | float)}
-    return {"id": row.pk, "name": str(row), "model": row.model_label, "summary": kept}
+    numbers = {key: value for key, value in summary.items() if isinstance(value, int | float)}
+    return {"id": row.pk, "name": str(row), "model": row.model_label, "summary": numbers}

@@ -1,4 +1,4 @@
-"""Pages of evaluations beside each other."""
+"""Pages that compare evaluations."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ SHOWN = {
 def compare(request: SignedInRequest) -> HttpResponse:
     """`?evaluation=1&evaluation=2[&base=1]`: their figures, differences, and images on which they disagree."""
     try:
-        rows, base = differences.chosen(request.user, numbers_of(request), base=ids.number(request.GET.get("base", "")))
-        found = differences.compare(rows, base)
+        rows, base = differences.select_evaluations(
+            request.user, numbers_of(request), base=ids.number(request.GET.get("base", ""))
+        )
+        comparison = differences.compare(rows, base)
     except NotFound:
         raise
     except DomainError as refusal:
@@ -54,22 +56,24 @@ def compare(request: SignedInRequest) -> HttpResponse:
     content = results.load(base) or {}
     keys = shown_keys(base.task, len(content.get("classes", [])))
 
-    def says(key: str) -> bool:
-        return found.by_name or key in keys
+    def is_shown(key: str) -> bool:
+        return comparison.by_name or key in keys
 
     by_pk = {row.pk: row for row in rows}
     context: dict[str, Any] = {
         "rows": rows,
         "base": base,
         "names": short_names(rows),
-        "found": found,
-        "figures": [(_(row.label), [cell(value) for value in row.values]) for row in found.rows if says(row.key)],
-        "told": _told(found, rows, says),
-        "left_out": "" if found.by_name else left_out(base.task, content),
-        "few": differences.FEW_IMAGES if not found.by_name and found.images < differences.FEW_IMAGES else 0,
-        "mcnemar": [(by_pk[one.evaluation], one, VERDICTS[one.verdict]) for one in found.mcnemar],
-        "differing": _differing(rows),
-        "images_urls": [(other, _images_url(base, other)) for other in others if not found.by_name],
+        "found": comparison,
+        "figures": [
+            (_(row.label), [cell(value) for value in row.values]) for row in comparison.rows if is_shown(row.key)
+        ],
+        "told": _without_interval(comparison, rows, is_shown),
+        "left_out": "" if comparison.by_name else left_out(base.task, content),
+        "few": differences.FEW_IMAGES if not comparison.by_name and comparison.images < differences.FEW_IMAGES else 0,
+        "mcnemar": [(by_pk[test.evaluation], test, VERDICTS[test.verdict]) for test in comparison.mcnemar],
+        "differing": _differing_settings(rows),
+        "images_urls": [(other, _images_url(base, other)) for other in others if not comparison.by_name],
         "rebase": {row.pk: query_of(rows, base=row.pk) for row in rows},
         "pages": pages_of(base),
         "slices_url": f"{reverse('inference:evaluation-compared-slices')}?{query_of(rows, base=base.pk)}",
@@ -80,8 +84,8 @@ def compare(request: SignedInRequest) -> HttpResponse:
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def compared_images(request: SignedInRequest) -> HttpResponse:
-    """A part of the gallery: images of two evaluations beside each other; `?show=` see `differences.disagreements`."""
-    rows, _base = differences.chosen(request.user, numbers_of(request))
+    """A part of the gallery: images of two evaluations side by side; `?show=` see `differences.disagreements`."""
+    rows, _base = differences.select_evaluations(request.user, numbers_of(request))
     if len(rows) != 2:
         raise Invalid(_("Choose two evaluations."), field="evaluation")
     show, begin = request.GET.get("show", "differ"), min(ids.number(request.GET.get("begin", "0")) or 0, 10**8)
@@ -93,7 +97,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
     short = short_names(rows)
     context = {
         "pairs": [
-            [(row, _certain(entry, least) if above else entry)
+            [(row, _above_threshold(entry, least) if above else entry)
              for row, entry, least in zip(rows, pair, thresholds, strict=True)]
             for pair in pairs
         ],
@@ -103,7 +107,7 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
         "choices": [
             (word, SHOWN[word] % {"first": short[rows[0].pk], "second": short[rows[1].pk]},
              _images_url(*rows, show=word))
-            for word in _offered(rows[0])
+            for word in _available_views(rows[0])
         ],
         "short": short,
         "show": show,
@@ -114,18 +118,18 @@ def compared_images(request: SignedInRequest) -> HttpResponse:
 
 
 def numbers_of(request: HttpRequest) -> list[int]:
-    """The evaluations that the address of a page names."""
-    given = [ids.number(text) for text in request.GET.getlist("evaluation")]
-    return [number for number in given if number is not None]
+    """Return the ids of the evaluations in the query of a page."""
+    numbers = [ids.number(text) for text in request.GET.getlist("evaluation")]
+    return [number for number in numbers if number is not None]
 
 
-def _offered(evaluation: Evaluation) -> list[str]:
+def _available_views(evaluation: Evaluation) -> list[str]:
     return list(SHOWN) if TASKS[evaluation.task].right is not None else ["differ"]
 
 
-def _certain(entry: dict[str, Any], least: float) -> dict[str, Any]:
-    """An entry with the answers that count: a page that stands still has no threshold to move."""
-    return {**entry, "answers": [one for one in entry.get("answers", []) if one[1] >= least]}
+def _above_threshold(entry: dict[str, Any], least: float) -> dict[str, Any]:
+    """Return an entry with the predictions that count: a comparison has no slider for the threshold."""
+    return {**entry, "answers": [answer for answer in entry.get("answers", []) if answer[1] >= least]}
 
 
 def query_of(rows: list[Evaluation], **more: Any) -> str:
@@ -137,13 +141,15 @@ def _images_url(first: Evaluation, second: Evaluation, **more: Any) -> str:
     return f"{reverse('inference:evaluation-compared-images')}?{query_of([first, second], **more)}"
 
 
-def _told(found: Comparison, rows: list[Evaluation], says: Callable[[str], bool]) -> list[tuple[str, list[str]]]:
-    """Figures of which no interval can be had, as the evaluations say them."""
+def _without_interval(
+    comparison: Comparison, rows: list[Evaluation], is_shown: Callable[[str], bool]
+) -> list[tuple[str, list[str]]]:
+    """Return the metrics without a confidence interval, with the values of the evaluations."""
     task = TASKS.get(rows[0].task)
     labels = {figure.key: _(figure.label) for figure in task.pages.figures} if task else {}
     summaries = [(results.load(row) or {}).get("summary", {}) for row in rows]
-    told = [key for key in found.only_told if says(key)]
-    return [(labels.get(key, key), [_plain(_value(summary, key)) for summary in summaries]) for key in told]
+    keys = [key for key in comparison.only_told if is_shown(key)]
+    return [(labels.get(key, key), [_format_value(_value(summary, key)) for summary in summaries]) for key in keys]
 
 
 def _value(summary: dict[str, Any], key: str) -> Any:
@@ -151,16 +157,16 @@ def _value(summary: dict[str, Any], key: str) -> Any:
     return summary.get(key, next((value for name, value in summary.items() if name.lower() == key.lower()), None))
 
 
-def _plain(value: Any) -> str:
-    return script_figures.shown(value) if isinstance(value, int | float) else NONE
+def _format_value(value: Any) -> str:
+    return script_figures.format_number(value) if isinstance(value, int | float) else NONE
 
 
-def _differing(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
-    """What the evaluations themselves differ in: model, threshold, engine and the like."""
-    found = [(_("Model"), [row.model_label for row in rows])]
-    given = [scripts.shown_params(row) for row in rows]
-    for key in sorted({key for params in given for key in params}):
-        values = [params.get(key) for params in given]
+def _differing_settings(rows: list[Evaluation]) -> list[tuple[str, list[Any]]]:
+    """Return the settings in which the evaluations differ: model, threshold, engine and the like."""
+    lines = [(_("Model"), [row.model_label for row in rows])]
+    params_of_rows = [scripts.shown_params(row) for row in rows]
+    for key in sorted({key for params in params_of_rows for key in params}):
+        values = [params.get(key) for params in params_of_rows]
         if any(value != values[0] for value in values):
-            found.append((parameter_word(key), [NONE if value is None else value for value in values]))
-    return found
+            lines.append((parameter_word(key), [NONE if value is None else value for value in values]))
+    return lines

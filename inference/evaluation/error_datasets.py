@@ -19,7 +19,7 @@ from accounts.models import User
 from aiplatform.lib import ids, titles
 from aiplatform.lib.archive_names import safe_name
 from aiplatform.lib.errors import DomainError, Invalid, NotFound, Refusals
-from aiplatform.lib.files import open_beneath, written_whole
+from aiplatform.lib.files import atomic_writer, open_beneath
 from aiplatform.lib.numbers import finite
 from datasets.formats.neutral import CLASSES
 from datasets.models import Dataset, DatasetVersion, Upload
@@ -49,7 +49,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Told:
+class Mistakes:
     """Mistakes of all kinds, of the answers from a score on, and AP50 as it is."""
 
     threshold: float
@@ -57,20 +57,20 @@ class Told:
     kinds: list[Kind]
 
 
-def of(content: Mapping[str, Any]) -> Told | None:
-    """The mistakes of an evaluation; None of other tasks, of older evaluations, and where they cannot be read."""
-    said = content.get("mistakes")
-    if not isinstance(said, dict) or not isinstance(said.get("kinds"), dict):
+def read_mistakes(content: Mapping[str, Any]) -> Mistakes | None:
+    """Return the mistakes of an evaluation; None for other tasks, older evaluations, and unreadable content."""
+    document = content.get("mistakes")
+    if not isinstance(document, dict) or not isinstance(document.get("kinds"), dict):
         return None
     kinds = []
     for name in KINDS:
-        own = said["kinds"].get(name)
+        own = document["kinds"].get(name)
         if not isinstance(own, dict):
             return None
         count, images = (int(finite(own.get(key)) or 0) for key in ("count", "images"))
         kinds.append(Kind(name, count, images, finite(own.get("gain"))))
-    kinds.sort(key=lambda one: -(one.gain or 0.0))
-    return Told(finite(said.get("threshold")) or 0.0, finite(said.get("ap50")), kinds)
+    kinds.sort(key=lambda kind: -(kind.gain or 0.0))
+    return Mistakes(finite(document.get("threshold")) or 0.0, finite(document.get("ap50")), kinds)
 
 
 def check_kind(kind: str) -> None:
@@ -86,53 +86,53 @@ def _check_cell(cell: str) -> None:
 
 
 def name_for(evaluation: Evaluation, user: User) -> str:
-    """A free name of a dataset, to begin with."""
+    """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
-    return titles.derived(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
+    return titles.derive_name(evaluation.job.name, taken=taken, room=datasets.NAME_MAX)
 
 
 def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", cell: str = "") -> Dataset:
-    """Begin to make a dataset of images with a mistake, annotated as they are now.
+    """Start creating a dataset of images with a mistake, with their current annotations.
 
     Args:
         by: sees the evaluation.
         mistake: a kind; or `cell` of the confusion matrix, see `results.images`.
 
     Raises:
-        NotAllowed: this person's roles let nobody make it.
+        NotAllowed: the user's roles do not allow it.
         Invalid: no such kind, or nothing was chosen.
         NothingToMend: no image is behind it, or more than 5,000.
-        NotFound: the dataset is gone, or is not this person's to use.
-        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+        NotFound: the dataset was deleted, or the user may not use it.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.create`.
     """
     by.require(Action.DATASETS_CREATE)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         results.check_predictions(evaluation)
         check_kind(mistake)
         _check_cell(cell)
         if not mistake and not cell:
             raise Invalid(_("Say of which images: a kind of mistake, or a cell of the confusion matrix."),
                           field="mistake")  # fmt: skip
-    with found:
+    with refusals:
         datasets.check(owner=by, name=name)
-    with found:
+    with refusals:
         version = _version(evaluation, by)
-    found.end()
+    refusals.end()
     paths = _paths(evaluation, mistake, cell)
     if not paths:
         raise NothingToMend(_("No image is behind this."))
     if len(paths) > MOST_IMAGES:
-        said = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
-        raise NothingToMend(said % {"count": f"{len(paths):,}", "most": f"{MOST_IMAGES:,}"})
+        message = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
+        raise NothingToMend(message % {"count": f"{len(paths):,}", "most": f"{MOST_IMAGES:,}"})
     length = sum(_bytes(version.images_path / path) for path in paths)
-    about = {
+    metadata = {
         sources.KEY: NAME, "filename": f"evaluation-{evaluation.pk}", "evaluation": str(evaluation.pk),
         "mistake": mistake, "cell": cell[:40],
     }  # fmt: skip
     with transaction.atomic():
-        upload = uploads.begin(owner=by, length=length, metadata=about)
-        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # nothing is sent: it lies here
+        upload = uploads.create(owner=by, length=length, metadata=metadata)
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)  # the files are on the server already
         dataset = datasets.create(owner=by, name=name, intro="")
         imports.start(dataset=dataset, by=by, upload_id=upload.pk, agreed=True)
     return dataset
@@ -158,7 +158,7 @@ def _bytes(path: Path) -> int:
 
 
 def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
-    """The images, and a COCO file of what is drawn on them; images with one class each in folders of its name."""
+    """Yield the images and a COCO file of their annotations; images with one class each in folders of its name."""
     number = ids.number(metadata.get("evaluation", "")) or 0
     evaluation = Evaluation.objects.visible_to(user).select_related("job").filter(pk=number).first()
     if evaluation is None:
@@ -170,27 +170,27 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
     paths = set(_paths(evaluation, mistake, metadata.get("cell", ""))[:MOST_IMAGES])
     own = version.assets.filter(path__in=paths)  # what the results say counts only where the version has it
     if version.task == CLASSES:
-        names = {one["id"]: safe_name(str(one["name"]).replace("/", "_")) for one in version.classes}
-        for place, (path, label) in enumerate(own.values_list("path", "label"), 1):
-            yield version.images_path, path, f"{names.get(label, 'none')}/{place:06d}_{PurePosixPath(path).name}"
+        names = {entry["id"]: safe_name(str(entry["name"]).replace("/", "_")) for entry in version.classes}
+        for index, (path, label) in enumerate(own.values_list("path", "label"), 1):
+            yield version.images_path, path, f"{names.get(label, 'none')}/{index:06d}_{PurePosixPath(path).name}"
         return
-    kept = set(own.values_list("path", flat=True))
-    for path in sorted(kept):
+    selected = set(own.values_list("path", flat=True))
+    for path in sorted(selected):
         yield version.images_path, path, f"images/{path}"
     chosen = mistake or metadata.get("cell", "").replace(",", "-")
     draft = Path(settings.DATA_ROOT) / "jobs" / str(evaluation.job_id) / f"mend-{user.pk}-{chosen}.json"
-    with written_whole(draft) as out:
-        out.write(json.dumps(_drawn(version, kept), ensure_ascii=False).encode())
+    with atomic_writer(draft) as out:
+        out.write(json.dumps(_annotations(version, selected), ensure_ascii=False).encode())
     yield draft.parent, draft.name, "annotations.json"
 
 
-def _drawn(version: DatasetVersion, paths: set[str]) -> dict[str, Any]:
-    """The annotations of some images of a version, as its own file has them."""
+def _annotations(version: DatasetVersion, paths: set[str]) -> dict[str, Any]:
+    """Return the annotations of some images of a version from its own file."""
     with os.fdopen(open_beneath(version.path, "annotations.json"), "rb") as file:
         coco = json.load(file)
     images = [image for image in coco["images"] if image["file_name"] in paths]
     numbers = {image["id"] for image in images}
-    own = [one for one in coco["annotations"] if one["image_id"] in numbers]
+    own = [annotation for annotation in coco["annotations"] if annotation["image_id"] in numbers]
     return {**coco, "images": images, "annotations": own}
 
 

@@ -47,20 +47,20 @@ class CannotEvaluate(DomainError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number a person may set: lowest, highest, default."""
+    """A number that a user may set: lowest, highest, default."""
 
     low: float
     high: float
     default: float
-    whole: bool = False
+    is_integer: bool = False
 
 
 PARAMETERS: Mapping[str, Parameter] = {
     "score_threshold": Parameter(0.0001, 1, 0.01),  # answers below are not kept
     "iou_threshold": Parameter(0.05, 1, 0.5),  # of two boxes of a class overlapping more, one stays
-    "max_detections": Parameter(1, 1000, 100, whole=True),  # per image
-    "batch": Parameter(1, 256, 8, whole=True),  # images in one run of the model
-    "altered_images": Parameter(0, 5000, 0, whole=True),  # judged in altered copies too, 12 or 15 of each
+    "max_detections": Parameter(1, 1000, 100, is_integer=True),  # per image
+    "batch": Parameter(1, 256, 8, is_integer=True),  # images in one run of the model
+    "altered_images": Parameter(0, 5000, 0, is_integer=True),  # judged in altered copies too, 12 or 15 of each
 }
 
 
@@ -88,27 +88,27 @@ def submit(
         params: see PARAMETERS; what is left out takes its default. All parameters of an own script.
         code, start_file, arguments, output_path, image: an own script that judges in place of ours, see
             `scripted.ScriptRequest`; where one of them is given, `code` and `start_file` are.
-        resources: what it asks of the machines; without a cluster the person's current one.
+        resources: requested resources; without a cluster the user's current one.
 
     Raises:
         CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
         VersionNotReady, BadStartFile, BadParameter: of an own script, see `scripted.check`.
         Invalid: a value is out of range.
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
-    asked = scripts.ScriptRequest(
+    script = scripts.ScriptRequest(
         code=code, start_file=start_file, arguments=arguments, output_path=output_path, image=image, params=params or {}
     )
     if split == AUTO:
-        split = best_split(user, model_version, version, is_scripted=asked.is_asked)
+        split = best_split(user, model_version, version, is_scripted=script.is_asked)
     name = name or name_for(model_version, version)
-    checked, resources = _checked(user, model_version, version, split, name, asked, resources)
-    if asked.code is not None:
-        asked = replace(asked, code=snapshots.copy_for(user, asked.code))  # a set that is shared brings its owner's
+    checked, resources = _check_submission(user, model_version, version, split, name, script, resources)
+    if script.code is not None:
+        script = replace(script, code=snapshots.copy_for(user, script.code))  # a set that is shared brings its owner's
     spec: dict[str, Any] = {
         "model_version": model_version.pk, "version": version.pk, "split": split, "params": checked,
     }  # fmt: skip
-    spec |= scripts.spec(asked, checked) if asked.is_asked else {}
+    spec |= scripts.spec(script, checked) if script.is_asked else {}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
         evaluation = Evaluation.objects.create(
@@ -120,61 +120,61 @@ def submit(
             split=split,
             task=model_version.task,
             params=checked,
-            is_scripted=asked.is_asked,
+            is_scripted=script.is_asked,
         )
-        if asked.is_asked:
-            scripts.keep(evaluation, asked)
+        if script.is_asked:
+            scripts.create(evaluation, script)
         return evaluation
 
 
-def _checked(
+def _check_submission(
     user: User,
     model: ModelVersion,
     version: DatasetVersion,
     split: str,
     name: str,
-    asked: scripts.ScriptRequest,
+    script: scripts.ScriptRequest,
     resources: Resources,
 ) -> tuple[dict[str, Any], Resources]:
-    """All parameters and what it asks of the machines, or all that is wrong; the same refusals as `submit`."""
-    found, params = Refusals(), dict[str, Any]()
-    with found:
-        if asked.is_asked:
+    """Check everything that `submit` refuses, at once; returns all parameters and the requested resources."""
+    refusals, params = Refusals(), dict[str, Any]()
+    with refusals:
+        if script.is_asked:
             scripts.check_data(user, version, split)
             _check_split(version, split)
         else:
             _check_ours(user, model, version, split, resources)
-    with found:
+    with refusals:
         check_name(name)
-    with found:
-        params = scripts.check(user, asked) if asked.is_asked else checked_parameters(asked.params)
-    with found:
+    with refusals:
+        params = scripts.check(user, script) if script.is_asked else checked_parameters(script.params)
+    with refusals:
         resources = complete(user, resources)
-        resources["needs"] = compatibility.needs_of(asked.image).as_row()
-        if found:  # what the machines cannot give is said as well
+        resources["needs"] = compatibility.needs_of(script.image).as_row()
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
-    found.end()
+    refusals.end()
     return params, resources
 
 
 def best_split(user: User, model: ModelVersion, version: DatasetVersion, *, is_scripted: bool) -> str:
-    """The split that says most about a model; an own script is not told what the model learned from."""
+    """Return the most informative split for a model; a custom script does not know the training data."""
     return scripts.best_split(version) if is_scripted else training_data.best_split(model, version, user=user)
 
 
 def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split: str, resources: Resources) -> None:
-    """Refuse what our evaluator cannot do."""
-    found = Refusals()
-    with found:
+    """Check that the platform's evaluator supports it."""
+    refusals = Refusals()
+    with refusals:
         check_fit(model, version, split)
-    with found:
-        if split == UNSEEN and training_data.of(model, owner=user) is None:
-            said = _("It is not known which images %(model)s learned from. Choose another split.")
-            raise Invalid(said % {"model": model}, field="split")
-    with found:
+    with refusals:
+        if split == UNSEEN and training_data.for_model(model, owner=user) is None:
+            message = _("It is not known which images %(model)s learned from. Choose another split.")
+            raise Invalid(message % {"model": model}, field="split")
+    with refusals:
         if resources.get("gpus_per_node", 0) > MOST_CARDS:
             raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
-    found.end()
+    refusals.end()
 
 
 def check_name(name: str) -> None:
@@ -192,21 +192,21 @@ def check(
     arguments: str = "",
     output_path: str = "",
 ) -> None:
-    """Refuse at once what `submit` refuses of model, data and split, and of the words of an own script."""
-    found = Refusals()
-    with found:
+    """Check model, data, split, and the fields of a custom script before `submit`."""
+    refusals = Refusals()
+    with refusals:
         if model_version is not None and version is not None and not start_file:
             check_fit(model_version, version, "" if split == AUTO else split)
-    with found:
+    with refusals:
         scripts.check_parts(arguments=arguments, output_path=output_path)
-    found.end()
+    refusals.end()
 
 
 def complete(user: User, resources: Resources) -> Resources:
     """The resources with what was left out.
 
     Raises:
-        NotAMember: the person does not belong to the cluster.
+        NotAMember: the user is not a member of the cluster.
     """
     resources["cluster"] = cluster_for(user, resources.get("cluster"))
     resources["cpus"] = resources.get("cpus") or DEFAULT_CPUS
@@ -214,37 +214,37 @@ def complete(user: User, resources: Resources) -> Resources:
 
 
 def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) -> None:
-    """Refuse what could only fail.
+    """Check that the model can be evaluated on the data.
 
     Raises:
         CannotEvaluate, Invalid.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not model_version.can_be_evaluated:
             raise CannotEvaluate(
                 _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
                 field="model_version",
             )
-    with found:
+    with refusals:
         if not version.annotated or not version.is_ready:
             raise CannotEvaluate(
                 _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version},
                 field="version",
             )
         _check_split(version, split)
-    with found:
-        if not found:
+    with refusals:
+        if not refusals:
             _check_alike(model_version, version)
-    found.end()
+    refusals.end()
 
 
 def _check_split(version: DatasetVersion, split: str) -> None:
     if split not in ("", UNSEEN) and not version.splits.get(split):
-        known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
+        available = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
         raise Invalid(
             _("%(version)s has no split “%(split)s”. It has: %(known)s.")
-            % {"version": version, "split": split, "known": known or _("none")},
+            % {"version": version, "split": split, "known": available or _("none")},
             field="split",
         )
 
@@ -263,22 +263,22 @@ def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
         raise CannotEvaluate(_("The model and the dataset share no class name."), field="version")
 
 
-def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
-    """All parameters with their values.
+def checked_parameters(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return all parameters with their values.
 
     Raises:
         Invalid: an unknown name, no number, or out of range.
     """
-    found, checked = Refusals(), {}
-    for name in given:
-        with found:
+    refusals, checked = Refusals(), {}
+    for name in values:
+        with refusals:
             if name not in PARAMETERS:
-                known = ", ".join(PARAMETERS)
-                raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": known})
+                names = ", ".join(PARAMETERS)
+                raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": names})
     for name, parameter in PARAMETERS.items():
-        with found:
-            checked[name] = _number(name, parameter, given.get(name))
-    found.end()
+        with refusals:
+            checked[name] = _number(name, parameter, values.get(name))
+    refusals.end()
     return checked
 
 
@@ -293,12 +293,12 @@ def _number(name: str, parameter: Parameter, value: Any) -> float:
             % {"name": name, "low": parameter.low, "high": parameter.high},
             field=name,
         )
-    return int(number) if parameter.whole else number
+    return int(number) if parameter.is_integer else number
 
 
 def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
     """A name such as cells_v2_on_bccd_v1."""
-    return titles.derived(f"{model_version} on {version}", room=MAX_NAME)
+    return titles.derive_name(f"{model_version} on {version}", room=MAX_NAME)
 
 
 def stop(*, evaluation: Evaluation, by: User) -> None:
@@ -307,7 +307,7 @@ def stop(*, evaluation: Evaluation, by: User) -> None:
 
 
 def publish(job: Job, attempt: Attempt) -> None:
-    """Store the figures of an attempt; may be called again."""
+    """Store the metrics of an attempt; idempotent."""
     evaluation = Evaluation.objects.filter(job=job).first()
     if evaluation is None or attempt.number < evaluation.published_attempt:
         return
@@ -315,11 +315,13 @@ def publish(job: Job, attempt: Attempt) -> None:
         scripts.publish(evaluation, attempt)
         return
     try:
-        with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:
+        with os.fdopen(
+            files.open_beneath(RunDir.for_attempt(job.pk, attempt.number).outputs, "evaluation.json"), "rb"
+        ) as file:
             content = json.load(file)
         summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
-        if isinstance(seen := content.get("seen"), int):
-            summary["images_seen"] = float(seen)
+        if isinstance(training_images := content.get("seen"), int):
+            summary["images_seen"] = float(training_images)
     except (OSError, ValueError, KeyError, AttributeError, files.OutsideRoot):
         return  # it ended before it could judge
     evaluation.metrics = summary

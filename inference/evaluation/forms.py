@@ -95,7 +95,7 @@ class EvaluationForm(ScriptFields, ResourceForm):
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, **CALLED}
         code = self.initial.get("snapshot")  # a row, or its number as it was sent
-        if getattr(code, "owner_id", user.pk) != user.pk:  # it goes by `kept`: nobody names code of others
+        if getattr(code, "owner_id", user.pk) != user.pk:  # it is `saved_code`: users cannot choose code of others
             self.initial = {name: value for name, value in self.initial.items() if name != "snapshot"}
         self.offer_snapshots()
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above

@@ -53,8 +53,10 @@ class EvaluationKind(JobKind):
         if model is None or version is None:
             raise Vanished(wording.message("evaluation.gone"))
         copy_code(run, "kit", "evaluation/evaluator")
-        known = training_data.of(model, owner=job.owner)
-        write_json(run.params, {**evaluation.params, "split": evaluation.split, "learned": known and known.for_run()})
+        training = training_data.for_model(model, owner=job.owner)
+        write_json(
+            run.params, {**evaluation.params, "split": evaluation.split, "learned": training and training.for_run()}
+        )
         datasets = [{"name": version.dataset.name, "role": "eval", "dir": str(version.path)}]
         return Launch(
             argv=[sys.executable, "-m", "inference.evaluation.evaluator"],
@@ -63,7 +65,7 @@ class EvaluationKind(JobKind):
                 "AIP_DATASET_DIR": str(version.path),
                 "AIP_DATASETS": json.dumps(datasets),
             },
-            read_only=[model.path, *version.folders, *([known.version.path] if known else [])],
+            read_only=[model.path, *version.folders, *([training.version.path] if training else [])],
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
@@ -73,7 +75,7 @@ class EvaluationKind(JobKind):
         )
         evaluation = rows.first()
         if evaluation is not None:
-            if not evaluation.is_scripted:  # such a script leaves no samples, whatever lies there
+            if not evaluation.is_scripted:  # such a script writes no samples
                 self_tests.keep_evaluated(evaluation)
             promotion.judge(evaluation)
 
@@ -86,9 +88,9 @@ class EvaluationKind(JobKind):
         row = Evaluation.objects.visible_to(user).filter(job=job).first()
         if row is None or not user.can(Action.EVALUATIONS_SUBMIT):
             return []
-        about = _("Fills in the form with the same model, data, parameters and code.")
+        description = _("Fills in the form with the same model, data, parameters and code.")
         url = f"{reverse('inference:evaluation-new')}?evaluation={row.pk}"
-        return [Way("clone", _("Clone"), "clone", about, url=url)]
+        return [Way("clone", _("Clone"), "clone", description, url=url)]
 
     def check_restore(self, job: Job) -> None:
         evaluation = Evaluation.objects.get(job=job)

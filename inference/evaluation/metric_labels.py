@@ -1,4 +1,4 @@
-"""Names and order of figures, for people."""
+"""Labels and order of metrics."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import sent
+from aiplatform.lib.api import parse_request
 from aiplatform.lib.idempotency import once
 from inference.evaluation import promotion
 from inference.evaluation.models import PromotionRule
@@ -40,7 +40,7 @@ class ModelWithRulesViewSet(ModelViewSet):
         """Make a promotion rule; it judges evaluations that end from now on."""
         model = self.own_model(pk)
         serializer = RuleIn(data=request.data, context=self.get_serializer_context())
-        rule = promotion.add(model=model, by=request.user, **sent(serializer, promotion.check, model=model))
+        rule = promotion.add(model=model, by=request.user, **parse_request(serializer, promotion.check, model=model))
         return Response(PromotionRuleOut(rule).data, status=201)
 
     @extend_schema(responses={204: None})

@@ -18,7 +18,7 @@ from inference.registry import task_labels
 from inference.registry.models import Model, ModelVersion, Stage
 from workers.core.models import Job
 
-#: What an evaluation may measure on, for people; a dataset version may have splits of other names.
+#: Labels of splits to evaluate on; a dataset version may have splits of other names.
 SPLIT_WORDS: dict[str, Any] = {
     "test": _("Test"),
     "val": _("Validation"),
@@ -54,7 +54,7 @@ class Evaluation(models.Model):
 
     @property
     def split_word(self) -> Any:
-        """What it measures on, for people."""
+        """The label of the split it evaluates on."""
         return SPLIT_WORDS.get(self.split, self.split)
 
 
@@ -105,7 +105,7 @@ class PromotionVerdict(models.Model):
 
 
 class EvaluationSet(models.Model):
-    """What an evaluation was begun with, under a name, to begin others with."""
+    """The settings of an evaluation under a name, to start others with."""
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Private")
@@ -118,7 +118,7 @@ class EvaluationSet(models.Model):
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     task = models.CharField(max_length=15, choices=task_labels.choices)  # of the models it is for; never changes
     version = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, related_name="+")
-    version_label = models.CharField(max_length=80, blank=True)  # also after it is gone; "": none was named
+    version_label = models.CharField(max_length=80, blank=True)  # kept after it is deleted; "": none was named
     split = models.CharField(_("split"), max_length=10, blank=True)  # as evaluations have it, or "auto"
     params = models.JSONField(default=dict)
     # an own script that judges in place of ours, see scripted/
@@ -127,7 +127,7 @@ class EvaluationSet(models.Model):
     arguments = models.CharField(max_length=2000, blank=True)
     output_path = models.CharField(max_length=255, blank=True)
     image = models.ForeignKey("images.Image", models.SET_NULL, null=True, related_name="+")
-    image_label = models.CharField(max_length=160, blank=True)  # also after it is gone; "": the platform's own
+    image_label = models.CharField(max_length=160, blank=True)  # kept after it is deleted; "": the platform's own
     # what it asks of the machines
     device_kind = models.CharField(max_length=8, default="gpu")
     device_model = models.CharField(max_length=100, blank=True)

@@ -19,9 +19,9 @@ PATTERNS = tuple(
 )  # fmt: skip
 
 
-def said(note: str) -> str:
-    """A note of the evaluator in the reader's language; others as they are."""
+def translate(note: str) -> str:
+    """Translate a note of the evaluator; others are returned unchanged."""
     for pattern, text in PATTERNS:
-        if found := pattern.fullmatch(note):
-            return _(text) % found.groupdict()
+        if match := pattern.fullmatch(note):
+            return _(text) % match.groupdict()
     return note

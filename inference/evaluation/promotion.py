@@ -52,38 +52,38 @@ def check(
     gives_alias: str = "",
     gives_stage: str = "",
 ) -> None:
-    """Refuse a rule that could never act, for all its reasons at once.
+    """Check a rule; all errors are raised at once.
 
     Raises:
         Invalid.
     """
-    found = Refusals()
-    with found:
-        known = metrics_of(model)
-        if metric not in known:
-            said = _("There is no figure “%(name)s” for this model. Known: %(known)s.")
-            raise Invalid(said % {"name": metric[:50], "known": ", ".join(known) or "–"}, field="metric")
-    with found:
+    refusals = Refusals()
+    with refusals:
+        metrics = metrics_of(model)
+        if metric not in metrics:
+            message_text = _("There is no figure “%(name)s” for this model. Known: %(known)s.")
+            raise Invalid(message_text % {"name": metric[:50], "known": ", ".join(metrics) or "–"}, field="metric")
+    with refusals:
         if finite(bound) is None:
             raise Invalid(_("Write a number."), field="bound")
-    with found:
+    with refusals:
         if version is not None and split not in ("", "unseen") and not version.splits.get(split):
-            said = _("%(version)s has no split “%(split)s”.")
-            raise Invalid(said % {"version": version, "split": split[:50]}, field="split")
-    with found:
+            message_text = _("%(version)s has no split “%(split)s”.")
+            raise Invalid(message_text % {"version": version, "split": split[:50]}, field="split")
+    with refusals:
         if better_than:
             aliases.check_name(better_than, field="better_than")
-    with found:
+    with refusals:
         if gives_alias:
             aliases.check_name(gives_alias, field="gives_alias")
         if gives_stage not in ("", Stage.APPROVED):
             raise Invalid(_("A rule can approve, nothing else."), field="gives_stage")
         if not gives_alias and not gives_stage:
             raise Invalid(_("Say what the version gets: an alias, the stage approved, or both."), field="gives_alias")
-    with found:
+    with refusals:
         if model.rules.count() >= MOST:
             raise Invalid(_("A model has at most %(most)s rules. Remove one first.") % {"most": MOST})
-    found.end()
+    refusals.end()
 
 
 @transaction.atomic
@@ -132,27 +132,27 @@ def judge(evaluation: Evaluation) -> list[PromotionVerdict]:
     rules = PromotionRule.objects.filter(
         model=version.model_id, version=evaluation.version_id, split=evaluation.split
     ).order_by("pk")
-    return [verdict for rule in rules if (verdict := _judged(rule, evaluation, version)) is not None]
+    return [verdict for rule in rules if (verdict := _apply_rule(rule, evaluation, version)) is not None]
 
 
 @transaction.atomic
-def _judged(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> PromotionVerdict | None:
-    """The verdict of one rule, and what it brings; None where it was given before."""
+def _apply_rule(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> PromotionVerdict | None:
+    """Store the verdict of a rule and apply it; None if it was stored before."""
     Model.objects.select_for_update().get(pk=rule.model_id)  # one after the other: an alias may move meanwhile
-    about: dict[str, Any] = {"rule": rule, "evaluation": evaluation, "attempt": evaluation.published_attempt}
-    if PromotionVerdict.objects.filter(**about).exists():
+    key: dict[str, Any] = {"rule": rule, "evaluation": evaluation, "attempt": evaluation.published_attempt}
+    if PromotionVerdict.objects.filter(**key).exists():
         return None
     against = _against(rule, evaluation, version)
     promoted = not against
     if promoted:
         try:
             with transaction.atomic():
-                _give(rule, evaluation, version)
+                _promote(rule, evaluation, version)
         except DomainError as refusal:
             promoted, against = False, message("promotion.refused", code=refusal.code)
-    said = against or message("promotion.given", **_facts(rule, evaluation))
-    log.info("rule=%s evaluation=%s promoted=%s code=%s", rule.pk, evaluation.pk, promoted, said.code)
-    return PromotionVerdict.objects.create(promoted=promoted, message=said, **about)
+    reason = against or message("promotion.given", **_facts(rule, evaluation))
+    log.info("rule=%s evaluation=%s promoted=%s code=%s", rule.pk, evaluation.pk, promoted, reason.code)
+    return PromotionVerdict.objects.create(promoted=promoted, message=reason, **key)
 
 
 def _facts(rule: PromotionRule, evaluation: Evaluation) -> dict[str, Any]:
@@ -161,20 +161,20 @@ def _facts(rule: PromotionRule, evaluation: Evaluation) -> dict[str, Any]:
     return {"metric": rule.metric, "value": shown, "bound": f"{rule.bound:g}"}
 
 
-def _give(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> None:
-    """Move alias and stage in the name of who made the rule.
+def _promote(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> None:
+    """Move alias and stage on behalf of the author of the rule.
 
     Raises:
-        DomainError: the version is archived, or another person must approve it.
+        DomainError: the version is archived, or another user must approve it.
     """
     by = rule.created_by
-    assert by is not None  # `_against` has asked
+    assert by is not None  # `_against` checked it
     facts = {"rule": str(rule), "evaluation": evaluation.job.name, "value": _facts(rule, evaluation)["value"]}
     if rule.gives_stage and version.stage != rule.gives_stage:
         reason = f"{rule} · {rule.version_label}"
         stages.move(version=version, to=rule.gives_stage, by=by, reason=reason, **facts)
     if rule.gives_alias:
-        aliases.put(version=version, name=rule.gives_alias, by=by, **facts)
+        aliases.assign(version=version, name=rule.gives_alias, by=by, **facts)
 
 
 def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion) -> Message:
@@ -183,7 +183,7 @@ def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
         if person is None or not person.is_active or not _may_edit(person, rule.model_id):
             return message(f"promotion.{code}")
     if evaluation.is_scripted and rule.gives_stage and evaluation.job.owner_id != rule.created_by_id:
-        return message("promotion.own_script")  # whoever wrote it would approve in the name of who made the rule
+        return message("promotion.own_script")  # its author would approve on behalf of the author of the rule
     content = results.load(evaluation)
     if content is None or content.get("complete") is False:
         return message("promotion.incomplete")
@@ -196,12 +196,12 @@ def _against(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion)
 
 
 def _may_edit(person: User, model: int) -> bool:
-    found: bool = Model.objects.editable_by(person).filter(pk=model).exists()
-    return found
+    is_editable: bool = Model.objects.editable_by(person).filter(pk=model).exists()
+    return is_editable
 
 
 def _not_better(rule: PromotionRule, evaluation: Evaluation, version: ModelVersion, value: float) -> Message:
-    """Why a version does not beat the one that an alias stands for; there is nothing to beat where no alias is."""
+    """Return why a version is not better than the one an alias points at; empty if there is no such alias."""
     alias = ModelAlias.objects.filter(model=rule.model_id, name=rule.better_than).select_related("version").first()
     if alias is None:
         return Message()
@@ -214,7 +214,7 @@ def _not_better(rule: PromotionRule, evaluation: Evaluation, version: ModelVersi
     same = same.filter(is_scripted=evaluation.is_scripted)
     if evaluation.is_scripted:  # a script says what its author likes: no measure is whose who may not edit the model
         people = User.objects.filter(pk__in=same.values("job__owner"))
-        same = same.filter(job__owner__in=[one.pk for one in people if _may_edit(one, rule.model_id)])
+        same = same.filter(job__owner__in=[person.pk for person in people if _may_edit(person, rule.model_id)])
     before = same.order_by("-pk").first()
     other = finite(before.metrics.get(rule.metric)) if before else None
     if other is None:
@@ -225,11 +225,11 @@ def _not_better(rule: PromotionRule, evaluation: Evaluation, version: ModelVersi
 
 
 def verdicts_on(evaluation: Evaluation) -> list[PromotionVerdict]:
-    """What rules said about an evaluation, newest first."""
+    """Return the verdicts on an evaluation, newest first."""
     return list(evaluation.verdicts.select_related("rule"))
 
 
 def newest_verdicts(model: Model) -> list[PromotionVerdict]:
-    """What the rules of a model said lately, newest first."""
+    """Return the newest verdicts of the rules of a model, newest first."""
     rows = PromotionVerdict.objects.filter(rule__model=model)
     return list(rows.select_related("rule", "evaluation__model_version__model")[:50])

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from inference.evaluation import promotion
 from inference.evaluation.models import Evaluation, PromotionRule
 from inference.evaluation.promotion_forms import RuleForm
@@ -26,10 +26,10 @@ def model_rules(request: SignedInRequest, pk: int) -> HttpResponse:
     """The promotion rules of a model, and their recent verdicts."""
     context = model_page.context(request, pk, "model-rules")
     rules = PromotionRule.objects.visible_to(request.user).filter(model=pk).select_related("created_by")
-    seen = Evaluation.objects.visible_to(request.user)
+    visible = Evaluation.objects.visible_to(request.user)
     context["rules"] = rules
     context["verdicts"] = [
-        {"verdict": verdict, "evaluation": seen.filter(pk=verdict.evaluation_id).select_related("job").first()}
+        {"verdict": verdict, "evaluation": visible.filter(pk=verdict.evaluation_id).select_related("job").first()}
         for verdict in promotion.newest_verdicts(context["model"])
     ]
     return render(request, "inference/model_rules.html", context)
@@ -41,11 +41,11 @@ def model_rule_new(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     form = RuleForm(request.POST or None, user=request.user, model=model)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             promotion.add(model=model, by=request.user, **form.cleaned_data)
             return redirect("inference:model-rules", pk)
     else:
-        look_further(form, promotion.check, model=model)
+        check_valid_fields(form, promotion.check, model=model)
     lead = _("It judges each evaluation on this data that ends from now on, and says why where it gives nothing.")
     return _form(request, model, form, {"title": _("Promotion rule"), "lead": lead})
 
@@ -55,6 +55,6 @@ def model_rule_new(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_rule_remove(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a promotion rule; what it gave stays."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         promotion.remove(model=model, number=ids.number(request.POST.get("rule", "")) or 0, by=request.user)
     return redirect("inference:model-rules", pk)

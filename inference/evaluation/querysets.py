@@ -28,7 +28,7 @@ class EvaluationQuerySet(JobRowQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "version_label")
+        return search.filter_by_text(self, text, "job__name", "model_label", "version_label")
 
 
 class EvaluationSetQuerySet(OwnedQuerySet):
@@ -40,4 +40,4 @@ class EvaluationSetQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, description or dataset contains each of the words."""
-        return search.having(self, text, "name", "description", "version_label", "task")
+        return search.filter_by_text(self, text, "name", "description", "version_label", "task")

@@ -14,23 +14,23 @@ from training.programs.request_schemas import body_of
 from training.programs.serializers import with_code
 
 
-def taken(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request with its code as a snapshot, from wherever it came.
+def with_snapshot(user: User, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request with its code as a snapshot, whatever its source.
 
     Raises:
         BadCode, ArchiveRefused: and what else is wrong with the words of the script.
     """
-    return with_code(user, dict(given), _check)
+    return with_code(user, dict(fields), _check)
 
 
 def submit(user: User, body: Mapping[str, Any]) -> Evaluation:
-    """Queue the evaluation that a body of the API says.
+    """Queue the evaluation that a request body of the API describes.
 
     Raises:
         DomainError: all that it is refused for.
     """
-    given = body_of(EvaluationIn, user, body, evaluations.check)
-    return evaluations.submit(user=user, **taken(user, given))
+    fields = body_of(EvaluationIn, user, body, evaluations.check)
+    return evaluations.submit(user=user, **with_snapshot(user, fields))
 
 
 def _check(fields: Mapping[str, Any]) -> None:

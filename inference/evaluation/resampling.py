@@ -1,4 +1,4 @@
-"""Draw images anew, with replacement, and score on each draw: the paired bootstrap.
+"""Resample images with replacement and score on each draw: the paired bootstrap.
 
 B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 16. How often each image is drawn is
 multinomial; all models are scored on the same draws, which is what pairs them.
@@ -26,13 +26,13 @@ Entries = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Scored:
-    """A figure of some evaluations, on all images [evaluations] and on each draw [resamples, evaluations].
+    """A metric of some evaluations, on all images [evaluations] and on each draw [resamples, evaluations].
 
     NaN where no image counts.
     """
 
     figure: Measure | ClassMean | Ranked
-    whole: Numbers
+    overall: Numbers
     drawn: Numbers
 
 
@@ -54,11 +54,11 @@ class Pairs:
             np.add.at(self.by_image[2], (self.answer, self.image), self.count)
 
     def tables(self, often: Numbers) -> Numbers:
-        """Right, there and answered [draws, 3, classes], where images count as `often` [draws, images] as drawn."""
+        """Return right, present and predicted [draws, 3, classes]; `often` [draws, images] counts draws of images."""
         if self.by_image is not None:
             flat = self.by_image.reshape(-1, self.by_image.shape[2])
             return (often @ flat.T).reshape(-1, 3, self.classes)
-        return np.array([self._table(one) for one in often])
+        return np.array([self._table(row) for row in often])
 
     def _table(self, often: Numbers) -> list[Numbers]:
         weight, same = self.count * often[self.image], self.truth == self.answer
@@ -69,14 +69,14 @@ class Pairs:
 def score(
     task: ServedTask, entries: Sequence[Entries], *, seed: Sequence[int], resamples: int = RESAMPLES
 ) -> list[Scored]:
-    """All figures of a task, of the entries of each evaluation, whose images stand in one order.
+    """Compute all metrics of a task from the entries of each evaluation, whose images are in the same order.
 
     Args:
         resamples: how often images are drawn; average precisions take as many at most, and fewer of many answers.
 
     Figures are left out for which entries lack what they take: an older evaluator did not write it yet.
     """
-    sums = {measure: found for measure in task.measures if (found := _sums(measure, entries)) is not None}
+    sums = {measure: parts for measure in task.measures if (parts := _sums(measure, entries)) is not None}
     pairs = _pairs(task, entries)
     means = task.means if pairs else ()
     images = len(entries[0])
@@ -92,29 +92,31 @@ def score(
         Scored(measure, _quotients(own[0].sum(1), own[1].sum(1)), _quotients(drawn[:, 0], drawn[:, 1]))
         for (measure, own), drawn in zip(sums.items(), by_measure, strict=True)
     ]
-    whole = _means(means, pairs, np.ones((1, images)))[0] if means else ()
+    overall = _means(means, pairs, np.ones((1, images)))[0] if means else ()
     return [
-        *_ranked(task, entries, seed, resamples),
+        *_average_precisions(task, entries, seed, resamples),
         *quotients,
-        *(Scored(mean, whole[at], drawn_means[:, at]) for at, mean in enumerate(means)),
+        *(Scored(mean, overall[at], drawn_means[:, at]) for at, mean in enumerate(means)),
     ]
 
 
-def _ranked(task: ServedTask, entries: Sequence[Entries], seed: Sequence[int], most: int) -> list[Scored]:
-    """Average precisions, of fewer draws; none of a task without, where entries lack them or are too many."""
+def _average_precisions(
+    task: ServedTask, entries: Sequence[Entries], seed: Sequence[int], max_draws: int
+) -> list[Scored]:
+    """Compute average precisions, with fewer draws; none if the task has none, or entries lack them or are too many."""
     if not task.ranked:
         return []
     try:
         rankings = [average_precision.Ranking(own) for own in entries]
     except KeyError:
         return []
-    images, count = len(entries[0]), min(most, average_precision.draws_of(rankings))
+    images, count = len(entries[0]), min(max_draws, average_precision.draws_of(rankings))
     if not count:
         return []
-    whole = np.stack([one.precisions(np.ones((1, images)))[0] for one in rankings])
+    overall = np.stack([item.precisions(np.ones((1, images)))[0] for item in rankings])
     draws = _draws(images, seed=seed, count=count)
-    drawn = np.concatenate([np.stack([one.precisions(often) for one in rankings], 1) for _begin, often in draws])
-    return [Scored(one, whole[:, one.levels].mean(1), drawn[:, :, one.levels].mean(2)) for one in task.ranked]
+    drawn = np.concatenate([np.stack([item.precisions(often) for item in rankings], 1) for _begin, often in draws])
+    return [Scored(item, overall[:, item.levels].mean(1), drawn[:, :, item.levels].mean(2)) for item in task.ranked]
 
 
 def interval(values: Numbers) -> tuple[float | None, float | None]:
@@ -135,21 +137,21 @@ def _draws(images: int, *, seed: Sequence[int], count: int = RESAMPLES) -> Itera
 
 
 def _sums(measure: Measure, entries: Sequence[Entries]) -> Numbers | None:
-    """Parts of both sums [2, evaluations, images]; None where entries lack what they are made of."""
+    """Return the parts of both sums [2, evaluations, images]; None if entries lack their fields."""
     try:
         return np.array(
-            [[[float(part(one)) for one in own] for own in entries] for part in (measure.over, measure.under)]
+            [[[float(part(entry)) for entry in own] for own in entries] for part in (measure.over, measure.under)]
         )
     except KeyError:
         return None
 
 
 def _pairs(task: ServedTask, entries: Sequence[Entries]) -> list[Pairs]:
-    """Pairs of each evaluation; none of a task without, or where entries lack them."""
+    """Return the pairs of each evaluation; none if the task has none, or entries lack them."""
     if task.pairs is None:
         return []
     try:
-        rows = [[(at, *pair) for at, one in enumerate(own) for pair in task.pairs(one)] for own in entries]
+        rows = [[(at, *pair) for at, entry in enumerate(own) for pair in task.pairs(entry)] for own in entries]
     except KeyError:
         return []
     classes = max((max(truth, answer) + 1 for own in rows for _image, truth, answer, _count in own), default=0)
@@ -159,14 +161,16 @@ def _pairs(task: ServedTask, entries: Sequence[Entries]) -> list[Pairs]:
 
 
 def _means(means: Sequence[ClassMean], pairs: Sequence[Pairs], often: Numbers) -> Numbers:
-    """Each figure of each evaluation [draws, means, evaluations]: its mean over the classes that are there."""
-    found = np.full((len(often), len(means), len(pairs)), np.nan)
-    for place, own in enumerate(pairs):
-        for draw, (right, there, answered) in enumerate(own.tables(often)):
-            shown = there > 0
+    """Compute each metric of each evaluation [draws, means, evaluations]: its mean over the present classes."""
+    values = np.full((len(often), len(means), len(pairs)), np.nan)
+    for index, own in enumerate(pairs):
+        for draw, (right, present, answered) in enumerate(own.tables(often)):
+            shown = present > 0
             if shown.any():
-                found[draw, :, place] = [mean.of(right[shown], there[shown], answered[shown]).mean() for mean in means]
-    return found
+                values[draw, :, index] = [
+                    mean.of(right[shown], present[shown], answered[shown]).mean() for mean in means
+                ]
+    return values
 
 
 def _quotients(over: Numbers, under: Numbers) -> Numbers:

@@ -71,13 +71,13 @@ class MendingDatasetOut(OutMixin, serializers.Serializer[Any]):
     dataset = serializers.IntegerField(help_text="It is imported by and by.")
 
 
-def calibrated(request: Request, evaluation: Evaluation) -> dict[str, Any]:
-    """Reliability and costs, as the request asks."""
+def calibration_data(request: Request, evaluation: Evaluation) -> dict[str, Any]:
+    """Return reliability and costs for the parameters of the request."""
     wrong, missed = (_cost(request, name) for name in ASKS)
-    found = calibration.of(evaluation)
+    reliability = calibration.for_evaluation(evaluation)
     costs = calibration.costs(results.load(evaluation) or {}, wrong=wrong, missed=missed)
     return {
-        "reliability": found and dataclasses.asdict(found),
+        "reliability": reliability and dataclasses.asdict(reliability),
         "costs": costs and {"threshold": costs.threshold, "cost": costs.costs[costs.best],
                             "thresholds": costs.thresholds, "costs": costs.costs},
         "chosen_threshold": evaluation.chosen_threshold,
@@ -85,4 +85,4 @@ def calibrated(request: Request, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _cost(request: Request, name: str) -> float:
-    return calibration.number_in(request.query_params.get(name) or "1")
+    return calibration.parse_number(request.query_params.get(name) or "1")

@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.evaluation import calibration, error_datasets
 from inference.evaluation.models import Evaluation
 from inference.evaluation.presentation import report
-from inference.evaluation.presentation.results import calibrated
+from inference.evaluation.presentation.results import calibration_context
 from inference.kit.task_kinds import TASKS
 
 
@@ -26,10 +26,12 @@ from inference.kit.task_kinds import TASKS
 def evaluation_calibration(request: SignedInRequest, pk: int) -> HttpResponse:
     """Reliability of the scores, and thresholds by cost: `?wrong=` and `?missed=` are what each costs."""
     evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
-    given = {name: request.GET.get(name, "1")[:20] for name in ("wrong", "missed")}
-    context: dict[str, Any] = {"evaluation": evaluation, "given": given}
+    values = {name: request.GET.get(name, "1")[:20] for name in ("wrong", "missed")}
+    context: dict[str, Any] = {"evaluation": evaluation, "given": values}
     try:
-        context |= calibrated(evaluation, **{name: calibration.number_in(text) for name, text in given.items()})
+        context |= calibration_context(
+            evaluation, **{name: calibration.parse_number(text) for name, text in values.items()}
+        )
     except DomainError as refusal:
         context["refusals"] = refusal.every
         return render(request, "inference/_calibration.html", context, status=refusal.status)
@@ -47,9 +49,9 @@ def evaluation_calibration(request: SignedInRequest, pk: int) -> HttpResponse:
 def evaluation_threshold(request: SignedInRequest, pk: int) -> HttpResponse:
     """Keep a threshold as the best score; "" goes back to the one with the best F1."""
     evaluation = get_object_or_404(Evaluation.objects.editable_by(request.user).select_related("job"), pk=pk)
-    given = request.POST.get("threshold", "")
-    with refusals_said(request):
-        calibration.choose(evaluation, calibration.number_in(given) if given else None)
+    threshold = request.POST.get("threshold", "")
+    with errors_as_messages(request):
+        calibration.choose(evaluation, calibration.parse_number(threshold) if threshold else None)
         messages.info(request, _("Services with this version begin with it, where a request names no score."))
     return redirect("inference:evaluation-detail", pk)
 
@@ -59,11 +61,11 @@ def evaluation_threshold(request: SignedInRequest, pk: int) -> HttpResponse:
 def evaluation_annotate(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a dataset of images with a mistake."""
     evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
-    given = request.POST
-    with refusals_said(request):
+    values = request.POST
+    with errors_as_messages(request):
         made = error_datasets.annotate(
-            evaluation, by=request.user, name=given.get("name", "").strip()[:100],
-            mistake=given.get("mistake", ""), cell=given.get("cell", ""),
+            evaluation, by=request.user, name=values.get("name", "").strip()[:100],
+            mistake=values.get("mistake", ""), cell=values.get("cell", ""),
         )  # fmt: skip
         return redirect("datasets:detail", made.pk)
     return redirect("inference:evaluation-detail", pk)

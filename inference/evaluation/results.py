@@ -26,45 +26,45 @@ def folder(evaluation: Evaluation) -> Path | None:
     """Return its outputs folder; None before it ended."""
     if not evaluation.published_attempt:
         return None
-    return RunDir.of(evaluation.job_id, evaluation.published_attempt).outputs
+    return RunDir.for_attempt(evaluation.job_id, evaluation.published_attempt).outputs
 
 
 def load(evaluation: Evaluation) -> dict[str, Any] | None:
-    """The evaluation as its program wrote it (see inference.evaluation.evaluator); None where there is none.
+    """Return the evaluation as its program wrote it (see inference.evaluation.evaluator); None if there is none.
 
     Of a custom script: `scripted`, its metrics by name as `summary`, and `figures` as its row keeps them.
     """
-    place = folder(evaluation)
-    if place is None:
+    root = folder(evaluation)
+    if root is None:
         return None
-    if evaluation.is_scripted:  # whatever else lies there is the script's own
+    if evaluation.is_scripted:  # other files there belong to the script
         rows = evaluation.script.figures
         return {"scripted": True, "summary": figures.flat(rows), "figures": rows}
     try:
-        return _parsed(str(place), (place / "evaluation.json").stat().st_mtime_ns)
+        return _parse(str(root), (root / "evaluation.json").stat().st_mtime_ns)
     except (OSError, ValueError, OutsideRoot):
         return None
 
 
 @lru_cache(maxsize=32)
-def _parsed(place: str, changed: int) -> dict[str, Any]:
-    with os.fdopen(open_beneath(Path(place), "evaluation.json"), "rb") as file:
+def _parse(root: str, changed: int) -> dict[str, Any]:
+    with os.fdopen(open_beneath(Path(root), "evaluation.json"), "rb") as file:
         content: dict[str, Any] = json.load(file)
     return content
 
 
 def check_predictions(evaluation: Evaluation) -> None:
-    """Refuse what needs answers to single images where an own script gave figures only.
+    """Raise an error if a custom script gave metrics only, and predictions of single images are required.
 
     Raises:
         Invalid.
     """
     if evaluation.is_scripted:
-        said = _(
+        message = _(
             "%(name)s was judged by an own script, which gave figures only. Evaluate without a script to see images, "
             "mistakes, parts of the images, and scores."
         )
-        raise Invalid(said % {"name": evaluation}, field="evaluation")
+        raise Invalid(message % {"name": evaluation}, field="evaluation")
 
 
 def images(
@@ -80,7 +80,7 @@ def images(
     images: list[Any] = []
     chosen = _images(evaluation, cell)
     if mistake:
-        chosen = (image for image in chosen if any(one[0] == mistake for one in image.get("mistakes", ())))
+        chosen = (image for image in chosen if any(row[0] == mistake for row in image.get("mistakes", ())))
     for position, image in enumerate(chosen):
         if position >= begin + count:
             return images, True
@@ -90,19 +90,19 @@ def images(
 
 
 def manual_names(task: str, metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Figures by the names of the manual, those it names and that there are."""
+    """Return metrics by the names of the manual, as far as it names them."""
     named = TASKS[task].pages.figures if task in TASKS else ()
-    values = {one.manual: finite(metrics.get(one.key)) for one in named if one.manual}
+    values = {figure.manual: finite(metrics.get(figure.key)) for figure in named if figure.manual}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def stamp(evaluation: Evaluation) -> tuple[str, int]:
-    """Where its entries of images lie and when they were written: as long as both stay, so do they."""
-    place = folder(evaluation)
+    """Return path and modification time of its entries of images: a cache key."""
+    root = folder(evaluation)
     try:
-        return str(place), (place / "images.jsonl").stat().st_mtime_ns if place else 0
+        return str(root), (root / "images.jsonl").stat().st_mtime_ns if root else 0
     except OSError:
-        return str(place), 0
+        return str(root), 0
 
 
 def every_image(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -111,11 +111,11 @@ def every_image(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
 
 
 def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
-    place = folder(evaluation)
-    if place is None or evaluation.is_scripted:
+    root = folder(evaluation)
+    if root is None or evaluation.is_scripted:
         return
     try:
-        descriptor = open_beneath(place, "images.jsonl")
+        descriptor = open_beneath(root, "images.jsonl")
     except (OSError, OutsideRoot):
         return
     truth, _, answer = cell.partition(",")
@@ -125,15 +125,15 @@ def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
             if cell and marker not in line:
                 continue
             image = json.loads(line)
-            pairs = (one.split(",") for one in image["cells"])
+            pairs = (text.split(",") for text in image["cells"])
             if not cell or any(truth in (t, "") and answer in (a, "") for t, a in pairs):
                 yield image
 
 
 def downloads(evaluation: Evaluation) -> list[tuple[str, Path, str]]:
     """Return the files to download as (name, root, path below it)."""
-    place = folder(evaluation)
-    if place is None:
+    root = folder(evaluation)
+    if root is None:
         return []
     names = (figures.FILE,) if evaluation.is_scripted else FILES
-    return [(name, place, name) for name in names if (place / name).is_file()]
+    return [(name, root, name) for name in names if (root / name).is_file()]

@@ -1,4 +1,4 @@
-"""Keep parameters of evaluations under a name, change them, and begin evaluations with them."""
+"""Save parameters of evaluations under a name, change them, and start evaluations with them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ GIVEN = ("version", "split", *scripts.FIELDS, *MACHINES)
 MOST_CORES, MAX_NAME = 256.0, 50
 
 
-def of(evaluation: Evaluation) -> dict[str, Any]:
-    """What an evaluation was begun with, as a set keeps it: GIVEN, `params` and `task`."""
+def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the settings of an evaluation as a set stores them: GIVEN, `params` and `task`."""
     job = evaluation.job
     return {
         "task": evaluation.task,
         "version": evaluation.version,
         "split": evaluation.split,
         "params": scripts.open_params(evaluation),
-        **scripts.of(evaluation),
+        **scripts.from_evaluation(evaluation),
         "device_kind": job.device_kind,
         "device_model": job.device_model,
         "gpus_per_node": job.gpus_per_node,
@@ -44,69 +44,69 @@ def of(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def save(*, user: User, name: str, existing: EvaluationSet | None = None, **given: Any) -> EvaluationSet:
-    """Keep parameters under a name, or change an existing set; what is left out of one stays.
+def save(*, user: User, name: str, existing: EvaluationSet | None = None, **values: Any) -> EvaluationSet:
+    """Save parameters under a name, or change an existing set; fields that are left out are unchanged.
 
     Args:
-        given: description, visibility, `task` of a new set, `params` and GIVEN. `version` None: whoever begins
+        values: description, visibility, `task` of a new set, `params` and GIVEN. `version` None: whoever begins
             with it names one.
 
     Raises:
         NameTaken: another set of its owner has this name.
         Invalid: a value is out of range, another task than it was made for, or no such visibility; all at once.
     """
-    row = existing or EvaluationSet(owner=user, task=given.get("task", ""))
-    found = Refusals()
-    with found:
+    row = existing or EvaluationSet(owner=user, task=values.get("task", ""))
+    refusals = Refusals()
+    with refusals:
         if not name.strip():
             raise Invalid(_("Give a name."), field="name")
         check_name(user, name, existing=existing)
-    with found:
-        if given.get("task", row.task) != row.task or row.task not in TASKS:
+    with refusals:
+        if values.get("task", row.task) != row.task or row.task not in TASKS:
             raise Invalid(
                 _("A set keeps its task. The tasks are: %(tasks)s.") % {"tasks": ", ".join(TASKS)}, field="task"
             )
-    with found:
-        if given.get("visibility", row.visibility) not in EvaluationSet.Visibility.values:
+    with refusals:
+        if values.get("visibility", row.visibility) not in EvaluationSet.Visibility.values:
             raise Invalid(_("Choose one of the given values."), field="visibility")
-    script = _script(row, given)
-    with found:
+    script = _script(row, values)
+    with refusals:
         row.params = scripts.check(user, script) if script.is_asked else evaluations.checked_parameters(script.params)
-    with found:
-        _check_data(row, given)
-    with found:
-        _check_machines(row, given)
-    found.end()
+    with refusals:
+        _check_data(row, values)
+    with refusals:
+        _check_machines(row, values)
+    refusals.end()
     for field in ("description", "visibility", *GIVEN):
-        if field in given:
-            setattr(row, field, given[field])
+        if field in values:
+            setattr(row, field, values[field])
     if row.code is not None:  # a set that is changed by another is still its owner's
         row.code = snapshots.copy_for(row.owner, row.code)
-    row.name, row.version_label = name, _label(row, given)
-    if "image" in given:
+    row.name, row.version_label = name, _label(row, values)
+    if "image" in values:
         row.image_label = str(row.image or "")[:160]
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise _taken() from None
+        raise _name_taken() from None
     return row
 
 
-def _script(row: EvaluationSet, given: Mapping[str, Any]) -> scripts.ScriptRequest:
-    """The script of a set as it will be; without one `params` are those of ours."""
-    named = {name: given.get(name, getattr(row, name)) for name in (*scripts.FIELDS, "params")}
-    return scripts.ScriptRequest(**named)
+def _script(row: EvaluationSet, values: Mapping[str, Any]) -> scripts.ScriptRequest:
+    """Return the script of a set after the change; without one `params` are those of the platform's evaluator."""
+    fields = {name: values.get(name, getattr(row, name)) for name in (*scripts.FIELDS, "params")}
+    return scripts.ScriptRequest(**fields)
 
 
-def _label(row: EvaluationSet, given: Mapping[str, Any]) -> str:
-    return row.version_label if "version" not in given else str(row.version)[:80] if row.version else ""
+def _label(row: EvaluationSet, values: Mapping[str, Any]) -> str:
+    return row.version_label if "version" not in values else str(row.version)[:80] if row.version else ""
 
 
-def _check_data(row: EvaluationSet, given: Mapping[str, Any]) -> None:
-    version: DatasetVersion | None = given.get("version", row.version)
-    split = given.get("split", row.split)
-    is_ours = not _script(row, given).is_asked
+def _check_data(row: EvaluationSet, values: Mapping[str, Any]) -> None:
+    version: DatasetVersion | None = values.get("version", row.version)
+    split = values.get("split", row.split)
+    is_ours = not _script(row, values).is_asked
     if is_ours and version is not None and row.task in TASKS and version.task not in TASKS[row.task].data:
         raise Invalid(
             _("%(version)s has no annotations that such a model is judged on.") % {"version": version}, field="version"
@@ -115,76 +115,76 @@ def _check_data(row: EvaluationSet, given: Mapping[str, Any]) -> None:
         raise Invalid(_("There is no split “%(split)s”.") % {"split": split}, field="split")
 
 
-def _check_machines(row: EvaluationSet, given: Mapping[str, Any]) -> None:
-    named = {name: given.get(name, getattr(row, name)) for name in MACHINES}
-    found = Refusals()
-    with found:
-        if named["gpus_per_node"] > evaluations.MOST_CARDS and not _script(row, given).is_asked:
+def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
+    resources = {name: values.get(name, getattr(row, name)) for name in MACHINES}
+    refusals = Refusals()
+    with refusals:
+        if resources["gpus_per_node"] > evaluations.MOST_CARDS and not _script(row, values).is_asked:
             raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
-    with found:
-        if named["cpus"] is None or not 0 < named["cpus"] <= MOST_CORES:
+    with refusals:
+        if resources["cpus"] is None or not 0 < resources["cpus"] <= MOST_CORES:
             raise Invalid(
                 _("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CORES)}, field="cpus"
             )
-    with found:
-        resource_request.check_shape(cast(resource_request.Resources, named | {"cpus": 1.0}))
-    found.end()
+    with refusals:
+        resource_request.check_shape(cast(resource_request.Resources, resources | {"cpus": 1.0}))
+    refusals.end()
 
 
-def begin_with(row: EvaluationSet, given: Mapping[str, Any], *, user: User) -> dict[str, Any]:
-    """Arguments of `evaluations.submit`: what is given, else what the set says.
+def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: User) -> dict[str, Any]:
+    """Return the arguments of `evaluations.submit`: the fields of the request, else the values of the set.
 
     Raises:
-        Invalid: the set is for models of another task, or its data is gone or not this person's to use.
+        Invalid: the set is for models of another task, or its data was deleted, or the user may not use it.
     """
-    model: ModelVersion = given["model_version"]
-    found = Refusals()
-    with found:
+    model: ModelVersion = fields["model_version"]
+    refusals = Refusals()
+    with refusals:
         if model.task != row.task:
             raise Invalid(
                 _("%(name)s is for models of another task: %(task)s.")
                 % {"name": row.name, "task": row.get_task_display()},
                 field="parameter_set",
             )
-    version = given.get("version") or usable_version(row, user)
-    with found:
+    version = fields.get("version") or usable_version(row, user)
+    with refusals:
         if version is None:
             raise Invalid(_("Name a dataset: the one of %(name)s is not there for you.") % {"name": row.name},
                           field="version")  # fmt: skip
-    with found:
-        if row.image_label and row.image is None and "image" not in given:
-            said = _("The image %(image)s of %(name)s was deleted. Name another one.")
-            raise Invalid(said % {"image": row.image_label, "name": row.name}, field="image")
-    found.end()
-    known = known_to(user, row)
-    kept = {name: known[name] for name in GIVEN}
+    with refusals:
+        if row.image_label and row.image is None and "image" not in fields:
+            message = _("The image %(image)s of %(name)s was deleted. Name another one.")
+            raise Invalid(message % {"image": row.image_label, "name": row.name}, field="image")
+    refusals.end()
+    saved = visible_values(user, row)
+    defaults = {name: saved[name] for name in GIVEN}
     # those of ours mean nothing to a script
-    theirs = known["params"] if row.is_scripted or not given.get("start_file") else {}
-    return {**kept, **given, "version": version, "params": {**theirs, **given.get("params", {})}}
+    saved_params = saved["params"] if row.is_scripted or not fields.get("start_file") else {}
+    return {**defaults, **fields, "version": version, "params": {**saved_params, **fields.get("params", {})}}
 
 
-def known_to(user: User, row: EvaluationSet) -> dict[str, Any]:
-    """GIVEN and `params` of a set as this person may begin with it: secrets of its script are its owner's alone."""
-    said = {name: getattr(row, name) for name in (*GIVEN, "params")}
+def visible_values(user: User, row: EvaluationSet) -> dict[str, Any]:
+    """Return GIVEN and `params` of a set for this user: secrets of its script are visible to its owner only."""
+    values = {name: getattr(row, name) for name in (*GIVEN, "params")}
     if row.is_scripted and row.owner_id != user.pk:
-        said |= {"arguments": scripts.open_words(row.arguments), "params": scripts.open_pairs(row.params)}
-    return said
+        values |= {"arguments": scripts.open_words(row.arguments), "params": scripts.open_pairs(row.params)}
+    return values
 
 
 def usable_version(row: EvaluationSet, user: User) -> DatasetVersion | None:
-    """The data of a set, where this person may use it."""
-    found: DatasetVersion | None = DatasetVersion.objects.usable_by(user).filter(pk=row.version_id or 0).first()
-    return found
+    """Return the data of a set, if this user may use it."""
+    version: DatasetVersion | None = DatasetVersion.objects.usable_by(user).filter(pk=row.version_id or 0).first()
+    return version
 
 
 def check_name(user: User, name: str = "", *, existing: EvaluationSet | None = None) -> None:
-    """Refuse a name with odd characters, or that another set of the person has, or of the set's owner."""
+    """Refuse a name with odd characters, or that another set of the user has, or of the set's owner."""
     if name and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME):
         raise Invalid(TITLE.message, field="name")
     others = EvaluationSet.objects.filter(owner=existing.owner if existing else user, name=name)
     if (others.exclude(pk=existing.pk) if existing else others).exists():
-        raise _taken()
+        raise _name_taken()
 
 
-def _taken() -> NameTaken:
+def _name_taken() -> NameTaken:
     return NameTaken(_("A parameter set of yours has this name. Choose another."))

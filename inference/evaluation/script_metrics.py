@@ -1,6 +1,6 @@
-"""Read `metrics.json`, the figures that somebody's script left: `{name: number}`, or `{name: {name: number}}`.
+"""Read `metrics.json`, the metrics of a custom script: `{name: number}`, or `{name: {name: number}}`.
 
-A program of somebody wrote it, so sizes, names and numbers are bounded, and all that is wrong with it is said at once.
+A custom program wrote it, so sizes, names and numbers are bounded, and all errors are reported at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rows = list[list[Any]]
 
 
 @dataclass
-class Found:
+class ScriptMetrics:
     """What the file holds.
 
     Attributes:
@@ -39,43 +39,43 @@ class Found:
 
 
 def flat(rows: Rows) -> dict[str, float]:
-    """All numbers by name, those of parts as OUTER/INNER."""
-    found: dict[str, float] = {}
+    """Return all numbers by name, those of nested tables as OUTER/INNER."""
+    numbers: dict[str, float] = {}
     for name, value in rows:
         if isinstance(value, list):
-            found |= {f"{name}{APART}{part}": number for part, number in value}
+            numbers |= {f"{name}{APART}{part}": number for part, number in value}
         else:
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
-def left(outputs: Path) -> Found:
-    """What lies in the outputs of a job."""
+def read_outputs(outputs: Path) -> ScriptMetrics:
+    """Read the metrics in the outputs of a job."""
     try:
         with os.fdopen(files.open_beneath(outputs, FILE), "rb") as file:
             text = file.read(MOST_BYTES + 1)
     except (OSError, files.OutsideRoot):
-        return Found(problems=[message("own_script.no_figures", name=FILE)])
+        return ScriptMetrics(problems=[message("own_script.no_figures", name=FILE)])
     return read(text)
 
 
-def read(text: bytes) -> Found:
-    """What the text of the file holds."""
+def read(text: bytes) -> ScriptMetrics:
+    """Parse the text of the file."""
     if len(text) > MOST_BYTES:
-        return Found(problems=[message("own_script.too_large", name=FILE, most=MOST_BYTES >> 10)])
+        return ScriptMetrics(problems=[message("own_script.too_large", name=FILE, most=MOST_BYTES >> 10)])
     try:
         content = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError) as exc:
-        return Found(problems=[message("own_script.no_json", name=FILE, error=_short(str(exc)))])
+        return ScriptMetrics(problems=[message("own_script.no_json", name=FILE, error=_shorten(str(exc)))])
     if not isinstance(content, _Pairs):
-        return Found(problems=[message("own_script.no_table", name=FILE)])
-    found = Found()
-    problems = list(_collect(content, found.rows))
-    if not flat(found.rows) and not problems:
+        return ScriptMetrics(problems=[message("own_script.no_table", name=FILE)])
+    result = ScriptMetrics()
+    problems = list(_collect(content, result.rows))
+    if not flat(result.rows) and not problems:
         problems = [message("own_script.empty", name=FILE)]
     more = len(problems) - MOST_SAID
-    found.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
-    return found
+    result.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
+    return result
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -96,24 +96,24 @@ def _collect(content: _Pairs, rows: Rows) -> Iterator[Message]:
         for part, number in value:
             yield from _one(part, number, f"{name}{APART}{part}", taken, inner)
         if _is_odd(name):
-            yield message("own_script.odd_name", name=_short(name), most=LONGEST)
+            yield message("own_script.odd_name", name=_shorten(name), most=LONGEST)
         if inner:
             rows.append([name, inner])
 
 
-def _one(name: str, value: Any, whole: str, taken: set[str], rows: Rows) -> Iterator[Message]:
-    """Add one number to the rows, or say what is wrong with it."""
+def _one(name: str, value: Any, full_name: str, taken: set[str], rows: Rows) -> Iterator[Message]:
+    """Add a number to the rows, or yield what is wrong with it."""
     number = finite(value)
     if _is_odd(name):
-        yield message("own_script.odd_name", name=_short(name), most=LONGEST)
+        yield message("own_script.odd_name", name=_shorten(name), most=LONGEST)
     elif isinstance(value, list | _Pairs):
-        yield message("own_script.too_deep", name=_short(whole))
+        yield message("own_script.too_deep", name=_shorten(full_name))
     elif number is None:
-        yield message("own_script.no_number", name=_short(whole), value=_short(json.dumps(value)))
-    elif whole in taken:
-        yield message("own_script.twice", name=_short(whole))
+        yield message("own_script.no_number", name=_shorten(full_name), value=_shorten(json.dumps(value)))
+    elif full_name in taken:
+        yield message("own_script.twice", name=_shorten(full_name))
     else:
-        taken.add(whole)
+        taken.add(full_name)
         rows.append([name, number])
 
 
@@ -121,11 +121,11 @@ def _is_odd(name: str) -> bool:
     return not name.strip() or len(name) > LONGEST or not name.isprintable()
 
 
-def _short(text: str) -> str:
-    kept = "".join(one if one.isprintable() else "?" for one in text[:61])
-    return f"{kept[:60]}…" if len(text) > 60 else kept
+def _shorten(text: str) -> str:
+    printable = "".join(char if char.isprintable() else "?" for char in text[:61])
+    return f"{printable[:60]}…" if len(text) > 60 else printable
 
 
-def shown(value: float) -> str:
-    """A figure in lists: three places, of counts and other large numbers only those that they have."""
+def format_number(value: float) -> str:
+    """Format a number for lists: three decimals, counts and other large numbers without more than they have."""
     return f"{value:.6g}" if abs(value) > 1 else f"{value:.3f}"

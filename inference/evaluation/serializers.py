@@ -87,6 +87,6 @@ class EvaluationIn(ScriptIn, ResourcesIn):
         left_out = set(saved_parameters.GIVEN) - set(self.initial_data)
         named = {name: value for name, value in attrs.items() if name not in left_out}
         try:
-            return attrs | saved_parameters.begin_with(chosen, named, user=self.context["request"].user)
+            return attrs | saved_parameters.submission_fields(chosen, named, user=self.context["request"].user)
         except DomainError as exc:
             raise serializers.ValidationError(by_field(exc)) from None

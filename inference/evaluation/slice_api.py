@@ -14,7 +14,7 @@ from aiplatform.lib import queries
 from inference.evaluation import differences, slices
 from inference.evaluation.comparison_api import ComparedValueOut
 from inference.evaluation.models import Evaluation
-from inference.evaluation.slices import Asked, Slice
+from inference.evaluation.slices import ImageFilter, Slice
 
 PARAMETERS = [
     OpenApiParameter("search", str, description="Asks for images of one's own as well: words in their path."),
@@ -42,28 +42,35 @@ class SlicesOut(serializers.Serializer[Any]):
 def of_one(request: Request, number: int) -> dict[str, Any]:
     """The parts of one evaluation."""
     user: Any = request.user
-    row = slices.chosen(user, number)
-    return _answered(request, [row], row)
+    row = slices.find_evaluation(user, number)
+    return _slices(request, [row], row)
 
 
-def compared(request: Request) -> dict[str, Any]:
-    """The parts of some evaluations, with differences from a base."""
+def compare(request: Request) -> dict[str, Any]:
+    """Return the slices of some evaluations, with differences from a base."""
     user: Any = request.user
     query = request.query_params
-    rows, base = differences.chosen(user, queries.wholes(query, "evaluation"), base=queries.whole(query, "base"))
-    return _answered(request, rows, base)
+    rows, base = differences.select_evaluations(
+        user, queries.read_ints(query, "evaluation"), base=queries.read_int(query, "base")
+    )
+    return _slices(request, rows, base)
 
 
-def _answered(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
+def _slices(request: Request, rows: Sequence[Evaluation], base: Evaluation) -> dict[str, Any]:
     user: Any = request.user
     query = request.query_params
-    asked = Asked(query.get("search", "")[:100], queries.whole(query, "class_id"), query.get("split", "")[:10])
-    return {"base": base.pk, "slices": [_slice(one) for one in slices.of(rows, base, asked=asked, by=user)]}
-
-
-def _slice(one: Slice) -> dict[str, Any]:
+    image_filter = ImageFilter(
+        query.get("search", "")[:100], queries.read_int(query, "class_id"), query.get("split", "")[:10]
+    )
     return {
-        "by": one.by, "name": one.name, "images": one.images, "objects": one.objects, "few": one.is_small,
-        "figure": one.row.key if one.row else None,
-        "values": [dataclasses.asdict(value) for value in one.row.values] if one.row else [],
+        "base": base.pk,
+        "slices": [_slice(part) for part in slices.compute(rows, base, image_filter=image_filter, by=user)],
+    }
+
+
+def _slice(part: Slice) -> dict[str, Any]:
+    return {
+        "by": part.by, "name": part.name, "images": part.images, "objects": part.objects, "few": part.is_small,
+        "figure": part.row.key if part.row else None,
+        "values": [dataclasses.asdict(value) for value in part.row.values] if part.row else [],
     }  # fmt: skip

@@ -17,8 +17,8 @@ from inference.evaluation import differences, slices
 from inference.evaluation.comparison_views import numbers_of, query_of
 from inference.evaluation.models import SPLIT_WORDS, Evaluation
 from inference.evaluation.presentation.names import short_names
-from inference.evaluation.presentation.slices import told
-from inference.evaluation.slices import Asked
+from inference.evaluation.presentation.slices import build_table
+from inference.evaluation.slices import ImageFilter
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -26,8 +26,8 @@ from inference.evaluation.slices import Asked
 def evaluation_slices(request: SignedInRequest, pk: int) -> HttpResponse:
     """Parts of the images of an evaluation, worst first; `?q=`, `?class=` and `?split=` ask for one of one's own."""
     try:
-        rows = [slices.chosen(request.user, pk)]
-        context = _shown(request, rows, rows[0])
+        rows = [slices.find_evaluation(request.user, pk)]
+        context = _context(request, rows, rows[0])
     except NotFound:
         raise
     except DomainError as refusal:
@@ -38,11 +38,11 @@ def evaluation_slices(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def compared_slices(request: SignedInRequest) -> HttpResponse:
-    """The same parts of 2 to 6 evaluations beside each other, see `comparison_views.compare`."""
+    """The same slices of 2 to 6 evaluations side by side, see `comparison_views.compare`."""
     try:
         base = ids.number(request.GET.get("base", ""))
-        rows, first = differences.chosen(request.user, numbers_of(request), base=base)
-        context = _shown(request, rows, first)
+        rows, first = differences.select_evaluations(request.user, numbers_of(request), base=base)
+        context = _context(request, rows, first)
     except NotFound:
         raise
     except DomainError as refusal:
@@ -50,23 +50,23 @@ def compared_slices(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/_slices.html", context)
 
 
-def asked_of(request: SignedInRequest) -> Asked:
-    """The part that the address of a page asks for."""
-    given = request.GET
-    return Asked(given.get("q", "")[:100], ids.number(given.get("class", "")), given.get("split", "")[:10])
+def filter_from(request: SignedInRequest) -> ImageFilter:
+    """Return the filter in the query of a page."""
+    query = request.GET
+    return ImageFilter(query.get("q", "")[:100], ids.number(query.get("class", "")), query.get("split", "")[:10])
 
 
-def _shown(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -> dict[str, Any]:
-    asked = asked_of(request)
-    found = slices.of(rows, base, asked=asked, by=request.user)
+def _context(request: SignedInRequest, rows: list[Evaluation], base: Evaluation) -> dict[str, Any]:
+    image_filter = filter_from(request)
+    parts = slices.compute(rows, base, image_filter=image_filter, by=request.user)
     version = base.version
     return {
         "rows": rows,
         "base": base,
-        "told": told(rows[0], found),
+        "told": build_table(rows[0], parts),
         "names": short_names(rows),
         "few": differences.FEW_IMAGES,
-        "asked": asked,
+        "asked": image_filter,
         "classes": version.classes if version else [],
         "splits": [(name, SPLIT_WORDS.get(name, name)) for name, count in (version.splits if version else {}).items()
                    if name and count],

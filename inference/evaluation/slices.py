@@ -60,29 +60,29 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A part that somebody asks for, in the words of the gallery of a dataset version; empty ones say nothing."""
+class ImageFilter:
+    """A filter of images with the fields of the gallery of a dataset version; empty ones match everything."""
 
-    words: str = ""
+    terms: str = ""
     class_id: int | None = None
     split: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.words.strip() or self.class_id is not None or self.split)
+        return bool(self.terms.strip() or self.class_id is not None or self.split)
 
     def paths(self, version: DatasetVersion) -> frozenset[str]:
         """The images of a version that it means."""
         rows = version.assets.of_version(
-            version.pk, split=self.split or None, class_id=self.class_id, words=self.words[:100]
+            version.pk, split=self.split or None, class_id=self.class_id, text=self.terms[:100]
         )
         return frozenset(rows.order_by().values_list("path", flat=True))
 
 
-def chosen(user: User, number: int) -> Evaluation:
-    """One evaluation with results.
+def find_evaluation(user: User, number: int) -> Evaluation:
+    """Return an evaluation with results.
 
     Raises:
-        NotFound: it is not there for this person.
+        NotFound: it is not visible to the user.
         Invalid: it has no results, or its task is gone.
     """
     row: Evaluation | None = Evaluation.objects.visible_to(user).for_list().filter(pk=number).first()
@@ -96,52 +96,53 @@ def chosen(user: User, number: int) -> Evaluation:
     return row
 
 
-def of(rows: Sequence[Evaluation], base: Evaluation, *, asked: Asked | None = None, by: User | None = None
-       ) -> list[Slice]:  # fmt: skip
-    """The parts, the worst of the first evaluation first; what was asked for before all.
+def compute(
+    rows: Sequence[Evaluation], base: Evaluation, *, image_filter: ImageFilter | None = None, by: User | None = None
+) -> list[Slice]:
+    """Compute the slices, the worst of the first evaluation first; the filtered one before all.
 
     Args:
-        rows: one evaluation of `chosen`, or some of `differences.chosen`.
+        rows: one evaluation of `find_evaluation`, or some of `differences.select_evaluations`.
         by: who asks; images of the dataset are looked for only where they may see it.
 
     Raises:
         Invalid: they did not judge the same images, or the data that was asked for cannot be looked at.
     """
     which = tuple((row.pk, *results.stamp(row)) for row in rows)
-    place = [row.pk for row in rows].index(base.pk)
-    found = list(_of(which, place))
-    return [*_asked(rows, place, asked, by), *found] if asked else found
+    base_index = [row.pk for row in rows].index(base.pk)
+    parts = list(_compute(which, base_index))
+    return [*_filtered(rows, base_index, image_filter, by), *parts] if image_filter else parts
 
 
-def _asked(rows: Sequence[Evaluation], base: int, asked: Asked, by: User | None) -> Iterator[Slice]:
+def _filtered(rows: Sequence[Evaluation], base: int, image_filter: ImageFilter, by: User | None) -> Iterator[Slice]:
     version = DatasetVersion.objects.visible_to(by).filter(pk=rows[base].version_id or 0).first() if by else None
     if version is None:
         raise Invalid(_("The dataset is gone, or is not yours to see, so its images cannot be looked for."))
-    paths = asked.paths(version)
+    paths = image_filter.paths(version)
     entries = differences.paired(rows)
     with differences.readable(rows):
         yield _slice(rows, entries, base, ASKED, "", lambda entry: entry["path"] in paths)
 
 
 @lru_cache(maxsize=32)
-def _of(which: tuple[tuple[Any, ...], ...], base: int) -> tuple[Slice, ...]:
-    found = Evaluation.objects.select_related("job").in_bulk([number for number, *_stamp in which])
-    rows = [found[number] for number, *_stamp in which]
+def _compute(which: tuple[tuple[Any, ...], ...], base: int) -> tuple[Slice, ...]:
+    by_id = Evaluation.objects.select_related("job").in_bulk([number for number, *_stamp in which])
+    rows = [by_id[number] for number, *_stamp in which]
     entries = differences.paired(rows)
     with differences.readable(rows):
-        made = [
+        parts = [
             _slice(rows, entries, base, by, name, belongs)
             for by, name, belongs in _parts(entries[base], rows[base])[:MOST_SLICES]
         ]
-        made += _by_object(rows, entries, base)
-    return tuple(sorted(made, key=_worst))
+        parts += _by_object(rows, entries, base)
+    return tuple(sorted(parts, key=_sort_key))
 
 
-def _worst(one: Slice) -> tuple[bool, float]:
-    value = one.first
-    if value is None or value.value is None or one.row is None:
+def _sort_key(part: Slice) -> tuple[bool, float]:
+    value = part.first
+    if value is None or value.value is None or part.row is None:
         return True, 0.0
-    return False, -value.value if one.row.lower_is_better else value.value
+    return False, -value.value if part.row.lower_is_better else value.value
 
 
 def _slice(
@@ -152,66 +153,66 @@ def _slice(
     name: str,
     belongs: Callable[[Entry], bool],
 ) -> Slice:
-    kept = [place for place, entry in enumerate(entries[base]) if belongs(entry)]
-    own = [[one[place] for place in kept] for one in entries]
-    row = _row(_main(TASKS[rows[base].task]), own, rows, base) if kept else None
-    return Slice(by, name, len(kept), None, row)
+    indices = [index for index, entry in enumerate(entries[base]) if belongs(entry)]
+    own = [[images[index] for index in indices] for images in entries]
+    row = _row(_main(TASKS[rows[base].task]), own, rows, base) if indices else None
+    return Slice(by, name, len(indices), None, row)
 
 
 def _main(task: ServedTask) -> ServedTask:
-    """The task with few figures: those of lists, and one that every evaluation keeps."""
+    """Return the task with few metrics: those of lists, and one that every evaluation has."""
     keys = set(task.pages.headline)
     return replace(
         task,
-        measures=tuple(one for at, one in enumerate(task.measures) if one.key in keys or at == 0),
-        means=tuple(one for one in task.means if one.key in keys),
-        ranked=tuple(one for one in task.ranked if one.key in keys),
+        measures=tuple(measure for at, measure in enumerate(task.measures) if measure.key in keys or at == 0),
+        means=tuple(measure for measure in task.means if measure.key in keys),
+        ranked=tuple(measure for measure in task.ranked if measure.key in keys),
     )
 
 
 def _row(task: ServedTask, entries: list[list[Entry]], rows: Sequence[Evaluation], base: int) -> Row | None:
-    found = differences.rows_of(task, entries, [row.pk for row in rows], base, resamples=RESAMPLES)
-    by_key = {row.key: row for row in found}
-    return next((by_key[key] for key in task.pages.headline if key in by_key), found[0] if found else None)
+    table = differences.rows_of(task, entries, [row.pk for row in rows], base, resamples=RESAMPLES)
+    by_key = {row.key: row for row in table}
+    return next((by_key[key] for key in task.pages.headline if key in by_key), table[0] if table else None)
 
 
 Part = tuple[str, str, Callable[[Entry], bool]]
 
 
 def _parts(entries: Sequence[Entry], evaluation: Evaluation) -> list[Part]:
-    """What images are divided by, without divisions that have all of them in one part."""
+    """Return the groups of images, without divisions that have all images in one group."""
     divided = [_by(SPLIT, entries, _split), _by(PIXELS, entries, _pixels), _by(LIGHT, entries, _light),
                _by(COUNT, entries, _count)]  # fmt: skip
     names = sorted({name for entry in entries for name in _about(entry).get("marks", {})})
     marks = [
-        (MARK, f"{name}: {value}", _marked(name, value))
+        (MARK, f"{name}: {value}", _has_mark(name, value))
         for name in names
-        for value in sorted({one for entry in entries for one in _about(entry).get("marks", {}).get(name, ())})
+        for value in sorted({mark for entry in entries for mark in _about(entry).get("marks", {}).get(name, ())})
     ]
     return [*(part for parts in divided for part in parts), *marks]
 
 
 def _by(by: str, entries: Sequence[Entry], word: Callable[[Entry], str | None]) -> list[Part]:
-    words = sorted({found for entry in entries if (found := word(entry)) is not None})
-    return [(by, name, _worded(word, name)) for name in words] if len(words) > 1 else []
+    labels = sorted({label for entry in entries if (label := word(entry)) is not None})
+    return [(by, name, _has_word(word, name)) for name in labels] if len(labels) > 1 else []
 
 
-def _worded(word: Callable[[Entry], str | None], name: str) -> Callable[[Entry], bool]:
+def _has_word(word: Callable[[Entry], str | None], name: str) -> Callable[[Entry], bool]:
     return lambda entry: word(entry) == name
 
 
 def _about(entry: Entry) -> Mapping[str, Any]:
-    about = entry.get("about")
-    return about if isinstance(about, dict) else {}
+    facts = entry.get("about")
+    return facts if isinstance(facts, dict) else {}
 
 
-def _marked(name: str, value: str) -> Callable[[Entry], bool]:
+def _has_mark(name: str, value: str) -> Callable[[Entry], bool]:
     return lambda entry: value in _about(entry).get("marks", {}).get(name, ())
 
 
 def _split(entry: Entry) -> str | None:
-    about = _about(entry)
-    return (about["split"] or "none") if "split" in about else None
+    facts = _about(entry)
+    return (facts["split"] or "none") if "split" in facts else None
 
 
 def _pixels(entry: Entry) -> str:
@@ -236,29 +237,29 @@ def _count(entry: Entry) -> str | None:
 
 
 def _by_object(rows: Sequence[Evaluation], entries: list[list[dict[str, Any]]], base: int) -> Iterator[Slice]:
-    """Objects by their size: what share of them is found."""
+    """Yield objects by their size: the share that was detected."""
     first = next((entry for entry in entries[base] if entry.get("truth")), None)
     boxed = first is not None and isinstance(first["truth"], list) and len(first["truth"][0]) == len("cxyxyf")
     if not boxed:
         return
     for name, low, high in (("small", 0, SMALL), ("medium", SMALL, LARGE), ("large", LARGE, 1e18)):
-        measure = Measure(OBJECTS, "Recall over all objects", _found(low, high), _there(low, high))
+        measure = Measure(OBJECTS, "Recall over all objects", _count_detected(low, high), _count_objects(low, high))
         task = replace(TASKS[rows[base].task], measures=(measure,), means=(), ranked=(), pairs=None)
-        kept = [place for place, entry in enumerate(entries[base]) if measure.under(entry)]
-        if kept:
-            own: list[list[Entry]] = [[one[place] for place in kept] for one in entries]
+        indices = [index for index, entry in enumerate(entries[base]) if measure.under(entry)]
+        if indices:
+            own: list[list[Entry]] = [[images[index] for index in indices] for images in entries]
             objects = int(sum(measure.under(entry) for entry in own[base]))
-            yield Slice(OBJECT, name, len(kept), objects, _row(task, own, rows, base))
+            yield Slice(OBJECT, name, len(indices), objects, _row(task, own, rows, base))
 
 
 def _areas(entry: Entry) -> Iterator[tuple[float, bool]]:
-    for _kind, x1, y1, x2, y2, found in entry["truth"]:
-        yield (x2 - x1) * (y2 - y1), bool(found)
+    for _kind, x1, y1, x2, y2, is_detected in entry["truth"]:
+        yield (x2 - x1) * (y2 - y1), bool(is_detected)
 
 
-def _found(low: float, high: float) -> Callable[[Entry], float]:
-    return lambda entry: float(sum(found for area, found in _areas(entry) if low <= area < high))
+def _count_detected(low: float, high: float) -> Callable[[Entry], float]:
+    return lambda entry: float(sum(is_detected for area, is_detected in _areas(entry) if low <= area < high))
 
 
-def _there(low: float, high: float) -> Callable[[Entry], float]:
+def _count_objects(low: float, high: float) -> Callable[[Entry], float]:
     return lambda entry: float(sum(low <= area < high for area, _is_found in _areas(entry)))

@@ -1,4 +1,4 @@
-"""The score from which answers of a version are taken, as its newest evaluation found it or somebody chose there."""
+"""The score threshold of a version, from its newest evaluation or chosen by a user there."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ LOOKED_AT = 5  # evaluations: those of some tasks know no such score
 
 @dataclass(frozen=True)
 class BestScore:
-    """A score within 0..1, and the evaluation where answers from it on had the best F1, or somebody chose it."""
+    """A score within 0..1, and the evaluation where predictions above it had the best F1, or a user chose it."""
 
     score: float
     evaluation: Evaluation
 
 
-def of(version: ModelVersion, *, by: User) -> BestScore | None:
-    """The one of the newest evaluation that this person may see.
+def for_version(version: ModelVersion, *, by: User) -> BestScore | None:
+    """Return the threshold of the newest evaluation that this user may see.
 
     A version made by a conversion that has none takes that of the version it was made from: a conversion is refused
     where the two answer differently. None for a version that was not evaluated, or by evaluations without such a score.
     """
-    found = _of(version, by)
-    if found is None and version.source == "convert" and version.parent is not None:
-        return _of(version.parent, by)
-    return found
+    best = _newest(version, by)
+    if best is None and version.source == "convert" and version.parent is not None:
+        return _newest(version.parent, by)
+    return best
 
 
-def _of(version: ModelVersion, by: User) -> BestScore | None:
+def _newest(version: ModelVersion, by: User) -> BestScore | None:
     rows = version.evaluations.visible_to(by).filter(published_attempt__gt=0, is_scripted=False).select_related("job")
     for evaluation in rows.order_by("-pk")[:LOOKED_AT]:
         chosen = evaluation.chosen_threshold
@@ -43,11 +43,11 @@ def _of(version: ModelVersion, by: User) -> BestScore | None:
     return None
 
 
-def to_begin_with(version: ModelVersion, *, by: User) -> float | None:
-    """The score that a request without one begins with; None leaves it to the model.
+def default_score(version: ModelVersion, *, by: User) -> float | None:
+    """Return the score that applies to a request without one; None leaves it to the model.
 
     Only where callers choose the lowest score of an answer; elsewhere all answers are given, or the model decides.
     """
-    known = TASKS.get(version.task)
-    found = of(version, by=by) if known is not None and known.pages.threshold else None
-    return found.score if found else None
+    task = TASKS.get(version.task)
+    best = for_version(version, by=by) if task is not None and task.pages.threshold else None
+    return best.score if best else None

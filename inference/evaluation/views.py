@@ -16,7 +16,7 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.files import OutsideRoot, open_beneath
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
 from inference.evaluation import error_datasets, evaluations, promotion, results, saved_parameters
@@ -25,7 +25,7 @@ from inference.evaluation.forms import EvaluationForm
 from inference.evaluation.metric_labels import GROUP_WORDS
 from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATIONS
-from inference.evaluation.parameter_sets.forms import begun, initial_of
+from inference.evaluation.parameter_sets.forms import initial_of, initial_values
 from inference.evaluation.presentation import curves
 from inference.evaluation.presentation import results as judged
 from inference.evaluation.presentation.tiles import conditions, left_out, tiles
@@ -42,9 +42,9 @@ PER_PAGE = 12
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_list(request: SignedInRequest) -> HttpResponse:
-    """Evaluations this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    """Evaluations the user may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    state, terms = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(terms)
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = EVALUATIONS.page(request, rows)
@@ -60,24 +60,26 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
 
     Sent with "import", it comes back with the values of the parameter set that was chosen.
     """
-    known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
+    initial = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
     imports = "import" in request.POST
     if imports:
-        known = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
+        initial = {name: request.POST[name] for name in EvaluationForm.base_fields if name in request.POST}
     chosen = _set(request, request.POST.get("parameter_set") or request.GET.get("set", ""))
-    known |= _begun_again(request) | (_set_values(request, chosen) if chosen and (imports or not request.POST) else {})
+    initial |= _begun_again(request) | (
+        _set_values(request, chosen) if chosen and (imports or not request.POST) else {}
+    )
     sent = request.POST if request.POST and not imports else None
-    form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=known)
-    form.kept = chosen.code if chosen else None
+    form = EvaluationForm(sent, request.FILES or None, user=request.user, initial=initial)
+    form.saved_code = chosen.code if chosen else None
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
             return redirect("inference:evaluation-detail", evaluation.pk)
     else:
-        look_further(form, evaluations.check)
+        check_valid_fields(form, evaluations.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -88,10 +90,10 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _set(request: SignedInRequest, number: str) -> EvaluationSet | None:
-    """A parameter set that this person may use."""
+    """Return a parameter set that this user may use."""
     rows = EvaluationSet.objects.usable_by(request.user).for_list()
-    found: EvaluationSet | None = rows.filter(pk=ids.number(number) or 0).first()
-    return found
+    row: EvaluationSet | None = rows.filter(pk=ids.number(number) or 0).first()
+    return row
 
 
 def _begun_again(request: SignedInRequest) -> dict[str, Any]:
@@ -100,16 +102,19 @@ def _begun_again(request: SignedInRequest) -> dict[str, Any]:
     if request.method != "GET" or not number:
         return {}
     row = _visible(request, number)
-    return begun(saved_parameters.of(row)) | {"model_version": row.model_version_id, "name": next_name(row.job.name)}
+    return initial_values(saved_parameters.from_evaluation(row)) | {
+        "model_version": row.model_version_id,
+        "name": next_name(row.job.name),
+    }
 
 
 def _set_values(request: SignedInRequest, row: EvaluationSet) -> dict[str, Any]:
-    """Initial values of a parameter set; its data only where it is theirs to use."""
-    found = initial_of(row, request.user) | {
+    """Return the initial values of a parameter set; its data only if the user may use it."""
+    values = initial_of(row, request.user) | {
         "parameter_set": row.pk,
         "version": saved_parameters.usable_version(row, request.user),
     }
-    return {name: value for name, value in found.items() if value not in (None, "") or name == "split"}
+    return {name: value for name, value in values.items() if value not in (None, "") or name == "split"}
 
 
 @require_POST
@@ -119,21 +124,21 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **image_forms.resources_of(form)}
-    verdict = preview.look(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, resources, kind=evaluations.KIND, unclear=form.unclear())
     context = {"verdict": verdict, "image_fit": image_forms.fit_words(form)} | _measured_on(request, form)
     return render(request, "inference/_evaluation_fit.html", context)
 
 
 def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, Any]:
-    """The split that will be measured on, and whether the model learned from it, once model and data are chosen."""
-    given = form.cleaned_data
-    model, version, split = given.get("model_version"), given.get("version"), given.get("split", "")
+    """Return the split to evaluate on, and whether the model was trained on it, once model and data are chosen."""
+    values = form.cleaned_data
+    model, version, split = values.get("model_version"), values.get("version"), values.get("split", "")
     if model is None or version is None:
         return {}
     if split == training_data.AUTO:
-        split = evaluations.best_split(request.user, model, version, is_scripted=bool(given.get("start_file")))
-    seen = training_data.repeats(model, version, split, user=request.user)
-    return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": seen}
+        split = evaluations.best_split(request.user, model, version, is_scripted=bool(values.get("start_file")))
+    repeats = training_data.repeats(model, version, split, user=request.user)
+    return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": repeats}
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -164,7 +169,7 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def pages_of(evaluation: Evaluation) -> Pages | None:
-    """What its task shows; None for a task that is gone."""
+    """Return what its task shows; None for a task that no longer exists."""
     task = TASKS.get(evaluation.task)
     return task.pages if task else None
 
@@ -207,15 +212,15 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _cell_words(content: dict[str, Any], cell: str) -> tuple[str | None, str | None] | None:
-    """Names of truth and answer of a cell; an empty name is background, None any class."""
+    """Return the names of ground truth and prediction of a cell; an empty name is background, None any class."""
     labels = content.get("confusion", {}).get("labels", [])
     parts = cell.split(",")
-    known = [ids.number(part) for part in parts]
+    indices = [ids.number(part) for part in parts]
     if len(parts) != 2 or any(
-        part and (place is None or place >= len(labels)) for part, place in zip(parts, known, strict=True)
+        part and (index is None or index >= len(labels)) for part, index in zip(parts, indices, strict=True)
     ):
         return None
-    truth, answer = (None if place is None else labels[place] for place in known)
+    truth, answer = (None if index is None else labels[index] for index in indices)
     return None if truth is None and answer is None else (truth, answer)
 
 

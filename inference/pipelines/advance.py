@@ -65,7 +65,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What people asked of the run; wishes and facts never share a column.
+    """What users requested of the run; requests and facts are in separate columns.
 
     Attributes:
         limit: executions of the run that may be under way at once; those that wait for people count for nothing.
@@ -94,11 +94,11 @@ def is_last(step: Step, attempt: int) -> bool:
 
 
 def newest_of(rows: Iterable[Row]) -> dict[tuple[str, int], Row]:
-    """The newest attempt of each step and item."""
+    """Return the newest attempt of each step and item."""
     newest: dict[tuple[str, int], Row] = {}
     for row in rows:
-        kept = newest.get((row.step, row.item))
-        if kept is None or row.attempt > kept.attempt:
+        earlier = newest.get((row.step, row.item))
+        if earlier is None or row.attempt > earlier.attempt:
             newest[row.step, row.item] = row
     return newest
 
@@ -122,8 +122,8 @@ class _Run:
         )
 
     def _is_of_round(self, step: Step, row: Row) -> bool:
-        whole = self.newest.get((step.key, WHOLE))
-        return whole is not None and round_of(step, row.attempt) == whole.attempt - 1
+        step_row = self.newest.get((step.key, WHOLE))
+        return step_row is not None and round_of(step, row.attempt) == step_row.attempt - 1
 
     def _tries_again(self, step: Step) -> bool:
         """A failure with attempts left is no end, even before the row of its next attempt is there."""
@@ -137,7 +137,7 @@ class _Run:
         """A step with `each` does nothing itself: its items do."""
         return row.item != WHOLE or row.step not in self.steps or self.steps[row.step].each is None
 
-    def whole(self, key: str) -> Row | None:
+    def step_row(self, key: str) -> Row | None:
         return self.newest.get((key, WHOLE))
 
 
@@ -146,24 +146,24 @@ def advance(
     rows: Sequence[Row],
     wishes: Wishes = Wishes(),
     cached: Cached = frozenset(),
-    most: int | None = None,
+    max_starts: int | None = None,
 ) -> list[Action]:
-    """Everything that is due now, in a stable order; [] means: wait for something to happen.
+    """Return everything that is due now, in a stable order; [] means: wait for an event.
 
     Args:
         steps: the run's own copy of the pipeline, without circles.
         rows: all rows of the run, in any order.
         cached: steps and items whose results were found; the caller looks keys up and knows the outputs. Asked for
             those alone that could begin at once.
-        most: how many may be begun now, within the limit; None: all that the limit lets.
+        max_starts: how many may start now, within the limit; None: as many as the limit allows.
     """
     run = _Run(steps, rows, wishes)
-    if most is not None:
-        run.room = min(run.room, most)
+    if max_starts is not None:
+        run.room = min(run.room, max_starts)
     actions: list[Action] = []
     for key in sorted(steps):
         due = _due(run, steps[key], cached)
-        run.room -= sum(one.verb == "begin" and _counts(steps[key], one) for one in due)
+        run.room -= sum(action.verb == "begin" and _counts(steps[key], action) for action in due)
         actions += due
     if not actions and (end := _end(run)) is not None:
         actions.append(Action("finish", state=end))
@@ -176,7 +176,7 @@ def _counts(step: Step, action: Action) -> bool:
 
 def _end(run: _Run) -> State | None:
     """What the run ends as; None while a row is not final."""
-    wholes = [run.whole(key) for key in run.steps]
+    wholes = [run.step_row(key) for key in run.steps]
     if not all(row is not None and row.state in FINAL for row in wholes):
         return None
     ends = {row.state for row in wholes if row is not None}
@@ -186,7 +186,7 @@ def _end(run: _Run) -> State | None:
 
 
 def _due(run: _Run, step: Step, cached: Cached) -> list[Action]:
-    row, items = run.whole(step.key), run.items.get(step.key, [])
+    row, items = run.step_row(step.key), run.items.get(step.key, [])
     if row is None:
         return [Action("insert", step.key)]
     if row.state in FINAL and step.key not in run.again:
@@ -198,7 +198,7 @@ def _due(run: _Run, step: Step, cached: Cached) -> list[Action]:
     if step.key in run.wishes.skip and row.state in (State.WAITING, State.ASKING):
         return [_set(row, State.SKIPPED)]
     if row.state is State.STARTED and step.each is not None:
-        source = run.whole(step.each.step)
+        source = run.step_row(step.each.step)
         return _items(run, step, row, items, source.lengths.get(step.each.port, 0) if source else 0, cached)
     if row.state in (State.STARTED, State.ASKING):
         return []
@@ -213,11 +213,11 @@ def _due(run: _Run, step: Step, cached: Cached) -> list[Action]:
 
 
 def _cancelled(step: Step, row: Row, items: Sequence[Row]) -> list[Action]:
-    """Begin nothing; end what waits; end the whole once nothing of it is under way."""
-    loose = [one for one in [*items, row] if one.state in (State.WAITING, State.ASKING)]
-    if loose:
-        return [_set(one, State.CANCELLED) for one in loose if one is not row or step.each is None or not items]
-    if any(one.state is State.STARTED for one in items) or (row.state is State.STARTED and step.each is None):
+    """Start nothing; end what waits; end the step once none of its items is running."""
+    waiting = [item for item in [*items, row] if item.state in (State.WAITING, State.ASKING)]
+    if waiting:
+        return [_set(item, State.CANCELLED) for item in waiting if item is not row or step.each is None or not items]
+    if any(item.state is State.STARTED for item in items) or (row.state is State.STARTED and step.each is None):
         return []  # its job is being stopped
     return [_set(row, State.CANCELLED)] if row.state is State.STARTED else []
 
@@ -226,13 +226,13 @@ def _verdict(run: _Run, step: Step) -> State | None:
     """None: wait. SKIPPED: never. STARTED: now."""
     states: dict[str, State] = {}
     for source in step.sources:
-        row = run.whole(source)
+        row = run.step_row(source)
         if row is None or row.state not in FINAL or source in run.again:
             return None
         states[source] = row.state
     if step.when is not None:
-        asked = run.whole(step.when.step)
-        if asked is None or asked.state not in GOOD or asked.answer != step.when.port:
+        condition = run.step_row(step.when.step)
+        if condition is None or condition.state not in GOOD or condition.answer != step.when.port:
             return State.SKIPPED
     if step.each is not None and states[step.each.step] not in GOOD:
         return State.SKIPPED
@@ -253,21 +253,21 @@ def _begun(step: Step, row: Row, cached: Cached, room: int) -> list[Action]:
 
 
 def _items(run: _Run, step: Step, row: Row, items: Sequence[Row], count: int, cached: Cached) -> list[Action]:
-    """Compare the rows with the list: who died between two inserts must not lose an item."""
-    there = {one.item for one in items}
+    """Compare the rows with the list, so that a crash between two inserts loses no item."""
+    numbers = {item.item for item in items}
     first = first_of(step, row.attempt - 1)
-    actions = [Action("insert", step.key, number, first) for number in range(count) if number not in there]
+    actions = [Action("insert", step.key, number, first) for number in range(count) if number not in numbers]
     room = run.room
-    for one in items:
-        if one.state is State.WAITING:
-            due = _begun(step, one, cached, room)
+    for item in items:
+        if item.state is State.WAITING:
+            due = _begun(step, item, cached, room)
             room -= sum(action.verb == "begin" for action in due)
             actions += due
-        elif one.state is State.FAILED and not is_last(step, one.attempt):
-            actions.append(Action("insert", step.key, one.item, one.attempt + 1))
-    if actions or not all(one.state in FINAL for one in items):
+        elif item.state is State.FAILED and not is_last(step, item.attempt):
+            actions.append(Action("insert", step.key, item.item, item.attempt + 1))
+    if actions or not all(item.state in FINAL for item in items):
         return actions
-    failed = sum(one.state is State.FAILED for one in items)
+    failed = sum(item.state is State.FAILED for item in items)
     return [_set(row, State.FAILED if failed > step.tolerate * len(items) else State.OK)]
 
 

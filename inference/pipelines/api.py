@@ -8,23 +8,23 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import StrictMixin, parse_request
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from inference.pipelines import checks, graph, kinds, pipeline_warnings, runs, writing
+from inference.pipelines.filters import PipelineFilters
 from inference.pipelines.models import (
     Pipeline,
     PipelineDraft,
     PipelineVersion,
 )
-from inference.pipelines.orders import PIPELINES
 from inference.pipelines.run_api import PipelineRunDetailOut, PipelineRunIn
 from inference.pipelines.text_views import changes_of, text_of
 
@@ -134,69 +134,30 @@ class PipelineChangeOut(serializers.Serializer[Any]):
     sentence = serializers.CharField()
 
 
-class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class PipelineViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """Pipelines. `?search=` finds, `?name=` is exact."""
 
-    needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "catalogue": Action.JOBS_VIEW,
-        "versions": Action.JOBS_VIEW,
-        "text": Action.JOBS_VIEW,
-        "diff": Action.JOBS_VIEW,
-        "create": Action.JOBS_SUBMIT,
-        "partial_update": Action.JOBS_SUBMIT,
-        "destroy": Action.JOBS_CONTROL,
-        "check": Action.JOBS_SUBMIT,
-        "draft": Action.JOBS_SUBMIT,
-        "keep_draft": Action.JOBS_SUBMIT,
-        "drop_draft": Action.JOBS_SUBMIT,
-        "save_version": Action.JOBS_SUBMIT,
-        "runs": Action.JOBS_SUBMIT,
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    needs = dict.fromkeys(("catalogue", "versions", "text", "diff"), Action.JOBS_VIEW) | {
+        "destroy": Action.JOBS_CONTROL
     }
-    asks = {"list": ("search", "name"), "text": ("version", "as"), "diff": ("a", "b")}
-    orders = PIPELINES
-    serializer_class = PipelineOut
-    queryset = Pipeline.objects.none()
+    reach = {"draft": "editable_by", "runs": ""}
+    asks = {"text": ("version", "as"), "diff": ("a", "b")}
+    serializer_class, list_serializer_class = PipelineDetailOut, PipelineOut
+    create_serializer_class, change_serializer_class = PipelineIn, PipelineChangeIn
+    filters = PipelineFilters
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Pipeline.objects.visible_to(user)
-        if self.action in ("partial_update", "destroy", "draft", "keep_draft", "drop_draft", "save_version"):
-            rows = rows.editable_by(user)
-        if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.named_like(given.get("search", "")[:100])
-            if "name" in given:
-                rows = rows.filter(name=given["name"])
-        return rows.for_list()
+    def service_check(self) -> Any:
+        return writing.check_about
 
-    def get_serializer_class(self) -> Any:
-        return PipelineOut if self.action == "list" else PipelineDetailOut
+    def create_object(self, **values: Any) -> Pipeline:
+        return writing.create(user=self.request.user, **values)
 
-    def answer(self, pipeline: Pipeline, status: int = 200) -> Response:
-        user: Any = self.request.user
-        fresh = Pipeline.objects.visible_to(user).for_list().get(pk=pipeline.pk)
-        return Response(PipelineDetailOut(fresh, context=self.get_serializer_context()).data, status=status)
+    def change_object(self, pipeline: Pipeline, **values: Any) -> Pipeline:
+        return writing.change(pipeline, **values)
 
-    @extend_schema(request=PipelineIn, responses={201: PipelineDetailOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        """Make a pipeline; with `spec` also its first version."""
-        given = sent(PipelineIn(data=request.data), writing.check_about)
-        return self.answer(writing.create(user=request.user, **given), 201)
-
-    @extend_schema(request=PipelineChangeIn, responses=PipelineDetailOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change its name, description or who sees it."""
-        pipeline = self.get_object()
-        given = sent(PipelineChangeIn(data=request.data), writing.check_about)
-        return self.answer(writing.change(pipeline, **given))
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        """Delete it with its versions and the records of its runs; jobs, models and data stay."""
-        writing.delete(self.get_object())
-        return Response(status=204)
+    def delete_object(self, pipeline: Pipeline) -> None:
+        writing.delete(pipeline)
 
     @extend_schema(responses=dict)
     @action(detail=False, pagination_class=None)
@@ -208,9 +169,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["post"])
     def check(self, request: ApiRequest) -> Response:
         """What keeps a specification from running, as this person, and what may go wrong when it does."""
-        spec = graph.parse(sent(SpecIn(data=request.data))["spec"])
-        found = [*checks.problems(spec, request.user), *pipeline_warnings.doubts(spec)]
-        return Response(ProblemsOut({"problems": found}).data)
+        spec = graph.parse(parse_request(SpecIn(data=request.data))["spec"])
+        problems = [*checks.problems(spec, request.user), *pipeline_warnings.list_warnings(spec)]
+        return Response(ProblemsOut({"problems": problems}).data)
 
     @extend_schema(responses=DraftOut)
     @action(detail=True)
@@ -225,9 +186,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def keep_draft(self, request: ApiRequest, pk: str) -> Response:
         """Keep what this person draws, where `If-Match` names the revision that it began from; else 412."""
         pipeline = self.get_object()
-        given = sent(DraftIn(data=request.data))
+        params = parse_request(DraftIn(data=request.data))
         revision = _revision(request.headers.get("If-Match", ""))
-        return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **given))
+        return _draft_answer(writing.keep_draft(pipeline, request.user, revision=revision, **params))
 
     @extend_schema(request=None, responses={204: None})
     @draft.mapping.delete
@@ -248,8 +209,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def save_version(self, request: ApiRequest, pk: str) -> Response:
         """Save a version; the same meaning as the newest one gives that one back."""
         pipeline = self.get_object()
-        given = sent(PipelineVersionIn(data=request.data))
-        version = writing.save_version(pipeline, user=request.user, **given)
+        params = parse_request(PipelineVersionIn(data=request.data))
+        version = writing.save_version(pipeline, user=request.user, **params)
         return Response(PipelineVersionOut(version).data, status=201)
 
     @extend_schema(
@@ -260,9 +221,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def text(self, request: ApiRequest, pk: str) -> Response:
         """A version as YAML or Python; the newest when left out."""
         pipeline = self.get_object()
-        given = queries.given(request)
-        form = queries.one_of(given, "as", "yaml", "python") or "yaml"
-        version = self._version(pipeline, queries.whole(given, "version"))
+        query = queries.read_filters(request)
+        form = queries.read_choice(query, "as", "yaml", "python") or "yaml"
+        version = self._version(pipeline, queries.read_int(query, "version"))
         return Response({"version": version.number, "text": text_of(pipeline, version, form)})
 
     @extend_schema(
@@ -271,8 +232,8 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, pagination_class=None)
     def diff(self, request: ApiRequest, pk: str) -> Response:
         """What differs between the versions `a` and `b`."""
-        pipeline, given = self.get_object(), queries.given(request)
-        a, b = (self._version(pipeline, queries.whole(given, name)) for name in ("a", "b"))
+        pipeline, query = self.get_object(), queries.read_filters(request)
+        a, b = (self._version(pipeline, queries.read_int(query, name)) for name in ("a", "b"))
         return Response(PipelineChangeOut(changes_of(a, b), many=True).data)
 
     @staticmethod
@@ -288,9 +249,9 @@ class PipelineViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def runs(self, request: ApiRequest, pk: str) -> Response:
         """Begin a run, as oneself."""
         pipeline = self.get_object()
-        given = sent(PipelineRunIn(data=request.data))
-        version = self._version(pipeline, given.pop("version"))
-        run = runs.begin(user=request.user, version=version, **given)
+        params = parse_request(PipelineRunIn(data=request.data))
+        version = self._version(pipeline, params.pop("version"))
+        run = runs.start(user=request.user, version=version, **params)
         return Response(PipelineRunDetailOut(run, context=self.get_serializer_context()).data, status=201)
 
 

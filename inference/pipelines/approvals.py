@@ -1,4 +1,4 @@
-"""Questions to people: who may answer, what counts, what happens when nobody does."""
+"""Approvals: who may answer, which answers count, and what happens without one."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ class AlreadyAnswered(DomainError):
 
 
 def outcome(step: StepRun) -> Done | Message | None:
-    """What people decided: one refusal refuses, enough who agree pass; else what was said for when time runs out."""
+    """Return the decision: one refusal refuses, enough approvals pass; after the deadline the default applies."""
     approval = StepApproval.objects.filter(step_run=step).first()
     if approval is None:
         return wording.message("pipeline.question_gone")
     answers = list(approval.answers.select_related("person"))
-    if refused := next((one for one in answers if one.answer == REFUSED), None):
-        said = wording.message("pipeline.refused_by", person=refused.person.get_full_name(), comment=refused.comment)
-        return Done(answer=REFUSED, message=said)
+    if refused := next((answer for answer in answers if answer.answer == REFUSED), None):
+        message = wording.message("pipeline.refused_by", person=refused.person.get_full_name(), comment=refused.comment)
+        return Done(answer=REFUSED, message=message)
     if len(answers) >= approval.needed:
-        people = ", ".join(one.person.get_full_name() + (f" ({one.comment})" if one.comment else "") for one in answers)
+        people = ", ".join(
+            answer.person.get_full_name() + (f" ({answer.comment})" if answer.comment else "") for answer in answers
+        )
         return Done(answer=PASSED, message=wording.message("pipeline.passed_by", people=people))
     if approval.expires_at is not None and approval.expires_at <= now():
         if approval.at_expiry in ANSWERS:
@@ -47,7 +49,7 @@ def outcome(step: StepRun) -> Done | Message | None:
 
 @transaction.atomic
 def answer(approval: StepApproval, *, by: User, answer: str, comment: str = "") -> StepApprovalAnswer:
-    """Keep what a person answered; the run goes on by itself.
+    """Store the answer of a user; the run continues by itself.
 
     Raises:
         Invalid: another answer than passed or refused.

@@ -13,7 +13,7 @@ class PipelinesConfig(AppConfig):
         from accounts.services import named_secrets
         from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search, sweeps
-        from inference.pipelines import loop, messages, navigation, searching, secret_usage, trigger_settings
+        from inference.pipelines import loop, messages, navigation, secret_usage, trigger_settings
         from inference.pipelines.models import Pipeline
         from inference.pipelines.steps import register as register_steps
         from workers.jobs import listeners
@@ -33,6 +33,7 @@ class PipelinesConfig(AppConfig):
                 url=lambda row: reverse("pipelines:detail", args=[row.pk]),
             )
         )
-        search.register("pipeline", _("Pipeline"), "pipeline", needs=Action.JOBS_VIEW, find=searching.pipelines)
+        find = search.in_rows(Pipeline, "name", "pipelines:detail")
+        search.register("pipeline", _("Pipeline"), "pipeline", needs=Action.JOBS_VIEW, find=find)
         ownership.register(ownership.Owned("pipelines", _("Pipelines"), Pipeline), trigger_settings.Handed())
         side_bar.register(side_bar.Source("work", navigation.entries))

@@ -10,7 +10,7 @@
 
 The first argument is the step's name. What comes from another step (`cells.data`) feeds an input, several in a list;
 `when`, `after`, `each`, `retries`, `rule`, `tolerate` and `note` say when and how the step runs; everything else is a
-parameter of its kind. Where a name stands for two of them, write the dictionaries `with_` and `from_`.
+parameter of its kind. Where a name means two of them, write the dictionaries `with_` and `from_`.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class Parameter:
 Link = Port | str
 
 
-def _kind(name: str, about: str) -> Callable[..., Step]:
+def _kind(name: str, doc: str) -> Callable[..., Step]:
     def method(self: Pipeline, step: str, /, **more: Any) -> Step:
         return self.step(step, name, **more)
 
-    method.__name__, method.__doc__ = name, about
+    method.__name__, method.__doc__ = name, doc
     return method
 
 
@@ -113,7 +113,7 @@ class Pipeline:
         self.made.append(self)
 
     def parameter(self, name: str, default: Any = None, note: str = "") -> Parameter:
-        """Declare a value that each run may set, and return what stands for it in steps."""
+        """Declare a value that each run may set, and return a placeholder for it in steps."""
         self._parameters[name] = {"default": _plain(default)} | ({"note": note} if note else {})
         return Parameter(name)
 
@@ -131,29 +131,29 @@ class Pipeline:
         if name in self._steps:
             raise ValueError(f"There are two steps named {name}.")
         options = {key: more.pop(key) for key in OPTIONS if key in more}
-        fed = {key: value for key, value in more.items() if _is_link(value)}
-        values = {key: value for key, value in more.items() if key not in fed} | dict(with_ or {})
-        links = {port: _links(given) for port, given in {**fed, **(from_ or {})}.items()}
+        connected = {key: value for key, value in more.items() if _is_link(value)}
+        values = {key: value for key, value in more.items() if key not in connected} | dict(with_ or {})
+        links = {port: _links(link) for port, link in {**connected, **(from_ or {})}.items()}
         after = options.get("after") or []
-        told = {
+        entry = {
             "kind": kind,
             "with": {key: _plain(values[key]) for key in sorted(values)},
             "from": {port: links[port] for port in sorted(links)},
             **{key: str(options[key]) for key in ("when", "each", "note") if options.get(key)},
-            "after": sorted({str(one) for one in ([after] if isinstance(after, Step | str) else after)}),
+            "after": sorted({str(item) for item in ([after] if isinstance(after, Step | str) else after)}),
             "retries": options.get("retries", 0),
             "rule": "" if options.get("rule") == "all_ok" else options.get("rule", ""),
             "tolerate": float(options.get("tolerate", 0)),
         }
-        self._steps[name] = {key: value for key, value in told.items() if value}
+        self._steps[name] = {key: value for key, value in entry.items() if value}
         return Step(name)
 
     def spec(self) -> dict[str, Any]:
-        """The specification in its canonical form."""
-        told: dict[str, Any] = {"format": FORMAT}
+        """Return the specification in its canonical form."""
+        spec: dict[str, Any] = {"format": FORMAT}
         if self._parameters:
-            told["parameters"] = {name: self._parameters[name] for name in sorted(self._parameters)}
-        return {**told, "steps": {name: self._steps[name] for name in sorted(self._steps)}}
+            spec["parameters"] = {name: self._parameters[name] for name in sorted(self._parameters)}
+        return {**spec, "steps": {name: self._steps[name] for name in sorted(self._steps)}}
 
     def __str__(self) -> str:
         return json.dumps(self.spec(), ensure_ascii=False, indent=2)
@@ -161,23 +161,23 @@ class Pipeline:
 
 def _is_link(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(one, Port) for one in value)
+        return bool(value) and all(isinstance(item, Port) for item in value)
     return isinstance(value, Port)
 
 
-def _links(given: Link | Sequence[Link]) -> str | list[str]:
-    if isinstance(given, Port | str):
-        return str(given)
-    links = [str(one) for one in given]
+def _links(source: Link | Sequence[Link]) -> str | list[str]:
+    if isinstance(source, Port | str):
+        return str(source)
+    links = [str(item) for item in source]
     return links[0] if len(links) == 1 else links
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; parameters become what stands for them."""
+    """Convert a value to JSON; parameters, steps and ports become references."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Parameter | Step | Port):
@@ -188,7 +188,7 @@ def _plain(value: Any) -> Any:
 def main(script: str) -> int:
     """Run a script on this machine and print the specification of the pipeline that it makes."""
     sys.modules["aip_pipeline"] = sys.modules[__name__]
-    sys.path[0] = str(Path(script).resolve().parent)  # modules beside the script, as when it is run by itself
+    sys.path[0] = str(Path(script).resolve().parent)  # modules next to the script, as when it is run directly
     with contextlib.redirect_stdout(sys.stderr):
         runpy.run_path(script, run_name="pipeline")
     if len(Pipeline.made) != 1:

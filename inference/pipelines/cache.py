@@ -43,7 +43,9 @@ COMPUTING = (
 
 
 class Lookup(Container[tuple[str, int]]):
-    """Earlier results for the steps and items of a run, looked for when somebody asks whether one is `in` it.
+    """Earlier results for the steps and items of a run, searched when `in` is evaluated.
+
+    Only steps that could start now may be looked up: their inputs are complete.
 
     Only what could begin now may be asked for: what feeds it is over.
     """
@@ -56,24 +58,24 @@ class Lookup(Container[tuple[str, int]]):
 
     def __contains__(self, at: object) -> bool:
         step = self.newest[at]  # type: ignore[index]  # Container asks with any object; here it is a step and an item
-        return self.run.use_cache and self._found(self.key_of(step)) is not None
+        return self.run.use_cache and self._find_earlier(self.key_of(step)) is not None
 
     def key_of(self, step: StepRun) -> str:
-        """The key of a step that could begin; "" where it is done anew each time."""
+        """Return the key of a step that could start; "" where the step runs each time."""
         if step.pk not in self._keys:
             self._keys[step.pk] = self._key(step)
         return self._keys[step.pk]
 
-    def of(self, step: StepRun) -> StepRun:
-        """The earlier row whose result counts, of a step that is `in` this.
+    def get(self, step: StepRun) -> StepRun:
+        """Return the earlier row whose result is reused, of a step that is `in` this lookup.
 
         Raises:
             LookupError: there is none.
         """
-        found = self._found(self.key_of(step))
-        if found is None:
+        earlier = self._find_earlier(self.key_of(step))
+        if earlier is None:
             raise LookupError(f"There is no earlier result for {step}.")
-        return found
+        return earlier
 
     def _key(self, step: StepRun) -> str:
         kind = KINDS.find(self.spec.steps[step.step].kind)
@@ -87,56 +89,56 @@ class Lookup(Container[tuple[str, int]]):
         return "" if further is None else self._digest(kind, call, further)
 
     def _digest(self, kind: StepKind, call: Call, further: Mapping[str, Any]) -> str:
-        decides = {
+        content = {
             "kind": kind.name,
             "number": kind.number,
             "params": dict(call.params),
-            "inputs": {port: [self._content(one) for one in given] for port, given in call.inputs.items()},
+            "inputs": {port: [self._content(item) for item in references] for port, references in call.inputs.items()},
             "further": dict(further),
         }
         if kind.computes:
-            decides["with"] = environment()
-        text = json.dumps(decides, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            content["with"] = environment()
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
     def _content(self, reference: Mapping[str, Any]) -> Any:
-        """What a reference stands for: the digest of its content, figures themselves."""
+        """Return what identifies the content of a reference: its digest; metrics are returned as they are."""
         kind = str(reference.get("type", ""))
         if kind not in TABLES:
             return {name: value for name, value in reference.items() if name not in ("id", "label")}
         where = (kind, int(reference.get("id") or 0))
         if where not in self._contents:
             table, column = TABLES[kind]
-            found = table.objects.filter(pk=where[1]).values_list(column or "pk", flat=True).first()
-            self._contents[where] = f"{kind}:{found or where[1]}"
+            digest = table.objects.filter(pk=where[1]).values_list(column or "pk", flat=True).first()
+            self._contents[where] = f"{kind}:{digest or where[1]}"
         return self._contents[where]
 
-    def _found(self, key: str) -> StepRun | None:
+    def _find_earlier(self, key: str) -> StepRun | None:
         if not key:
             return None
         if key not in self._earlier:
             rows = StepRun.objects.filter(cache_key=key, state=StepRun.State.OK, run__owner=self.run.owner)
             newest = rows.defer("kept").order_by("-pk").first()
-            counts = newest is not None and all_there(_references(newest.outputs), self.run.owner)
+            counts = newest is not None and all_exist(_references(newest.outputs), self.run.owner)
             self._earlier[key] = newest if counts else None
         return self._earlier[key]
 
 
 @lru_cache(maxsize=1)
 def environment() -> dict[str, str]:
-    """Versions of the platform and of what its programs compute with; packages that are absent are left out."""
-    found = {"aiplatform": __version__, "python": platform.python_version()}
+    """Return versions of the platform and of its numeric packages; packages that are not installed are left out."""
+    versions = {"aiplatform": __version__, "python": platform.python_version()}
     for name in COMPUTING:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _references(outputs: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     for value in outputs.values():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, Mapping):
-                yield one
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                yield item
 
 
 def as_own(outputs: Mapping[str, Any], step: str) -> dict[str, Any]:
@@ -147,14 +149,14 @@ def as_own(outputs: Mapping[str, Any], step: str) -> dict[str, Any]:
     }
 
 
-def all_there(references: Iterable[Mapping[str, Any]], user: User) -> bool:
-    """Whether everything that is named is still there, and this person may work with it."""
-    for one in references:
-        number = one.get("evaluation")  # that figures are of
+def all_exist(references: Iterable[Mapping[str, Any]], user: User) -> bool:
+    """Whether all referenced rows still exist, and this user may use them."""
+    for item in references:
+        number = item.get("evaluation")  # that figures are of
         if number is not None and not Evaluation.objects.visible_to(user).filter(pk=number).exists():
             return False
-        if (kind := str(one.get("type", ""))) in TABLES:
+        if (kind := str(item.get("type", ""))) in TABLES:
             table = TABLES[kind][0]
-            if not table.objects.usable_by(user).filter(pk=one.get("id") or 0).exists():
+            if not table.objects.usable_by(user).filter(pk=item.get("id") or 0).exists():
                 return False
     return True

@@ -59,7 +59,7 @@ class Change:
 
 
 def looks_secret(_kind: str, name: str) -> bool:
-    """Whether a parameter's name tells of a secret, whatever its kind says."""
+    """Whether a parameter's name indicates a secret, regardless of its kind."""
     return bool(_SECRET_WORD.search(name))
 
 
@@ -72,16 +72,16 @@ def diff(
         secret: whether a parameter (kind of step, name) is a secret; those whose names look like one always are.
     """
     before, after = _steps(old), _steps(new)
-    former = renames(old, new)
-    now = {name: step for step, name in former.items()}  # former name → name
+    renamed = renames(old, new)
+    new_names = {name: step for step, name in renamed.items()}  # former name → name
     changes = list(_defaults(old, new))
-    fresh, gone = after.keys() - before.keys() - former.keys(), before.keys() - after.keys() - now.keys()
-    found = [Change(What.ADDED, step, str(after[step].get("kind", ""))) for step in sorted(fresh)]
-    found += [Change(What.REMOVED, step, str(before[step].get("kind", ""))) for step in sorted(gone)]
-    found += [Change(What.RENAMED, step, name, name, step) for step, name in sorted(former.items())]
+    added, removed = after.keys() - before.keys() - renamed.keys(), before.keys() - after.keys() - new_names.keys()
+    step_changes = [Change(What.ADDED, step, str(after[step].get("kind", ""))) for step in sorted(added)]
+    step_changes += [Change(What.REMOVED, step, str(before[step].get("kind", ""))) for step in sorted(removed)]
+    step_changes += [Change(What.RENAMED, step, name, name, step) for step, name in sorted(renamed.items())]
     for step in sorted(before.keys() & after.keys()):
-        found += _within(step, _renamed_inside(before[step], now), after[step], secret)
-    return changes + sorted(found, key=lambda change: change.step)
+        step_changes += _within(step, _renamed_inside(before[step], new_names), after[step], secret)
+    return changes + sorted(step_changes, key=lambda change: change.step)
 
 
 def renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
@@ -100,28 +100,28 @@ def renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     return {name: former for former, name in now.items()}
 
 
-def words(change: Change) -> str:
-    """A difference as a sentence for people."""
+def to_sentence(change: Change) -> str:
+    """Return a difference as a sentence for users."""
     facts = {
         "step": change.step, "name": change.name, "kind": change.name,
         "before": shown(change.before), "after": shown(change.after),
     }  # fmt: skip
     match change.what:
         case What.ADDED:
-            said = _("%(step)s was added (%(kind)s).")
+            text = _("%(step)s was added (%(kind)s).")
         case What.REMOVED:
-            said = _("%(step)s was removed (%(kind)s).")
+            text = _("%(step)s was removed (%(kind)s).")
         case What.RENAMED:
-            said = _("%(name)s is now called %(step)s.")
+            text = _("%(name)s is now called %(step)s.")
         case What.KIND:
-            said = _("%(step)s was of the kind %(before)s and is %(after)s.")
+            text = _("%(step)s was of the kind %(before)s and is %(after)s.")
         case What.REWIRED:
-            said = _("%(step)s takes %(name)s from %(after)s instead of %(before)s.")
+            text = _("%(step)s takes %(name)s from %(after)s instead of %(before)s.")
         case What.DEFAULT:
-            said = _("The pipeline's parameter %(name)s: %(before)s → %(after)s.")
+            text = _("The pipeline's parameter %(name)s: %(before)s → %(after)s.")
         case _:
-            said = _("%(step)s, %(name)s: %(before)s → %(after)s.")
-    return said % facts
+            text = _("%(step)s, %(name)s: %(before)s → %(after)s.")
+    return text % facts
 
 
 def shown(value: Any) -> str:
@@ -141,66 +141,66 @@ def _content(step: Mapping[str, Any]) -> str:
 
 
 def ordered(steps: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Names of steps after those that they need; those in a circle last, by name."""
-    left = {name: {one for one in sources(step) if one in steps} for name, step in steps.items()}
+    """Return the names of steps after those that they need; those in a cycle last, by name."""
+    remaining = {name: {source for source in sources(step) if source in steps} for name, step in steps.items()}
     followers: dict[str, list[str]] = {}
-    for name, needed in left.items():
-        for one in needed:
-            followers.setdefault(one, []).append(name)
-    ready, done = sorted(name for name, needed in left.items() if not needed), list[str]()
+    for name, needed in remaining.items():
+        for source in needed:
+            followers.setdefault(source, []).append(name)
+    ready, done = sorted(name for name, needed in remaining.items() if not needed), list[str]()
     while ready:
         done += ready
         following = []
         for name in ready:
             for follower in followers.get(name, ()):
-                left[follower].discard(name)
-                if not left[follower]:
+                remaining[follower].discard(name)
+                if not remaining[follower]:
                     following.append(follower)
         ready = sorted(following)
     return done + sorted(steps.keys() - set(done))
 
 
 def sources(step: Mapping[str, Any]) -> set[str]:
-    """Names of the steps that a step of a specification waits for; what is no link is left out."""
-    fed, after = step.get("from"), step.get("after")
+    """Return the names of the steps that a step of a specification waits for; invalid links are left out."""
+    inputs, after = step.get("from"), step.get("after")
     links: list[Any] = [step.get("when"), step.get("each")]
-    for given in fed.values() if isinstance(fed, Mapping) else ():
-        links += given if isinstance(given, list) else [given]
+    for value in inputs.values() if isinstance(inputs, Mapping) else ():
+        links += value if isinstance(value, list) else [value]
     names = [link.partition(".")[0] for link in links if isinstance(link, str)]
     return {*names, *(name for name in (after if isinstance(after, list) else ()) if isinstance(name, str))}
 
 
-def _renamed_inside(step: Mapping[str, Any], now: Mapping[str, str]) -> dict[str, Any]:
-    """A step whose links have the newer names of the steps they come from."""
+def _renamed_inside(step: Mapping[str, Any], new_names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a step whose links use the new names of the steps they come from."""
 
-    def link(given: Any) -> Any:
-        if isinstance(given, list):
-            return [link(one) for one in given]
-        name, dot, port = str(given).partition(".")
-        return f"{now.get(name, name)}{dot}{port}"
+    def link(value: Any) -> Any:
+        if isinstance(value, list):
+            return [link(item) for item in value]
+        name, dot, port = str(value).partition(".")
+        return f"{new_names.get(name, name)}{dot}{port}"
 
-    made = dict(step)
+    renamed = dict(step)
     if isinstance(step.get("from"), Mapping):
-        made["from"] = {port: link(given) for port, given in step["from"].items()}
+        renamed["from"] = {port: link(value) for port, value in step["from"].items()}
     for name in ("when", "each"):
         if step.get(name):
-            made[name] = link(step[name])
+            renamed[name] = link(step[name])
     if isinstance(step.get("after"), list):
-        made["after"] = sorted(now.get(name, name) for name in map(str, step["after"]))
-    return made
+        renamed["after"] = sorted(new_names.get(name, name) for name in map(str, step["after"]))
+    return renamed
 
 
 def _defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     before, after = old.get("parameters") or {}, new.get("parameters") or {}
     for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name, {}), after.get(name, {})
-        if (name in before) != (name in after) or not _same(one, other, "default"):
-            was, became = one.get("default"), other.get("default")
+        first, second = before.get(name, {}), after.get(name, {})
+        if (name in before) != (name in after) or not _same(first, second, "default"):
+            was, became = first.get("default"), second.get("default")
             if looks_secret("", name):
                 was, became = was and HIDDEN, became and HIDDEN
             yield Change(What.DEFAULT, "", name, masked(was), masked(became))
-        if not _same(one, other, "note"):
-            yield Change(What.DEFAULT, "", f"{name}.note", one.get("note"), other.get("note"))
+        if not _same(first, second, "note"):
+            yield Change(What.DEFAULT, "", f"{name}.note", first.get("note"), second.get("note"))
 
 
 def _within(
@@ -214,10 +214,10 @@ def _within(
         for name in sorted(was.keys() | became.keys()):
             if _same(was, became, name):
                 continue
-            one, other = was.get(name), became.get(name)
+            first, second = was.get(name), became.get(name)
             if part == "with" and (secret(kind, name) or looks_secret(kind, name)):
-                one, other = one and HIDDEN, other and HIDDEN
-            yield Change(what, step, name, masked(one), masked(other))
+                first, second = first and HIDDEN, second and HIDDEN
+            yield Change(what, step, name, masked(first), masked(second))
     for name in _OPTIONS:
         if not _same(before, after, name):
             yield Change(What.OPTION, step, name, before.get(name), after.get(name))
@@ -231,14 +231,14 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> boo
 
 
 def masked(value: Any, depth: int = 0) -> Any:
-    """A value whose inner parts have no secrets either, such as a header named Authorization."""
+    """Return a value without secrets in its inner parts, such as a header named Authorization."""
     if depth > _DEEPEST:
         return "…"
     if isinstance(value, Mapping):
         return {
-            name: HIDDEN if one and looks_secret("", str(name)) else masked(one, depth + 1)
-            for name, one in value.items()
+            name: HIDDEN if item and looks_secret("", str(name)) else masked(item, depth + 1)
+            for name, item in value.items()
         }
     if isinstance(value, list):
-        return [masked(one, depth + 1) for one in value]
+        return [masked(item, depth + 1) for item in value]
     return value

@@ -23,7 +23,7 @@ LONGEST = 1000  # characters
 DEEPEST = 50  # parentheses, functions and signs inside one another
 NEAR = 5  # names that a refusal lists
 
-Value = float | str | bool | None  # what stands behind a name; None and NaN: measured without a result
+Value = float | str | bool | None  # value of a name; None and NaN: measured without a result
 
 
 class NoAnswer(DomainError):
@@ -34,7 +34,7 @@ class NoAnswer(DomainError):
 
 
 class UnknownFigure(NoAnswer):
-    """The rule names a figure that nobody measured."""
+    """The rule names a metric that was not measured."""
 
     code = "unknown_figure"
 
@@ -60,22 +60,22 @@ class Expression:
 
         Raises:
             UnknownFigure: one of its names is not among `figures`, also where the rest would decide.
-            NoAnswer: a text stands where a number is needed, or the other way round.
+            NoAnswer: a text is used where a number is needed, or vice versa.
         """
         _check_known(self.names(), figures)
         stack: list[Value] = []
         sound = True
-        for act, value, operands in self.code:
-            if act == "push":
+        for action, value, operands in self.code:
+            if action == "push":
                 stack.append(value)
-            elif act == "name":
-                stack.append(_known(str(value), figures[str(value)]))
+            elif action == "name":
+                stack.append(_to_value(str(value), figures[str(value)]))
             else:
-                given = stack[len(stack) - operands :]
+                args = stack[len(stack) - operands :]
                 del stack[len(stack) - operands :]
-                if str(value) in COMPARISONS and any(isinstance(one, float) and math.isnan(one) for one in given):
+                if str(value) in COMPARISONS and any(isinstance(arg, float) and math.isnan(arg) for arg in args):
                     sound = False
-                stack.append(_do(str(value), given))
+                stack.append(_apply(str(value), args))
         answer = stack.pop()
         if not isinstance(answer, bool):
             raise NoAnswer(_("“%(rule)s” is neither yes nor no: compare it with something.") % {"rule": self.text})
@@ -99,7 +99,7 @@ def parse(text: str, *, switches: bool = False) -> Expression:
             _("A rule has at most %(most)s characters, this one %(has)s.") % {"most": LONGEST, "has": len(text)}
         )
     reader = _Reader(text, switches)
-    reader.whole()
+    reader.read_rule()
     return Expression(text, tuple(reader.code))
 
 
@@ -111,7 +111,7 @@ class _Reader:
         self.parts, self.at = split(rule), 0
         self.code: list[tuple[str, Value, int]] = []
 
-    def whole(self) -> None:
+    def read_rule(self) -> None:
         first = self.parts[0]
         sort = self.operation(0, 0)
         if self.now.sort is not Sort.END:
@@ -122,7 +122,7 @@ class _Reader:
     def now(self) -> Part:
         return self.parts[self.at]
 
-    def take(self) -> Part:
+    def next_part(self) -> Part:
         self.at += 1
         return self.parts[self.at - 1]
 
@@ -134,7 +134,7 @@ class _Reader:
         first = self.now
         sort, compared = self.operand(tighter, depth), False
         while self.now.sort is Sort.SIGN and PRECEDENCE.get(self.now.text, 0) > tighter:
-            sign = self.take()
+            sign = self.next_part()
             if compared and sign.text in COMPARISONS:
                 raise self.refused(
                     sign, _("compare two things at a time and join with and: 0.5 < AP50 and AP50 < 0.9.")
@@ -149,7 +149,7 @@ class _Reader:
         return self.operation(PRECEDENCE[sign.text], depth)
 
     def operand(self, tighter: int, depth: int) -> Sort:
-        part = self.take()
+        part = self.next_part()
         if depth > DEEPEST:
             raise self.refused(part, _("at most %(most)s parentheses inside one another.") % {"most": DEEPEST})
         if part.sort in (Sort.NUMBER, Sort.TEXT, Sort.YESNO):
@@ -177,26 +177,26 @@ class _Reader:
         raise self.refused(part, _("a number, a name or a parenthesis is missing here."))
 
     def function(self, name: Part, depth: int) -> Sort:
-        self.take()
-        given = 0
+        self.next_part()
+        arg_count = 0
         while True:
             first = self.now
             self.need_number(self.operation(0, depth + 1), first)
-            given += 1
+            arg_count += 1
             if self.now.text != ",":
                 break
-            self.take()
+            self.next_part()
         self.close()
-        if (name.text == "abs") != (given == 1):
+        if (name.text == "abs") != (arg_count == 1):
             what = _("abs takes one value, min and max take two or more.")
             raise self.refused(name, what)
-        self.code.append(("do", name.text, given))
+        self.code.append(("do", name.text, arg_count))
         return Sort.NUMBER
 
     def close(self) -> None:
         if self.now.text != ")" or self.now.sort is not Sort.SIGN:
             raise self.refused(self.now, _("a closing parenthesis is missing here."))
-        self.take()
+        self.next_part()
 
     def joined(self, sign: Part, left: tuple[Sort, Part], right: tuple[Sort, Part]) -> Sort:
         self.code.append(("do", sign.text, 2))
@@ -227,32 +227,34 @@ def _check_known(names: frozenset[str], figures: Mapping[str, Value]) -> None:
     unknown = sorted(names - figures.keys())
     if not unknown:
         return
-    near = _near(unknown[0], list(figures))
+    similar = _similar_names(unknown[0], list(figures))
     name = ", ".join(unknown)
-    said = wording.message("pipeline.no_figure", name=name)
-    if near:
-        said = wording.message("pipeline.no_figure_near", name=name, near=", ".join(near))
-    raise UnknownFigure(said, unknown=unknown)
+    message = wording.message("pipeline.no_figure", name=name)
+    if similar:
+        message = wording.message("pipeline.no_figure_near", name=name, near=", ".join(similar))
+    raise UnknownFigure(message, unknown=unknown)
 
 
-def _near(name: str, known: list[str]) -> list[str]:
-    """Known names that somebody may have meant, as a rule would write them."""
-    lower = {one.lower(): one for one in known if len(one) <= LONGEST}
-    found = [
-        one for low, one in lower.items() if name.lower() in low.replace("/", ".").split(".") or low == name.lower()
+def _similar_names(name: str, names: list[str]) -> list[str]:
+    """Return known names that are similar, as a rule would write them."""
+    lower = {candidate.lower(): candidate for candidate in names if len(candidate) <= LONGEST}
+    matches = [
+        candidate
+        for low, candidate in lower.items()
+        if name.lower() in low.replace("/", ".").split(".") or low == name.lower()
     ]
-    found += [lower[low] for low in difflib.get_close_matches(name.lower(), list(lower), n=NEAR)]
-    return [written(one) for one in dict.fromkeys(found)][:NEAR]
+    matches += [lower[low] for low in difflib.get_close_matches(name.lower(), list(lower), n=NEAR)]
+    return [written(candidate) for candidate in dict.fromkeys(matches)][:NEAR]
 
 
 def written(name: str) -> str:
-    """A name as rules write it: in backticks where it has other characters than words and dots."""
-    words = name.split(".")
-    plain = all(word.isidentifier() for word in words[:1]) and all(word.replace("_", "a").isalnum() for word in words)
+    """Return a name as rules write it: in backticks where it has characters other than letters, digits and dots."""
+    parts = name.split(".")
+    plain = all(part.isidentifier() for part in parts[:1]) and all(part.replace("_", "a").isalnum() for part in parts)
     return name if plain and name not in PRECEDENCE and name not in ("not", "true", "false") else f"`{name}`"
 
 
-def _known(name: str, value: Value) -> Value:
+def _to_value(name: str, value: Value) -> Value:
     if isinstance(value, bool | str):
         return value
     try:
@@ -263,19 +265,19 @@ def _known(name: str, value: Value) -> Value:
         raise NoAnswer(_("%(name)s is neither a number nor a text.") % {"name": name}) from exc
 
 
-def _do(operator: str, given: list[Value]) -> Value:
+def _apply(operator: str, operands: list[Value]) -> Value:
     if operator in ("and", "or", "not"):
-        if not all(isinstance(one, bool) for one in given):
+        if not all(isinstance(operand, bool) for operand in operands):
             raise NoAnswer(_("“%(what)s” needs yes or no on both sides.") % {"what": operator})
-        return {"and": all(given), "or": any(given), "not": not given[0]}[operator]
+        return {"and": all(operands), "or": any(operands), "not": not operands[0]}[operator]
     if operator in ("==", "!="):
-        if len({type(one) for one in given}) > 1:
-            said = _("%(one)s and %(other)s cannot be compared: one is a number, the other is not.")
-            raise NoAnswer(said % {"one": _shown(given[0]), "other": _shown(given[1])})
-        return (given[0] == given[1]) == (operator == "==")
-    numbers = [one for one in given if isinstance(one, float)]
-    if len(numbers) < len(given):
-        odd = next(one for one in given if not isinstance(one, float))
+        if len({type(operand) for operand in operands}) > 1:
+            message = _("%(one)s and %(other)s cannot be compared: one is a number, the other is not.")
+            raise NoAnswer(message % {"one": _shown(operands[0]), "other": _shown(operands[1])})
+        return (operands[0] == operands[1]) == (operator == "==")
+    numbers = [operand for operand in operands if isinstance(operand, float)]
+    if len(numbers) < len(operands):
+        odd = next(operand for operand in operands if not isinstance(operand, float))
         raise NoAnswer(_("“%(what)s” needs numbers, and %(value)s is none.") % {"what": operator, "value": _shown(odd)})
     return _arithmetic(operator, numbers)
 

@@ -55,12 +55,16 @@ class RunForm(forms.Form):
         super().__init__(*args, **kwargs)
         own = {
             f"param_{name}": forms.CharField(
-                label=name, required=False, initial=_shown(one.default), help_text=one.note, max_length=10_000
+                label=name,
+                required=False,
+                initial=_shown(parameter.default),
+                help_text=parameter.note,
+                max_length=10_000,
             )
-            for name, one in sorted(spec.parameters.items())
+            for name, parameter in sorted(spec.parameters.items())
         }
         self.parameter_names = sorted(spec.parameters)
-        self.texts = {name for name, one in spec.parameters.items() if isinstance(one.default, str)}
+        self.texts = {name for name, parameter in spec.parameters.items() if isinstance(parameter.default, str)}
         self.fields = own | self.fields
 
     def parameters(self) -> dict[str, Any]:
@@ -115,9 +119,11 @@ class TriggerForm(forms.Form):
             label=gettext_lazy("Service"),
             required=False,
         )
-        kinds = [one for one in PipelineTrigger.Kind.choices if one[0] != "alarm" or user.can(Action.CLUSTER_MANAGE)]
+        kinds = [
+            choice for choice in PipelineTrigger.Kind.choices if choice[0] != "alarm" or user.can(Action.CLUSTER_MANAGE)
+        ]
         self.fields["kind"] = forms.ChoiceField(label=gettext_lazy("What begins a run"), choices=kinds)
 
-    def asked(self) -> dict[str, Any]:
-        """What was filled in; what is empty takes its default."""
+    def to_params(self) -> dict[str, Any]:
+        """Return the fields that were filled in; empty ones use their defaults."""
         return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}

@@ -1,7 +1,7 @@
 """The specification of a pipeline: steps, what feeds them, when they begin. Pure: no database, no step kinds.
 
 `parse` reads what people and programs send and refuses everything that is wrong at once; `canonical` writes the one
-form that equal pipelines share, and `digest` names it. Where steps stand on the canvas is no part of it.
+form that equal pipelines share, and `digest` names it. Positions on the canvas are not part of it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Spec:
         return done
 
 
-def parse(given: Any, *, of_run: bool = False) -> Spec:
+def parse(content: Any, *, of_run: bool = False) -> Spec:
     """Read a specification.
 
     Args:
@@ -130,43 +130,43 @@ def parse(given: Any, *, of_run: bool = False) -> Spec:
     Raises:
         Invalid: one for each thing that is wrong; `field` is the step, or "spec".
     """
-    found = Refusals()
-    if not isinstance(given, Mapping) or not is_sound(given):
+    refusals = Refusals()
+    if not isinstance(content, Mapping) or not is_sound(content):
         raise Invalid(_("A pipeline is an object with “steps”."), field="spec")
-    if len(json.dumps(given, ensure_ascii=False).encode(errors="replace")) > MOST_BYTES:
+    if len(json.dumps(content, ensure_ascii=False).encode(errors="replace")) > MOST_BYTES:
         raise Invalid(_("A pipeline has at most %(most)s MiB of text.") % {"most": MOST_BYTES >> 20}, field="spec")
-    with found:
-        _check_keys(given, ("format", "parameters", "steps"), _("the pipeline"), field="spec")
-    with found:
-        if given.get("format", FORMAT) != FORMAT:
-            said = _("This platform reads format %(known)s of pipelines, not %(given)s.")
-            raise Invalid(said % {"known": FORMAT, "given": str(given["format"])[:20]}, field="spec")
+    with refusals:
+        _check_keys(content, ("format", "parameters", "steps"), _("the pipeline"), field="spec")
+    with refusals:
+        if content.get("format", FORMAT) != FORMAT:
+            message = _("This platform reads format %(known)s of pipelines, not %(given)s.")
+            raise Invalid(message % {"known": FORMAT, "given": str(content["format"])[:20]}, field="spec")
     parameters: dict[str, Parameter] = {}
-    with found:
-        parameters = _parameters(given.get("parameters", {}), of_run)
+    with refusals:
+        parameters = _parameters(content.get("parameters", {}), of_run)
     steps: dict[str, Step] = {}
-    raw = given.get("steps", {})
+    raw = content.get("steps", {})
     if not isinstance(raw, Mapping):
         raise Invalid(_("“steps” is an object: a name and a step."), field="spec")
     if len(raw) > MOST_STEPS:
         raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MOST_STEPS}, field="spec")
-    for key, one in raw.items():
-        with found:
-            steps[key] = _step(key, one, of_run)
-    if not found:
-        with found:
+    for key, entry in raw.items():
+        with refusals:
+            steps[key] = _step(key, entry, of_run)
+    if not refusals:
+        with refusals:
             _check_links(steps)
-    found.end()
+    refusals.end()
     return Spec(steps, parameters)
 
 
 def canonical(spec: Spec) -> dict[str, Any]:
-    """The specification as JSON: keys sorted, what is empty or usual left out."""
+    """Return the specification as JSON: keys sorted, empty values and defaults left out."""
     written: dict[str, Any] = {"format": FORMAT}
     if spec.parameters:
         written["parameters"] = {
-            name: {"default": one.default} | ({"note": one.note} if one.note else {})
-            for name, one in sorted(spec.parameters.items())
+            name: {"default": parameter.default} | ({"note": parameter.note} if parameter.note else {})
+            for name, parameter in sorted(spec.parameters.items())
         }
     written["steps"] = {key: _written(step) for key, step in sorted(spec.steps.items())}
     return written
@@ -193,21 +193,25 @@ def after(spec: Mapping[str, Step], start: str) -> set[str]:
     return reached
 
 
-def layout_of(given: Any, spec: Spec | None = None) -> dict[str, list[int]]:
-    """Where steps stand: whole numbers, of steps that there are; whatever else is dropped.
+def layout_of(content: Any, spec: Spec | None = None) -> dict[str, list[int]]:
+    """Return the positions of existing steps as integers; everything else is dropped.
 
     Raises:
         Invalid: it is no object.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(content, Mapping):
         raise Invalid(_("“layout” is an object: a step and [x, y]."), field="layout")
-    kept = {}
-    for key, at in list(given.items())[:MOST_STEPS]:
+    layout = {}
+    for key, position in list(content.items())[:MOST_STEPS]:
         if spec is not None and key not in spec.steps:
             continue
-        if isinstance(at, list) and len(at) == 2 and all(_is_number(one) and abs(one) < 1e7 for one in at):
-            kept[str(key)[:40]] = [round(at[0]), round(at[1])]
-    return kept
+        if (
+            isinstance(position, list)
+            and len(position) == 2
+            and all(_is_number(number) and abs(number) < 1e7 for number in position)
+        ):
+            layout[str(key)[:40]] = [round(position[0]), round(position[1])]
+    return layout
 
 
 # Reading ---------------------------------------------------------------------------------------------------------
@@ -217,29 +221,29 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, *, field: str) -> None:
-    odd = [str(key)[:40] for key in given if key not in known]
-    if odd:
-        said = _("%(where)s has no “%(odd)s”. Known: %(known)s.")
-        raise Invalid(said % {"where": where, "odd": ", ".join(odd[:5]), "known": ", ".join(known)}, field=field)
+def _check_keys(content: Mapping[str, Any], names: Sequence[str], where: str, *, field: str) -> None:
+    unknown = [str(key)[:40] for key in content if key not in names]
+    if unknown:
+        message = _("%(where)s has no “%(odd)s”. Known: %(known)s.")
+        raise Invalid(message % {"where": where, "odd": ", ".join(unknown[:5]), "known": ", ".join(names)}, field=field)
 
 
-def _parameters(given: Any, of_run: bool) -> dict[str, Parameter]:
-    if not isinstance(given, Mapping) or (len(given) > MOST_PARAMETERS and not of_run):
-        said = _("“parameters” is an object of at most %(most)s names.")
-        raise Invalid(said % {"most": MOST_PARAMETERS}, field="parameters")
-    found, read = Refusals(), {}
-    for name, one in given.items():
-        with found:
+def _parameters(content: Any, of_run: bool) -> dict[str, Parameter]:
+    if not isinstance(content, Mapping) or (len(content) > MOST_PARAMETERS and not of_run):
+        message = _("“parameters” is an object of at most %(most)s names.")
+        raise Invalid(message % {"most": MOST_PARAMETERS}, field="parameters")
+    refusals, parameters = Refusals(), {}
+    for name, entry in content.items():
+        with refusals:
             if not _is_name(name, of_run) or name == "item":
                 raise Invalid(_name_rule(name), field="parameters")
-            if not isinstance(one, Mapping):
-                said = _("The parameter %(name)s is an object with a “default”.")
-                raise Invalid(said % {"name": name}, field="parameters")
-            _check_keys(one, ("default", "note"), name, field="parameters")
-            read[name] = Parameter(one.get("default"), _note(one.get("note", ""), "parameters"))
-    found.end()
-    return read
+            if not isinstance(entry, Mapping):
+                message = _("The parameter %(name)s is an object with a “default”.")
+                raise Invalid(message % {"name": name}, field="parameters")
+            _check_keys(entry, ("default", "note"), name, field="parameters")
+            parameters[name] = Parameter(entry.get("default"), _note(entry.get("note", ""), "parameters"))
+    refusals.end()
+    return parameters
 
 
 def _is_name(name: Any, of_run: bool) -> bool:
@@ -247,26 +251,26 @@ def _is_name(name: Any, of_run: bool) -> bool:
 
 
 def _name_rule(name: Any) -> str:
-    said = _("“%(name)s” is no name: begin with a small letter, then small letters, digits and _, at most 40.")
-    return said % {"name": str(name)[:40]}
+    message = _("“%(name)s” is no name: begin with a small letter, then small letters, digits and _, at most 40.")
+    return message % {"name": str(name)[:40]}
 
 
-def _note(given: Any, field: str) -> str:
-    if not isinstance(given, str) or len(given) > MOST_NOTE:
+def _note(value: Any, field: str) -> str:
+    if not isinstance(value, str) or len(value) > MOST_NOTE:
         raise Invalid(_("A note is a text of at most %(most)s characters.") % {"most": MOST_NOTE}, field=field)
-    return given.strip()
+    return value.strip()
 
 
-def _step(key: Any, given: Any, of_run: bool) -> Step:
+def _step(key: Any, content: Any, of_run: bool) -> Step:
     if not _is_name(key, of_run):
         raise Invalid(_name_rule(key), field="spec")
-    if not isinstance(given, Mapping):
+    if not isinstance(content, Mapping):
         raise Invalid(_("Step %(step)s is an object with a “kind”.") % {"step": key}, field=key)
-    found, columns = Refusals(), dict[str, Any]()
-    with found:
-        _check_keys(given, _STEP_KEYS, key, field=key)
-    with found:
-        kind = given.get("kind")
+    refusals, columns = Refusals(), dict[str, Any]()
+    with refusals:
+        _check_keys(content, _STEP_KEYS, key, field=key)
+    with refusals:
+        kind = content.get("kind")
         if not isinstance(kind, str) or not KIND.fullmatch(kind):
             raise Invalid(_("Step %(step)s says no “kind”.") % {"step": key}, field=key)
         columns["kind"] = kind
@@ -276,86 +280,86 @@ def _step(key: Any, given: Any, of_run: bool) -> Step:
         "tolerate": ("tolerate", _share),
     }  # fmt: skip
     for name, (column, read) in readers.items():
-        with found:
-            if (value := given.get(name)) not in (None, ""):
+        with refusals:
+            if (value := content.get(name)) not in (None, ""):
                 columns[column] = read(key, value, of_run)
-    with found:
-        columns["note"] = _note(given.get("note", ""), key)
-    found.end()
+    with refusals:
+        columns["note"] = _note(content.get("note", ""), key)
+    refusals.end()
     return Step(key=key, **columns)
 
 
-def _params(key: str, given: Any, _of_run: bool) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+def _params(key: str, value: Any, _of_run: bool) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Invalid(_("“with” of %(step)s is an object: a parameter and its value.") % {"step": key}, field=key)
-    return dict(given)
+    return dict(value)
 
 
-def _inputs(key: str, given: Any, of_run: bool) -> dict[str, tuple[Link, ...]]:
-    if not isinstance(given, Mapping):
+def _inputs(key: str, content: Any, of_run: bool) -> dict[str, tuple[Link, ...]]:
+    if not isinstance(content, Mapping):
         raise Invalid(_("“from” of %(step)s is an object: an input and “step.output”.") % {"step": key}, field=key)
     read = {}
-    for port, value in given.items():
+    for port, value in content.items():
         if not isinstance(port, str) or not NAME.fullmatch(port):
             raise Invalid(_name_rule(port), field=key)
         links = value if isinstance(value, list) else [value]
         if len(links) > MOST_LINKS and not of_run:
             raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MOST_LINKS}, field=key)
         if links:
-            read[port] = tuple(dict.fromkeys(_link(key, one, of_run) for one in links))
+            read[port] = tuple(dict.fromkeys(_link(key, link, of_run) for link in links))
     return read
 
 
-def _link(key: str, given: Any, of_run: bool) -> Link:
-    step, dot, port = given.partition(".") if isinstance(given, str) else ("", "", "")
+def _link(key: str, value: Any, of_run: bool) -> Link:
+    step, dot, port = value.partition(".") if isinstance(value, str) else ("", "", "")
     if not dot or not _is_name(step, of_run) or not NAME.fullmatch(port):
-        said = _("“%(given)s” in %(step)s is no output: write the step, a dot and the output, such as train.model.")
-        raise Invalid(said % {"given": str(given)[:80], "step": key}, field=key)
+        message = _("“%(given)s” in %(step)s is no output: write the step, a dot and the output, such as train.model.")
+        raise Invalid(message % {"given": str(value)[:80], "step": key}, field=key)
     return Link(step, port)
 
 
-def _names(key: str, given: Any, of_run: bool) -> tuple[str, ...]:
-    names = given if isinstance(given, list) else [given]
+def _names(key: str, value: Any, of_run: bool) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
     if (len(names) > MOST_LINKS and not of_run) or not all(_is_name(name, of_run) for name in names):
-        said = _("“after” of %(step)s is a list of at most %(most)s steps.")
-        raise Invalid(said % {"step": key, "most": MOST_LINKS}, field=key)
+        message = _("“after” of %(step)s is a list of at most %(most)s steps.")
+        raise Invalid(message % {"step": key, "most": MOST_LINKS}, field=key)
     return tuple(sorted(set(names)))
 
 
-def _rule(key: str, given: Any, _of_run: bool) -> Rule:
+def _rule(key: str, value: Any, _of_run: bool) -> Rule:
     for rule in RULES:
-        if given == rule:
+        if value == rule:
             return rule
     raise Invalid(_("“rule” of %(step)s is one of %(known)s.") % {"step": key, "known": ", ".join(RULES)}, field=key)
 
 
-def _retries(key: str, given: Any, _of_run: bool) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= MOST_RETRIES:
-        said = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
-        raise Invalid(said % {"step": key, "most": MOST_RETRIES}, field=key)
-    return given
+def _retries(key: str, value: Any, _of_run: bool) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RETRIES:
+        message = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
+        raise Invalid(message % {"step": key, "most": MOST_RETRIES}, field=key)
+    return value
 
 
-def _share(key: str, given: Any, _of_run: bool) -> float:
-    if not _is_number(given) or not 0 <= given <= 1:
+def _share(key: str, value: Any, _of_run: bool) -> float:
+    if not _is_number(value) or not 0 <= value <= 1:
         raise Invalid(_("“tolerate” of %(step)s is a number from 0 to 1.") % {"step": key}, field=key)
-    return float(given)
+    return float(value)
 
 
 def _check_links(steps: Mapping[str, Step]) -> None:
-    found = Refusals()
+    refusals = Refusals()
     for key, step in steps.items():
-        with found:
-            gone = [name for name in step.sources if name not in steps]
-            if gone:
-                said = _("%(step)s needs %(gone)s, which is not there.")
-                raise Invalid(said % {"step": key, "gone": ", ".join(gone)}, field=key)
-    found.end()
+        with refusals:
+            missing = [name for name in step.sources if name not in steps]
+            if missing:
+                message = _("%(step)s needs %(gone)s, which is not there.")
+                raise Invalid(message % {"step": key, "gone": ", ".join(missing)}, field=key)
+    refusals.end()
     ordered = set(Spec(steps).order())
     if len(ordered) < len(steps):
-        circle = sorted(set(steps) - ordered)
-        said = _("These steps wait for each other in a circle: %(steps)s. Take one link away.")
-        raise Invalid(said % {"steps": ", ".join(circle[:10])}, field=circle[0])
+        cycle = sorted(set(steps) - ordered)
+        message = _("These steps wait for each other in a circle: %(steps)s. Take one link away.")
+        raise Invalid(message % {"steps": ", ".join(cycle[:10])}, field=cycle[0])
 
 
 # Writing ---------------------------------------------------------------------------------------------------------

@@ -37,51 +37,51 @@ def has_inside(spec: Spec) -> bool:
 def inline(
     spec: Spec,
     user: User,
-    given: Mapping[str, Any],
+    params: Mapping[str, Any],
     *,
     within: int | None = None,
     authors: frozenset[int] = frozenset(),
 ) -> Spec:
-    """What a run runs: all pipelines inside in their places.
+    """Return what a run executes: all inner pipelines are replaced by their steps.
 
     Args:
         user: the owner of the run, who must see the pipelines inside.
-        given: all parameters of the run.
-        within: number of the pipeline itself, which must not stand inside.
+        params: all parameters of the run.
+        within: number of the pipeline itself, which must not contain itself.
         authors: numbers of people whose word goes besides the user's, see `version_named`.
 
     Raises:
-        Invalid: a pipeline inside is not there, stands in itself, or is too much; `field` is the outermost step.
+        Invalid: an inner pipeline does not exist, contains itself, or is too large; `field` is the outermost step.
     """
     if not has_inside(spec):
         return spec
     work = _Inlining(user, authors)
-    work.put(spec, given, "", (within,), "")
-    made = Spec(work.wired(), dict(spec.parameters) | work.parameters)
-    return graph.parse(graph.canonical(made), of_run=True)
+    work.add_pipeline(spec, params, "", (within,), "")
+    inlined = Spec(work.wired(), dict(spec.parameters) | work.parameters)
+    return graph.parse(graph.canonical(inlined), of_run=True)
 
 
 def entry_of(spec: Spec, key: str) -> str:
-    """The step to begin again, or to leave out, where somebody names a pipeline inside; else the step itself."""
+    """Return the step to restart or to skip: the entry of an inner pipeline, else the step itself."""
     step = spec.steps[key]
     return step.when.step if step.kind == KIND and step.when is not None else key
 
 
-def parameters_of(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of a run.
+def parameters_of(spec: Spec, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a run.
 
     Raises:
         Invalid: one that the pipeline does not have, or a value that is too large, or that no database stores.
     """
-    values.check(dict(given))
-    if not is_sound(dict(given)):
+    values.check(dict(params))
+    if not is_sound(dict(params)):
         raise Invalid(_("A number is too large, or no number, or a text has a NUL."), field="parameters")
-    odd = sorted(set(given) - set(spec.parameters))
-    if odd:
-        known = ", ".join(sorted(spec.parameters)) or _("none")
-        said = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
-        raise Invalid(said % {"odd": ", ".join(odd)[:200], "known": known}, field="parameters")
-    return {name: given.get(name, one.default) for name, one in spec.parameters.items()}
+    unknown = sorted(set(params) - set(spec.parameters))
+    if unknown:
+        names = ", ".join(sorted(spec.parameters)) or _("none")
+        message = _("This pipeline has no parameter %(odd)s. Known: %(known)s.")
+        raise Invalid(message % {"odd": ", ".join(unknown)[:200], "known": names}, field="parameters")
+    return {name: params.get(name, parameter.default) for name, parameter in spec.parameters.items()}
 
 
 def version_named(name: str, word: str, user: User, authors: frozenset[int] = frozenset()) -> PipelineVersion:
@@ -96,35 +96,35 @@ def version_named(name: str, word: str, user: User, authors: frozenset[int] = fr
         authors: numbers of people whose pipelines and newest versions count as well.
 
     Raises:
-        Invalid: there is none, the name is a stranger's to give, or the newest is by somebody else.
+        Invalid: there is none, the name belongs to an unrelated user, or the newest version is by another user.
     """
     visible = Pipeline.objects.visible_to(user)
-    owner, slash, rest = name.rpartition("/")
+    owner, slash, own_name = name.rpartition("/")
     trusted = authors | {user.pk}
-    whose = {"owner__username": owner} if slash else {"owner__in": trusted}
-    named = list(visible.filter(name=rest, **whose).order_by("pk")[:50])
+    owner_filter = {"owner__username": owner} if slash else {"owner__in": trusted}
+    named = list(visible.filter(name=own_name, **owner_filter).order_by("pk")[:50])
     chosen = ([row for row in named if row.owner_id == user.pk] or named)[:1]
     if not chosen and (number := ids.number(name)):
         chosen = list(visible.filter(pk=number))
     if not chosen:
-        said = _("There is no pipeline “%(name)s” that you may see. Of another person, write its number.")
-        raise Invalid(said % {"name": name[:80]}, field="pipeline")
+        message = _("There is no pipeline “%(name)s” that you may see. Of another person, write its number.")
+        raise Invalid(message % {"name": name[:80]}, field="pipeline")
     if named and chosen[0].owner_id not in trusted:
-        said = _(
+        message = _(
             "%(name)s is somebody else's, who may give this name to another pipeline. Write its number: %(number)s."
         )
-        raise Invalid(said % {"name": name[:80], "number": chosen[0].pk}, field="pipeline")
+        raise Invalid(message % {"name": name[:80], "number": chosen[0].pk}, field="pipeline")
     versions = chosen[0].versions.order_by("-number")
     if word != "latest":
         versions = versions.filter(number=ids.number(word.removeprefix("v")) or 0)
-    found: PipelineVersion | None = versions.first()
-    if found is None:
-        said = _("The pipeline %(name)s has no version %(word)s.")
-        raise Invalid(said % {"name": chosen[0], "word": word[:20]}, field="version")
-    if word == "latest" and found.created_by_id not in trusted:
-        said = _("Somebody else saved the newest version of %(name)s. Look at it, and say its number: %(number)s.")
-        raise Invalid(said % {"name": chosen[0], "number": found.number}, field="version")
-    return found
+    version: PipelineVersion | None = versions.first()
+    if version is None:
+        message = _("The pipeline %(name)s has no version %(word)s.")
+        raise Invalid(message % {"name": chosen[0], "word": word[:20]}, field="version")
+    if word == "latest" and version.created_by_id not in trusted:
+        message = _("Somebody else saved the newest version of %(name)s. Look at it, and say its number: %(number)s.")
+        raise Invalid(message % {"name": chosen[0], "number": version.number}, field="version")
+    return version
 
 
 class _Inlining:
@@ -138,10 +138,10 @@ class _Inlining:
         self.left_out: dict[str, str] = {}  # a step of the kind `input` → what begins its pipeline
         self._versions: dict[tuple[str, str], tuple[PipelineVersion, Spec]] = {}
 
-    def put(
-        self, spec: Spec, given: Mapping[str, Any], prefix: str, within: tuple[int | None, ...], begin: str
+    def add_pipeline(
+        self, spec: Spec, params: Mapping[str, Any], prefix: str, within: tuple[int | None, ...], begin: str
     ) -> None:
-        """Put the steps of a pipeline below `prefix`; `begin` is the step that lets them begin."""
+        """Add the steps of a pipeline below `prefix`; `begin` is the step that allows them to start."""
         used = {link.step for step in spec.steps.values() for link in _links(step)}
         for key, step in spec.steps.items():
             if prefix + key in self.left_out:
@@ -152,22 +152,24 @@ class _Inlining:
             if step.kind == KIND:
                 with_words = _Blamed(placed.key)
                 with with_words:
-                    self._inside(placed, given, within, is_used=key in used)
+                    self._inside(placed, params, within, is_used=key in used)
             else:
                 self._add(placed)
 
-    def _inside(self, step: Step, given: Mapping[str, Any], within: tuple[int | None, ...], *, is_used: bool) -> None:
+    def _inside(
+        self, step: Step, outer_params: Mapping[str, Any], within: tuple[int | None, ...], *, is_used: bool
+    ) -> None:
         if step.each is not None:
             raise Invalid(_("A pipeline inside runs once. Give the list to steps inside it."))
         if step.retries:
             raise Invalid(_("Steps inside a pipeline try again, not the pipeline. Give them the retries."))
         if len(within) >= DEEPEST:
             raise Invalid(_("Pipelines stand in one another at most %(most)s deep.") % {"most": DEEPEST})
-        params = KINDS.get(KIND).checked(values.substitute(dict(step.params), given))
-        version, spec = self._found(params["pipeline"], params["version"])
+        own_params = KINDS.get(KIND).checked(values.substitute(dict(step.params), outer_params))
+        version, spec = self._load_version(own_params["pipeline"], own_params["version"])
         if version.pipeline_id in within:
             raise Invalid(_("The pipeline %(name)s stands in itself.") % {"name": version.pipeline})
-        inner = parameters_of(spec, params["parameters"] or {})
+        inner = parameters_of(spec, own_params["parameters"] or {})
         self.parameters |= {f"{step.key}/{name}": Parameter(value) for name, value in inner.items()}
         begin = f"{step.key}/begin"
         while begin.rpartition("/")[2] in spec.steps:
@@ -175,28 +177,28 @@ class _Inlining:
         inputs = {"for": tuple(link for links in step.inputs.values() for link in links)} if step.inputs else {}
         self._add(Step(begin, "condition", {"rule": "1 == 1"}, inputs, step.when, step.after, rule=step.rule))
         self._feed(step, spec, begin)
-        self.put(spec, inner, f"{step.key}/", (*within, version.pipeline_id), begin)
+        self.add_pipeline(spec, inner, f"{step.key}/", (*within, version.pipeline_id), begin)
         leaves = self._leaves(step, spec)
-        self._give(step, spec, params["result"], leaves, is_used=is_used)
+        self._map_outputs(step, spec, own_params["result"], leaves, is_used=is_used)
         after = tuple(sorted(leaves)) or (begin,)
         named = {"pipeline": str(version.pipeline_id), "version": str(version.number)}
         self._add(Step(step.key, KIND, dict(step.params) | named, when=Link(begin, BEGUN), after=after, rule="all_done",
                        note=step.note))  # fmt: skip
 
-    def _found(self, name: str, word: str) -> tuple[PipelineVersion, Spec]:
+    def _load_version(self, name: str, word: str) -> tuple[PipelineVersion, Spec]:
         if (name, word) not in self._versions:
             version = version_named(name, word, self.user, self.authors)
             self._versions[name, word] = version, graph.parse(version.spec)
         return self._versions[name, word]
 
     def _feed(self, step: Step, spec: Spec, begin: str) -> None:
-        """What feeds the pipeline stands for what its inputs gave; those that give nothing else are left out."""
-        asked = {link for inner in spec.steps.values() for link in _links(inner)}
+        """Replace the outputs of its input steps by what feeds the pipeline; fully replaced ones are left out."""
+        used = {link for inner in spec.steps.values() for link in _links(inner)}
         for key in (key for key, inner in spec.steps.items() if inner.kind == INPUT):
-            fed = {Link(key, port) for port in step.inputs}
+            connected = {Link(key, port) for port in step.inputs}
             self.stands_for |= {Link(f"{step.key}/{key}", port): links for port, links in step.inputs.items()}
-            open_ = {link for link in asked if link.step == key} - fed
-            if fed and not open_:
+            open_ = {link for link in used if link.step == key} - connected
+            if connected and not open_:
                 self.left_out[f"{step.key}/{key}"] = begin
 
     def _leaves(self, step: Step, spec: Spec) -> list[str]:
@@ -205,13 +207,13 @@ class _Inlining:
         ends = (f"{step.key}/{key}" for key in spec.steps if key not in waited_for)
         return [key for key in ends if key not in self.left_out]
 
-    def _give(self, step: Step, spec: Spec, result: str, leaves: list[str], *, is_used: bool) -> None:
+    def _map_outputs(self, step: Step, spec: Spec, result: str, leaves: list[str], *, is_used: bool) -> None:
         if not result and len(leaves) == 1:
             result = leaves[0].rpartition("/")[2]
         if result and result not in spec.steps:
-            known = ", ".join(sorted(spec.steps)[:20])
-            said = _("There is no step “%(result)s” inside. There are: %(known)s.")
-            raise Invalid(said % {"result": result[:40], "known": known})
+            names = ", ".join(sorted(spec.steps)[:20])
+            message = _("There is no step “%(result)s” inside. There are: %(known)s.")
+            raise Invalid(message % {"result": result[:40], "known": names})
         if not result and is_used:
             raise Invalid(_("Several steps inside come last. Say in “result” which of them gives what this one gives."))
         if result:
@@ -220,8 +222,8 @@ class _Inlining:
     def _add(self, step: Step) -> None:
         self.steps[step.key] = step
         if len(self.steps) > graph.MOST_STEPS:
-            said = _("With all that stands inside there are more than %(most)s steps.")
-            raise Invalid(said % {"most": graph.MOST_STEPS})
+            message = _("With all that stands inside there are more than %(most)s steps.")
+            raise Invalid(message % {"most": graph.MOST_STEPS})
 
     def wired(self) -> dict[str, Step]:
         """All steps, fed by steps that there are."""
@@ -229,17 +231,19 @@ class _Inlining:
 
     def _wired(self, step: Step) -> Step:
         inputs = {
-            port: tuple(one for link in links for one in self._meant(link)) for port, links in step.inputs.items()
+            port: tuple(source for link in links for source in self._meant(link)) for port, links in step.inputs.items()
         }
         each = self._meant(step.each)[0] if step.each is not None else None
-        whole = {link.step for link in _links(step) if link.step in self.steps and self.steps[link.step].kind == KIND}
-        after = {self.left_out.get(name, name) for name in step.after} | whole
+        pipelines = {
+            link.step for link in _links(step) if link.step in self.steps and self.steps[link.step].kind == KIND
+        }
+        after = {self.left_out.get(name, name) for name in step.after} | pipelines
         return replace(step, inputs=inputs, each=each, after=tuple(sorted(after)))
 
     def _meant(self, link: Link) -> tuple[Link, ...]:
         if link not in self.stands_for:
             return (link,)
-        return tuple(one for other in self.stands_for[link] for one in self._meant(other))
+        return tuple(source for other in self.stands_for[link] for source in self._meant(other))
 
 
 def _links(step: Step) -> list[Link]:

@@ -1,8 +1,8 @@
 """Step kinds: what a step can do, registered once from this room's `AppConfig.ready()`.
 
-A kind says its ports and parameters, which the editor, the checks and the text forms read, and three acts: `begin`
-makes a job or answers at once, `look` says what became of it, `stop` ends it. All three run in a transaction that holds
-the run: they write rows and nothing else, and never wait.
+A kind declares its ports and parameters, which the editor, the checks and the text forms read, and three actions:
+`start` creates a job or completes at once, `poll` returns the outcome, `stop` ends it. All three run in a transaction
+that locks the run: they only write rows, and never wait.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter: how it is asked for, and what it may be.
+    """A parameter: its form field and its allowed values.
 
     Attributes:
         required: it must be given; without a default.
@@ -96,7 +96,7 @@ class Param:
     choices: Sequence[tuple[str, Any]] = ()
 
     def checked(self, value: Any) -> Any:
-        """The value as the step gets it.
+        """Return the value as the step uses it.
 
         Raises:
             Invalid: it is none of this form.
@@ -119,27 +119,27 @@ class Param:
             raise Invalid(_("%(name)s is a text.") % {"name": self.label}, field=self.name)
         text = str(value)
         if len(text) > LONGEST_TEXT:
-            said = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": LONGEST_TEXT}
-            raise Invalid(said, field=self.name)
-        known = [choice for choice, _label in self.choices]
-        if self.form == "choice" and text not in known:
-            said = _("%(name)s is one of %(known)s.") % {"name": self.label, "known": ", ".join(known)}
-            raise Invalid(said, field=self.name)
+            message = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": LONGEST_TEXT}
+            raise Invalid(message, field=self.name)
+        values = [choice for choice, _label in self.choices]
+        if self.form == "choice" and text not in values:
+            message = _("%(name)s is one of %(known)s.") % {"name": self.label, "known": ", ".join(values)}
+            raise Invalid(message, field=self.name)
         return text
 
     def _names(self, value: Any) -> str | list[str]:
-        """The name of a secret, or a list of them. What else is there may be the secret itself, and is not said."""
-        given = value if isinstance(value, list) else re.split(r"[\s,;]+", str(value).strip())
-        given = [one for one in given if one != ""]
-        if not given or len(given) > (MOST_SECRETS if self.form == "secrets" else 1):
+        """Return the name of a secret, or a list of them. Errors never show other input: it may be the secret."""
+        names = value if isinstance(value, list) else re.split(r"[\s,;]+", str(value).strip())
+        names = [name for name in names if name != ""]
+        if not names or len(names) > (MOST_SECRETS if self.form == "secrets" else 1):
             what = _("names of at most %(most)s secrets") % {"most": MOST_SECRETS}
             what = what if self.form == "secrets" else _("the name of one secret")
             raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
-        for one in given:
-            if not isinstance(one, str) or not named_secrets.is_name(one):
-                said = _("%(name)s takes names of secrets, never the secret itself: capital letters, digits and _.")
-                raise Invalid(said % {"name": self.label}, field=self.name)
-        return list(dict.fromkeys(given)) if self.form == "secrets" else str(given[0])
+        for name in names:
+            if not isinstance(name, str) or not named_secrets.is_name(name):
+                message = _("%(name)s takes names of secrets, never the secret itself: capital letters, digits and _.")
+                raise Invalid(message % {"name": self.label}, field=self.name)
+        return list(dict.fromkeys(names)) if self.form == "secrets" else str(names[0])
 
     def _number(self, value: Any) -> float:
         number = None if isinstance(value, bool) else finite(value)
@@ -149,21 +149,21 @@ class Param:
         if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
             low = "–∞" if self.low is None else f"{self.low:g}"
             high = "∞" if self.high is None else f"{self.high:g}"
-            said = _("%(name)s is from %(low)s to %(high)s.")
-            raise Invalid(said % {"name": self.label, "low": low, "high": high}, field=self.name)
+            message = _("%(name)s is from %(low)s to %(high)s.")
+            raise Invalid(message % {"name": self.label, "low": low, "high": high}, field=self.name)
         return int(number) if self.form == "whole" else number
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a step is begun with.
+    """The inputs of a step that starts.
 
     Attributes:
-        row: the row that stands for it; its `kept` is written by what `begin` returns.
-        params: checked, `${…}` filled in.
+        row: the row of the step; its `kept` is set to `stored` of the result of `start`.
+        params: checked, with `${…}` replaced.
         inputs: references by port, in the order of the links; see `models.reference`.
-        name: for jobs and for what it makes, at most 90 characters.
-        parameters: of the pipeline that the step stands in, with the values of this run.
+        name: for jobs and other created objects, at most 90 characters.
+        parameters: parameters of the step's pipeline, with the values of this run.
     """
 
     run: PipelineRun
@@ -175,9 +175,9 @@ class Call:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def only(self, port: str) -> Mapping[str, Any] | None:
-        """The one reference of a port; None where nothing feeds it."""
-        given = self.inputs.get(port, ())
-        return given[0] if given else None
+        """Return the single reference of a port; None where nothing is connected."""
+        references = self.inputs.get(port, ())
+        return references[0] if references else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +196,16 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What `begin` did: a job, something to look at later, a question to people, or all there is to do.
+    """The result of `start`: a job, a state to poll later, a question to users, or a completed step.
 
     Attributes:
-        kept: what `look` has to know again.
-        look_again: for what has no job, how long until `look` is called.
-        asks: people have to decide.
+        stored: values that `poll` needs.
+        look_again: for what has no job, how long until `poll` is called.
+        asks: users have to decide.
     """
 
     job: Job | None = None
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    stored: Mapping[str, Any] = field(default_factory=dict)
     done: Done | None = None
     look_again: timedelta | None = None
     asks: bool = False
@@ -217,14 +217,14 @@ class StepKind:
     Attributes:
         name: what specifications say; never changed.
         number: rises whenever what the kind makes of the same inputs changes: earlier results no longer count.
-        acts: it changes the world outside of its outputs, so it is done anew in each run.
+        acts: it has effects other than its outputs, so it runs again in each run.
         computes: programs make its result, so the versions of what they compute with decide it as well.
         needs: what its owner must be allowed to do, when the run begins and when the step does.
     """
 
     name: str
     label: Any
-    about: Any
+    description: Any
     group: str
     icon: str = "tasks"
     number: int = 1
@@ -243,28 +243,28 @@ class StepKind:
         """The output of this name."""
         return next((port for port in self.outputs if port.name == name), None)
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters with their values.
+    def checked(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters with their values.
 
         Raises:
             Invalid: one for each that is unknown or out of range; `field` is the parameter.
         """
-        found, values = Refusals(), dict[str, Any]()
-        known = {param.name for param in self.params}
-        for name in given:
-            with found:
-                if name not in known:
-                    said = _("%(kind)s has no parameter “%(name)s”. Known: %(known)s.")
-                    facts = {"kind": self.label, "name": name[:40], "known": ", ".join(sorted(known)) or _("none")}
-                    raise Invalid(said % facts, field=name[:40])
+        refusals, values = Refusals(), dict[str, Any]()
+        names = {param.name for param in self.params}
+        for name in content:
+            with refusals:
+                if name not in names:
+                    message = _("%(kind)s has no parameter “%(name)s”. Known: %(known)s.")
+                    facts = {"kind": self.label, "name": name[:40], "known": ", ".join(sorted(names)) or _("none")}
+                    raise Invalid(message % facts, field=name[:40])
         for param in self.params:
-            with found:
-                values[param.name] = param.checked(given.get(param.name))
-        found.end()
+            with refusals:
+                values[param.name] = param.checked(content.get(param.name))
+        refusals.end()
         return values
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        """Refuse early what `begin` would refuse of parameters that are known already; those with `${…}` are left out.
+        """Refuse early what `start` would refuse of known parameters; those with `${…}` are left out.
 
         Raises:
             DomainError.
@@ -275,7 +275,7 @@ class StepKind:
 
         Args:
             linked: steps by the input that they feed.
-            steps: all of the pipeline that it stands in.
+            steps: all steps of its pipeline.
 
         Raises:
             DomainError.
@@ -285,16 +285,16 @@ class StepKind:
         """What else decides its result, for the key of earlier results; None: never take an earlier one."""
         return None if self.acts else {}
 
-    def begin(self, call: Call) -> Begun:
-        """Make the job, or do what needs none.
+    def start(self, call: Call) -> Begun:
+        """Start the job, or do what needs none.
 
         Raises:
             DomainError: it is refused; the step fails with its words.
         """
         raise NotImplementedError(f"The step kind {self.name!r} does not say what to do.")
 
-    def look(self, row: StepRun) -> Done | None:
-        """What became of it; None: not over yet. Called once its job is over and published, or `look_at` came.
+    def poll(self, row: StepRun) -> Done | None:
+        """Return the outcome; None: not over yet. Called once its job is over and published, or `look_at` is reached.
 
         Raises:
             StepFailed: it went wrong.
@@ -302,7 +302,7 @@ class StepKind:
         return Done()
 
     def stop(self, row: StepRun) -> None:
-        """End what it began; called again until it is over."""
+        """End what it started; called again until it is over."""
         stop_job(row.job)
 
 
@@ -335,13 +335,13 @@ register = KINDS.register
 
 
 def label_of(name: str) -> str:
-    """What a kind is called, in the reader's language; its name where it is gone."""
+    """Return the label of a kind in the reader's language; its name where it does not exist any more."""
     kind = KINDS.find(name)
     return str(kind.label) if kind else name
 
 
 def catalogue(reader: User | None = None) -> dict[str, Any]:
-    """All kinds for the editor, in the reader's language.
+    """Return all kinds for the editor, in the reader's language.
 
     Args:
         reader: whose secrets it offers, by name.
@@ -351,7 +351,7 @@ def catalogue(reader: User | None = None) -> dict[str, Any]:
         "secrets": list(names),
         "types": {name: {"label": str(label)} for name, label in TYPES.items()},
         "groups": [{"name": name, "label": str(label)} for name, label in GROUPS.items()],
-        "kinds": [_shown(kind) for kind in sorted(KINDS, key=lambda one: list(GROUPS).index(one.group))],
+        "kinds": [_shown(kind) for kind in sorted(KINDS, key=lambda step_kind: list(GROUPS).index(step_kind.group))],
     }
 
 
@@ -359,7 +359,7 @@ def _shown(kind: StepKind) -> dict[str, Any]:
     return {
         "name": kind.name,
         "label": str(kind.label),
-        "about": str(kind.about),
+        "about": str(kind.description),
         "group": kind.group,
         "icon": kind.icon,
         "inputs": [

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 AT_ONCE = 500  # runs of one sweep
 TOGETHER = 20  # runs for which a sweep reads once what machines there are
-MOST_CALLS = 1000  # transactions of one call; the sweep goes on
+MOST_CALLS = 1000  # transactions of one call; the sweep continues
 MOST_TRIES = 3  # of a transaction that the database refused: a lock was not given, a deadlock was broken
 LOOK_EVERY = timedelta(seconds=20)  # at a job that is over but not published yet
 UNDER_WAY = (StepRun.State.STARTED, StepRun.State.ASKING)
@@ -80,25 +80,25 @@ def job_ended(job: Job) -> None:
 
 
 def is_of_run(job: Job) -> bool:
-    """Whether a job is a step of a run, which tells of its end itself."""
+    """Whether a job is a step of a run, which reports its end itself."""
     return StepRun.objects.filter(job=job).exists()
 
 
 def advance_run(number: int) -> None:
     """Bring one run on as far as it goes now; idempotent."""
     for _call in range(MOST_CALLS):
-        if not tried(partial(_advance_once, number)):
+        if not run_with_retries(partial(_advance_once, number)):
             return
 
 
-def tried(act: Callable[[], T]) -> T:
-    """What one transaction gives, begun anew where the database refused it: nothing of the one before is left."""
+def run_with_retries(action: Callable[[], T]) -> T:
+    """Run one transaction, again where the database refused it; a refused attempt leaves nothing behind."""
     for _attempt in range(MOST_TRIES - 1):
         try:
-            return act()
+            return action()
         except (OperationalError, Moved):
             log.info("pipelines: a transaction is tried again", exc_info=True)
-    return act()
+    return action()
 
 
 @transaction.atomic
@@ -110,7 +110,7 @@ def _advance_once(number: int) -> bool:
         return False
     with read_once.reading():  # what there is of machines is read once for all that is begun now
         steps = _steps(run)
-        changed = _look(run, steps)
+        changed = _poll_steps(run, steps)
         if run.cancel:
             _stop(run, steps)  # before what is due is decided: what has no job is over with it
         due = run_updates.Due(run, _parsed(json.dumps(run.spec)), steps)
@@ -146,8 +146,8 @@ def _steps(run: PipelineRun) -> list[StepRun]:
 # What became of steps that are under way ---------------------------------------------------------------------------
 
 
-def _look(run: PipelineRun, steps: Sequence[StepRun]) -> bool:
-    """Write down what became of steps under way; whether anything did."""
+def _poll_steps(run: PipelineRun, steps: Sequence[StepRun]) -> bool:
+    """Record the outcome of running steps; returns whether anything changed."""
     changed = False
     for step in steps:
         if step.state not in UNDER_WAY or step_start.is_repeated_whole(run, step):
@@ -163,9 +163,9 @@ def _look(run: PipelineRun, steps: Sequence[StepRun]) -> bool:
             changed |= _settle(run, step, approvals.outcome(step))
         elif step.job_id is not None:
             if StepRun.job.is_cached(step) and step.job is not None and step.job.published:
-                changed |= _settle(run, step, _outcome(step, kind.look))
+                changed |= _settle(run, step, _outcome(step, kind.poll))
         elif step.look_at is None or step.look_at <= now():
-            done = _outcome(step, kind.look)
+            done = _outcome(step, kind.poll)
             if done is None:
                 step.look_at = now() + LOOK_EVERY
                 StepRun.objects.filter(pk=step.pk).update(look_at=step.look_at)
@@ -178,12 +178,12 @@ def _may(run: PipelineRun, kind: StepKind) -> bool:
     return run.owner.is_active and run.owner.can(kind.needs)
 
 
-def _outcome(step: StepRun, look: Any) -> Done | Message | None:
-    """What its kind says: done, a message of what went wrong, or None while it goes on."""
+def _outcome(step: StepRun, poll: Any) -> Done | Message | None:
+    """Return the outcome reported by its kind: done, an error message, or None while it runs."""
     try:
         with transaction.atomic():
-            found: Done | None = look(step)
-            return found
+            done: Done | None = poll(step)
+            return done
     except DomainError as exc:
         return wording.of_error(exc)
     except OperationalError:
@@ -193,13 +193,13 @@ def _outcome(step: StepRun, look: Any) -> Done | Message | None:
         return wording.message("pipeline.broke", why=f"{type(exc).__name__}: {exc}")
 
 
-def _settle(run: PipelineRun, step: StepRun, found: Done | Message | None) -> bool:
-    if found is None:
+def _settle(run: PipelineRun, step: StepRun, outcome: Done | Message | None) -> bool:
+    if outcome is None:
         return False
-    if isinstance(found, Message):
-        move(step, State.CANCELLED if run.cancel else State.FAILED, message=found)
+    if isinstance(outcome, Message):
+        move(step, State.CANCELLED if run.cancel else State.FAILED, message=outcome)
     else:
-        move(step, State.OK, outputs=dict(found.outputs), answer=found.answer, message=found.message)
+        move(step, State.OK, outputs=dict(outcome.outputs), answer=outcome.answer, message=outcome.message)
     return True
 
 

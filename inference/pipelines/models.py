@@ -20,7 +20,7 @@ LONGEST_STEP = 163  # four names of 40 characters, "/" between them
 
 
 class Pipeline(models.Model):
-    """Steps on data and models that are run again and again. What they are is said by its versions."""
+    """Steps on data and models that are run repeatedly. Its versions hold the specification."""
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Private")
@@ -31,7 +31,7 @@ class Pipeline(models.Model):
     description = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="pipelines")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
-    layout = models.JSONField(default=dict)  # {"train": [x, y]}: where its steps stand; belongs to no version
+    layout = models.JSONField(default=dict)  # {"train": [x, y]}: positions of its steps; not part of a version
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -156,7 +156,7 @@ class StepRun(models.Model):
     kept = models.JSONField(default=dict)  # what its kind has to know again: {"evaluation": 5}
     outputs = models.JSONField(default=dict)  # {"model": {"type": "model", "id": 7, "label": "cells v3"}}
     answer = models.CharField(max_length=40, blank=True)  # the signal that it gave
-    message = MessageField()  # why it stands where it stands
+    message = MessageField()  # reason for its state
     cache_key = models.CharField(max_length=64, blank=True)
     cached_from = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
     look_at = models.DateTimeField(null=True, blank=True)  # when to look again at what has no job
@@ -237,7 +237,7 @@ class PipelineTrigger(models.Model):
         ALARM = "alarm", _("Alarm of the platform")
         WEBHOOK = "webhook", _("Webhook")
 
-    class Busy(models.TextChoices):  # while any run of the pipeline goes on, whoever began it
+    class Busy(models.TextChoices):  # while any run of the pipeline is active, regardless of its owner
         SKIP = "skip", _("Leave it out")
         ALLOW = "allow", _("Run both")
         CANCEL = "cancel", _("Cancel the earlier run")
@@ -295,5 +295,5 @@ class Firing(models.Model):
 
 
 def reference(kind: str, row: Any) -> dict[str, Any]:
-    """How outputs name a row: its type, its number, and what it is called also after it is gone."""
+    """Return how outputs name a row: type, number, and a label that remains after the row is deleted."""
     return {"type": kind, "id": row.pk, "label": str(row)[:200]}

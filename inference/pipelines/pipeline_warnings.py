@@ -21,7 +21,7 @@ from inference.pipelines.graph import Spec, Step
 
 _NEAR = 3
 _OF_BOXES = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
-#: Figures of evaluations that stand in no tile of their page.
+#: Metrics of evaluations that no tile of their page shows.
 _FURTHER = frozenset({
     "threshold", "images_seen", "recall_5", "classification_loss", "class_accuracy", "oks_ap", *_OF_BOXES,
     *(f"box_{name}" for name in _OF_BOXES),
@@ -29,8 +29,8 @@ _FURTHER = frozenset({
 _COMPARED = re.compile(r"(champion\.|better\.|worse\.|difference\.)(?P<name>.+?)(\.low|\.high)?")
 
 
-def doubts(spec: Spec) -> Iterator[Problem]:
-    """Names of figures in rules of gates that none of their steps gives, where that can be known."""
+def list_warnings(spec: Spec) -> Iterator[Problem]:
+    """Yield names of metrics in rules of gates that none of their steps provides, where that can be known."""
     for key in spec.order():
         step = spec.steps[key]
         rule = step.params.get("rule")
@@ -39,62 +39,66 @@ def doubts(spec: Spec) -> Iterator[Problem]:
         try:
             names = expressions.parse(rule).names()
         except Invalid:
-            continue  # that is an error, and is told as one
-        given = _figures_before(spec, step)
-        for name in sorted(names) if given else ():
-            if not _is_given(name, given):
-                yield Problem(key, "rule", _words(name, given), "warning")
+            continue  # that is an error, and is reported as one
+        metrics = _figures_before(spec, step)
+        for name in sorted(names) if metrics else ():
+            if not _is_provided(name, metrics):
+                yield Problem(key, "rule", _words(name, metrics), "warning")
 
 
 def _figures_before(spec: Spec, gate: Step) -> dict[str, frozenset[str]]:
-    """Kind and figures of each step that a gate has figures of, by its name; empty where one of them is not known."""
-    found: dict[str, frozenset[str]] = {}
+    """Return the metric names of each step that feeds a gate, by step; empty where one of them is unknown."""
+    metrics: dict[str, frozenset[str]] = {}
     for link in gate.inputs.get("figures", ()):
         source = spec.steps[link.step]
-        if source.kind not in ("evaluate", "compare") or _judges_by_own_code(source):
+        if source.kind not in ("evaluate", "compare") or _uses_custom_code(source):
             return {}  # own code, a training or a command may give any
-        known = evaluated()
-        found[link.step] = known | {"p", "images", "champion.exists"} if source.kind == "compare" else known
-    return found
+        names = evaluated()
+        metrics[link.step] = names | {"p", "images", "champion.exists"} if source.kind == "compare" else names
+    return metrics
 
 
-def _judges_by_own_code(step: Step) -> bool:
-    """Whether somebody's script evaluates in place of ours, or may: its figures have any names."""
+def _uses_custom_code(step: Step) -> bool:
+    """Whether a custom script evaluates, or may: its metrics have any names."""
     return any(step.params.get(name) for name in ("home_path", "start_file", "request"))
 
 
-def _is_given(name: str, given: dict[str, frozenset[str]]) -> bool:
-    """Whether one of the steps gives a figure; capital letters do not count, as for the gate."""
+def _is_provided(name: str, metrics: dict[str, frozenset[str]]) -> bool:
+    """Whether one of the steps provides a metric; case is ignored, as in the gate."""
     low = name.lower()
-    step, dot, rest = low.partition(".")
-    if dot and step in given:
-        return _is_of(rest, given[step])
-    return any(_is_of(low, known) for known in given.values())
+    step, dot, own_name = low.partition(".")
+    if dot and step in metrics:
+        return _is_among(own_name, metrics[step])
+    return any(_is_among(low, names) for names in metrics.values())
 
 
-def _is_of(name: str, known: frozenset[str]) -> bool:
-    if name in known:
+def _is_among(name: str, names: frozenset[str]) -> bool:
+    if name in names:
         return True
-    compared = _COMPARED.fullmatch(name) if "p" in known else None
-    return compared is not None and compared["name"] in known
+    compared = _COMPARED.fullmatch(name) if "p" in names else None
+    return compared is not None and compared["name"] in names
 
 
-def _words(name: str, given: dict[str, frozenset[str]]) -> str:
-    known = sorted(set().union(*given.values()))
+def _words(name: str, metrics: dict[str, frozenset[str]]) -> str:
+    names = sorted(set().union(*metrics.values()))
     word = name.rpartition(".")[2].lower()
-    near = difflib.get_close_matches(word, known, n=_NEAR, cutoff=0.5)
-    facts = {"name": name, "steps": ", ".join(given), "near": ", ".join(near)}
-    if near:
+    similar = difflib.get_close_matches(word, names, n=_NEAR, cutoff=0.5)
+    facts = {"name": name, "steps": ", ".join(metrics), "near": ", ".join(similar)}
+    if similar:
         return _("%(steps)s gives no figure %(name)s, so the gate would fail. Near it: %(near)s.") % facts
-    said = _("%(steps)s gives no figure %(name)s, so the gate would fail. Look at an evaluation for its figures.")
-    return said % facts
+    message = _("%(steps)s gives no figure %(name)s, so the gate would fail. Look at an evaluation for its figures.")
+    return message % facts
 
 
 @cache
 def evaluated() -> frozenset[str]:
-    """Names of all figures that an evaluation may have, whatever its task."""
+    """Return the names of all metrics that an evaluation may have, of any task."""
     names = set(_FURTHER)
     for task in TASKS.values():
         names |= {figure.key for figure in task.pages.figures}
-        names |= {one.key for one in task.measures} | {one.key for one in task.means} | {one.key for one in task.ranked}
+        names |= (
+            {measure.key for measure in task.measures}
+            | {measure.key for measure in task.means}
+            | {measure.key for measure in task.ranked}
+        )
     return frozenset(names)

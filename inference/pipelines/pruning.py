@@ -20,7 +20,7 @@ from workers.core.clock import now
 EVERY_S = 600
 MOST = 20  # runs of one look: each may have thousands of rows
 MOST_FIRINGS = 1000  # of one trigger in one look
-FIRINGS_KEPT = timedelta(days=30)  # whoever sends a delivery again does within days
+FIRINGS_KEPT = timedelta(days=30)  # repeated deliveries arrive within days
 NEWEST_FIRINGS = 50  # of a trigger stay, for its page
 PRUNED = "pipelines-pruned"
 
@@ -62,7 +62,7 @@ def _old_runs() -> list[int]:
 
 @transaction.atomic
 def _delete(number: int) -> int:
-    """Delete one, unless somebody repeats its steps meanwhile."""
+    """Delete one run, unless its steps are being repeated."""
     run = PipelineRun.objects.select_for_update().filter(pk=number).exclude(state=PipelineRun.State.RUNNING).first()
     if run is None:
         return 0

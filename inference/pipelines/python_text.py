@@ -29,20 +29,20 @@ _ATTRIBUTES = {"port"}  # of a step, which are no outputs
 
 def to_python(spec: Mapping[str, Any], name: str = "pipeline") -> str:
     """Write a script of a canonical specification that makes exactly this one again."""
-    title = "".join(one for one in name if one.isprintable() and one not in '"\\')
+    title = "".join(char for char in name if char.isprintable() and char not in '"\\')
     lines = [_START.format(name=title or "pipeline")]
-    for parameter, told in sorted((spec.get("parameters") or {}).items()):
-        note = {"note": told["note"]} if told.get("note") else {}
-        lines.append(_call("p.parameter", [repr(parameter), repr(told.get("default"))], note))
+    for parameter, parameter_entry in sorted((spec.get("parameters") or {}).items()):
+        note = {"note": parameter_entry["note"]} if parameter_entry.get("note") else {}
+        lines.append(_call("p.parameter", [repr(parameter), repr(parameter_entry.get("default"))], note))
     steps = spec.get("steps") or {}
-    known: dict[str, str] = {}
+    variables: dict[str, str] = {}
     names = _variables(steps)
-    used = {one for step in steps.values() for one in sources(step)}
+    used = {source for step in steps.values() for source in sources(step)}
     if lines[1:] and steps:
         lines.append("")
     for step in ordered(steps):
-        lines.append(_step(step, steps[step], known, names[step] if step in used else ""))
-        known[step] = names[step]
+        lines.append(_step(step, steps[step], variables, names[step] if step in used else ""))
+        variables[step] = names[step]
     return "\n".join(lines) + "\n" + _END
 
 
@@ -59,7 +59,7 @@ def _variables(steps: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
-def _step(name: str, step: Mapping[str, Any], known: Mapping[str, str], variable: str) -> str:
+def _step(name: str, step: Mapping[str, Any], variables: Mapping[str, str], variable: str) -> str:
     kind = str(step.get("kind", ""))
     is_method = (
         hasattr(Pipeline, kind) and kind not in ("step", "spec", "parameter", "made") and not kind.startswith("_")
@@ -71,34 +71,34 @@ def _step(name: str, step: Mapping[str, Any], known: Mapping[str, str], variable
     for key, value in values.items():
         odd = not _is_word(key) or key in _OWN or key in fed
         (with_ if odd else named)[key] = repr(value)
-    for port, given in fed.items():
-        links = given if isinstance(given, list) else [given]
+    for port, source in fed.items():
+        links = source if isinstance(source, list) else [source]
         odd = (
             keyword.iskeyword(port)
             or port in _OWN
             or port in values
-            or any(_step_of(one) not in known for one in links)
+            or any(_step_of(link) not in variables for link in links)
         )
-        (from_ if odd else named)[port] = _links(given, known)
-    named |= {key: _dictionary(given) for key, given in (("with_", with_), ("from_", from_)) if given}
-    return _call(call, first, {}, named | dict(_options(step, known)))
+        (from_ if odd else named)[port] = _links(source, variables)
+    named |= {key: _dictionary(entries) for key, entries in (("with_", with_), ("from_", from_)) if entries}
+    return _call(call, first, {}, named | dict(_options(step, variables)))
 
 
-def _options(step: Mapping[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _options(step: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key in OPTIONS:
         value = step.get(key)
         if not value:
             continue
         if key in ("when", "each"):
-            yield key, _link(value, known)
+            yield key, _link(value, variables)
         elif key == "after":
-            yield key, f"[{', '.join(known.get(one) or repr(one) for one in value)}]"
+            yield key, f"[{', '.join(variables.get(name) or repr(name) for name in value)}]"
         else:
             yield key, repr(value)
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name can stand in a script as it is; all others are put in quotes, so no name becomes a program."""
+    """Whether a name can be used in a script unquoted; all others are quoted, so that no name becomes code."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
@@ -106,20 +106,20 @@ def _step_of(link: str) -> str:
     return link.partition(".")[0]
 
 
-def _link(link: str, known: Mapping[str, str]) -> str:
-    """An output as Python: an attribute of its step where that stands above, else its text."""
+def _link(link: str, variables: Mapping[str, str]) -> str:
+    """Return an output as Python: an attribute of its step where that is defined above, else its text."""
     step, _dot, port = link.partition(".")
-    if step not in known:
+    if step not in variables:
         return repr(link)
     if _is_word(port) and port not in _ATTRIBUTES and not port.startswith("_"):
-        return f"{known[step]}.{port}"
-    return f"{known[step]}.port({port!r})"
+        return f"{variables[step]}.{port}"
+    return f"{variables[step]}.port({port!r})"
 
 
-def _links(given: Any, known: Mapping[str, str]) -> str:
-    if isinstance(given, list):
-        return f"[{', '.join(_link(one, known) for one in given)}]"
-    return _link(given, known)
+def _links(source: Any, variables: Mapping[str, str]) -> str:
+    if isinstance(source, list):
+        return f"[{', '.join(_link(link, variables) for link in source)}]"
+    return _link(source, variables)
 
 
 def _dictionary(pairs: Mapping[str, str]) -> str:
@@ -127,10 +127,10 @@ def _dictionary(pairs: Mapping[str, str]) -> str:
 
 
 def _call(called: str, first: list[str], values: Mapping[str, Any], named: Mapping[str, str] | None = None) -> str:
-    """A call on one line, or with one argument a line where that is too long."""
-    given = [*first, *(f"{key}={value!r}" for key, value in values.items())]
-    given += [f"{key}={value}" for key, value in (named or {}).items()]
-    short = f"{called}({', '.join(given)})"
+    """Return a call on one line, or with one argument a line where that is too long."""
+    args = [*first, *(f"{key}={value!r}" for key, value in values.items())]
+    args += [f"{key}={value}" for key, value in (named or {}).items()]
+    short = f"{called}({', '.join(args)})"
     if len(short) <= _WIDTH:
         return short
-    return f"{called}(\n" + "".join(f"    {one},\n" for one in given) + ")"
+    return f"{called}(\n" + "".join(f"    {arg},\n" for arg in args) + ")"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from workers.core.states import FINAL
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ class PipelineQuerySet(OwnedQuerySet):
             last_at=Subquery(runs.values("created_at")[:1]),
             last_run=Subquery(runs.values("pk")[:1]),
         )
-
-    def named_like(self, words: str) -> Self:
-        """Name or description contains each of the words."""
-        return search.having(self, words, "name", "description")
 
 
 def _of_pipeline(rows: Any, user: User, editable: Any) -> Any:
@@ -56,28 +51,30 @@ class PipelineDraftQuerySet(OwnedQuerySet):
 
 
 class PipelineRunQuerySet(OwnedQuerySet):
-    """Whoever sees a pipeline sees its runs, see `open_to` for how much of them; the owner of a run steers it."""
+    """Users who see a pipeline see its runs, see `open_to` for the details; the owner of a run controls it."""
 
     shared = ("pipelines.pipeline", "pipeline")
 
     def visible_to(self, user: User) -> Self:
-        """One's own, those of pipelines that one sees, and those that asked one something."""
+        """Return the user's own runs, those of visible pipelines, and those with a question for the user."""
         if not user.is_authenticated or user.sees_everything:
             return super().visible_to(user)
         pipelines = self.model._meta.get_field("pipeline").related_model._default_manager.visible_to(user)
-        asked = self.model._default_manager.filter(step_runs__approval__people=user)
-        return self.filter(Q(owner=user) | Q(pipeline__in=pipelines.values("pk")) | Q(pk__in=asked.values("pk")))
+        with_question = self.model._default_manager.filter(step_runs__approval__people=user)
+        return self.filter(
+            Q(owner=user) | Q(pipeline__in=pipelines.values("pk")) | Q(pk__in=with_question.values("pk"))
+        )
 
     def editable_by(self, user: User) -> Self:
         """Also those of other people in pipelines of one's own: who owns a pipeline may stop what it does."""
         return _of_pipeline(self, user, super().editable_by(user))
 
     def open_to(self, user: User) -> Self:
-        """Those of which a person sees all: who may change them, and who was asked something by them."""
+        """Return runs of which a user sees all details: those that the user may change or is a reviewer of."""
         if not user.is_authenticated or user.sees_everything:
             return self.editable_by(user)
-        asked = self.model._default_manager.filter(step_runs__approval__people=user)
-        return self.filter(Q(pk__in=self.editable_by(user).values("pk")) | Q(pk__in=asked.values("pk")))
+        with_question = self.model._default_manager.filter(step_runs__approval__people=user)
+        return self.filter(Q(pk__in=self.editable_by(user).values("pk")) | Q(pk__in=with_question.values("pk")))
 
     def with_open(self, user: User) -> Self:
         """With `is_open`: whether this person sees all of it."""
@@ -95,7 +92,7 @@ class PipelineRunQuerySet(OwnedQuerySet):
         return self.filter(state=word) if word else self
 
     def due(self, at: datetime) -> Self:
-        """Those with something to do: a change, a job that ended or is gone, a question that ran out, a look."""
+        """Return runs with work to do: a change, an ended or deleted job, an expired question, a poll that is due."""
         steps = self.model.step_runs.rel.related_model._default_manager.filter(state__in=["started", "asking"])
         ended = Q(state="started", job__state__in=FINAL)
         ran_out = Q(state="asking", approval__expires_at__lte=at)

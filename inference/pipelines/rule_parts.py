@@ -12,19 +12,19 @@ from aiplatform.lib.errors import Invalid
 
 FUNCTIONS = frozenset({"abs", "min", "max"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-#: How tightly each operator binds; `not` stands between `and` and the comparisons, a sign above all.
+#: How tightly each operator binds; `not` is between `and` and the comparisons, a sign is above all.
 PRECEDENCE = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, 4), "+": 5, "-": 5, "*": 6, "/": 6}
 NOT, SIGN = 3, 7
 _SHOWN = 20  # characters of the rule that a refusal repeats
 
 
 class Sort(StrEnum):
-    """What a part of a rule is, as far as its text tells."""
+    """The kind of a part of a rule, as far as its text determines it."""
 
     NUMBER = "number"
     TEXT = "text"
     YESNO = "yesno"
-    NAME = "name"  # whatever stands behind the name
+    NAME = "name"  # regardless of the value of the name
     SIGN = "sign"  # operators, parentheses, commas
     END = "end"
 
@@ -59,12 +59,12 @@ def split(rule: str) -> list[Part]:
     """
     parts, at = [], 0
     while at < len(rule):
-        found = _PARTS.match(rule, at)
-        if found is None:
+        match = _PARTS.match(rule, at)
+        if match is None:
             raise Invalid(_unreadable(rule, at))
-        if found.lastgroup != "space":
-            parts.append(_part(str(found.lastgroup), found.group(), at))
-        at = found.end()
+        if match.lastgroup != "space":
+            parts.append(_part(str(match.lastgroup), match.group(), at))
+        at = match.end()
     return [*parts, Part(Sort.END, "", len(rule))]
 
 
@@ -97,5 +97,5 @@ def _unreadable(rule: str, at: int) -> str:
         return _("%(here)s: write and, or and not as words.") % {"here": here}
     if sign in "`\"'":
         return _("%(here)s: the second quote is missing.") % {"here": here}
-    said = _("%(here)s: no rule has this. Put a name with other characters in backticks, such as `AP50@small`.")
-    return said % {"here": here}
+    message = _("%(here)s: no rule has this. Put a name with other characters in backticks, such as `AP50@small`.")
+    return message % {"here": here}

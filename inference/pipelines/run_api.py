@@ -15,10 +15,10 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from inference.pipelines import approvals, run_presentation, runs
+from inference.pipelines.filters import RUNS
 from inference.pipelines.models import Pipeline, PipelineRun, StepApproval, StepApprovalAnswer
-from inference.pipelines.orders import RUNS
 
 
 class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
@@ -82,7 +82,7 @@ class RetryIn(StepIn):
 
 
 class StepAnswerIn(StrictMixin, serializers.Serializer[Any]):
-    answer = serializers.ChoiceField(choices=[(one, one) for one in approvals.ANSWERS])
+    answer = serializers.ChoiceField(choices=[(value, value) for value in approvals.ANSWERS])
     comment = serializers.CharField(max_length=500, default="", allow_blank=True)
 
 
@@ -126,11 +126,11 @@ class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = PipelineRun.objects.visible_to(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.in_state(queries.one_of(given, "state", *PipelineRun.State.values))
-            if "pipeline" in given:
+            query = queries.read_filters(self.request)
+            rows = rows.in_state(queries.read_choice(query, "state", *PipelineRun.State.values))
+            if "pipeline" in query:
                 pipelines = Pipeline.objects.visible_to(user)
-                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.whole(given, "pipeline")))
+                rows = rows.filter(pipeline=get_object_or_404(pipelines, pk=queries.read_int(query, "pipeline")))
         elif self.action != "retrieve":
             rows = rows.editable_by(user)
         return rows.for_list().with_open(user)
@@ -151,13 +151,13 @@ class PipelineRunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     def retry(self, request: ApiRequest, pk: str) -> Response:
         """Do a step and all that comes after it again."""
-        return self.answer(runs.retry(self.get_object(), by=request.user, **sent(RetryIn(data=request.data))))
+        return self.answer(runs.retry(self.get_object(), by=request.user, **parse_request(RetryIn(data=request.data))))
 
     @extend_schema(request=StepIn, responses={202: PipelineRunDetailOut})
     @action(detail=True, methods=["post"])
     def skip(self, request: ApiRequest, pk: str) -> Response:
         """Leave out a step that waits, and with it what needs it."""
-        return self.answer(runs.skip(self.get_object(), **sent(StepIn(data=request.data))))
+        return self.answer(runs.skip(self.get_object(), **parse_request(StepIn(data=request.data))))
 
 
 class StepApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -180,5 +180,5 @@ class StepApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     def answer(self, request: ApiRequest, pk: str) -> Response:
         """Answer it, once."""
-        row = approvals.answer(self.get_object(), by=request.user, **sent(StepAnswerIn(data=request.data)))
+        row = approvals.answer(self.get_object(), by=request.user, **parse_request(StepAnswerIn(data=request.data)))
         return Response(StepAnswerOut(row).data, status=201)

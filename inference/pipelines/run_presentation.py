@@ -38,17 +38,19 @@ PEOPLE = ("approve", "people")  # kinds that take as long as people do
 
 
 def is_open(run: PipelineRun, user: User) -> bool:
-    """Whether a person sees all of a run; whoever only sees its pipeline learns its states and figures.
+    """Whether a user sees all details of a run; users who only see its pipeline see states and metrics.
+
+    Inputs and parameters are visible to the owner only: names of private data, parameters, webhook payloads, errors.
 
     What it runs on and what it is told are matters of its owner: names of private data, parameters, what a webhook
     brought, what went wrong.
     """
-    known = getattr(run, "is_open", None)
-    return PipelineRun.objects.open_to(user).filter(pk=run.pk).exists() if known is None else bool(known)
+    annotated = getattr(run, "is_open", None)
+    return PipelineRun.objects.open_to(user).filter(pk=run.pk).exists() if annotated is None else bool(annotated)
 
 
 def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
-    """Each step of a run by name, as JSON, as far as this person may see it."""
+    """Return each step of a run by name, as JSON, limited to what this user may see."""
     rows = run.step_runs.filter(item=WHOLE).defer("kept").select_related("job", "run", "cached_from__run__pipeline")
     newest = {row.step: row for row in rows.order_by("attempt")}
     items = run.step_runs.exclude(item=WHOLE).order_by("attempt").values_list("step", "item", "state")
@@ -58,8 +60,11 @@ def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
     if not is_open(run, user):
         outer = {key: row for key, row in newest.items() if "/" not in key}  # a pipeline inside may be a private one
         return {key: _closed(_shown(row, counts.get(key, Counter()), None, user), user) for key, row in outer.items()}
-    asked = {one.step_run_id: one for one in StepApproval.objects.filter(step_run__run=run).prefetch_related("people")}
-    return {key: _shown(row, counts.get(key, Counter()), asked.get(row.pk), user) for key, row in newest.items()}
+    approvals = {
+        approval.step_run_id: approval
+        for approval in StepApproval.objects.filter(step_run__run=run).prefetch_related("people")
+    }
+    return {key: _shown(row, counts.get(key, Counter()), approvals.get(row.pk), user) for key, row in newest.items()}
 
 
 def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, user: User) -> dict[str, Any]:
@@ -87,10 +92,10 @@ def _shown(row: StepRun, counts: Counter[str], approval: StepApproval | None, us
         "started": row.started_at,
         "ended": row.ended_at,
         "elapsed_s": (took := elapsed_s(row.started_at, row.ended_at)),
-        "took": "" if took is None else times.words(took),
+        "took": "" if took is None else times.format_duration(took),
         "cached": _earlier(row),
         "items": dict(counts),
-        "approval": _asked(approval, user) if approval and row.state == StepRun.State.ASKING else None,
+        "approval": _approval_to_json(approval, user) if approval and row.state == StepRun.State.ASKING else None,
     }
 
 
@@ -102,14 +107,14 @@ def answer_word(row: StepRun) -> str:
 
 
 def _closed(shown: dict[str, Any], user: User) -> dict[str, Any]:
-    """A step as somebody sees it who sees the pipeline alone."""
+    """Return a step as seen by users who see only the pipeline."""
     outputs = {port: _closed_output(value, user) for port, value in shown["outputs"].items()}
     return shown | {"message": "", "cached": None, "outputs": outputs}
 
 
 def _closed_output(value: Any, user: User) -> Any:
     if isinstance(value, list):
-        return [_closed_output(one, user) for one in value]
+        return [_closed_output(item, user) for item in value]
     kind = str(value.get("type", "")) if isinstance(value, Mapping) else ""
     if kind == "figures":
         return {name: value[name] for name in ("type", "values", "step") if name in value}
@@ -135,7 +140,7 @@ def _earlier(row: StepRun) -> dict[str, Any] | None:
     return {"run": run.pk, "label": str(run), "at": row.cached_from.ended_at, "url": run_page(run)}
 
 
-def _asked(approval: StepApproval, user: User) -> dict[str, Any]:
+def _approval_to_json(approval: StepApproval, user: User) -> dict[str, Any]:
     people = list(approval.people.all())
     answered = approval.answers.filter(person=user).exists()
     return {
@@ -159,9 +164,9 @@ def is_live(run: PipelineRun) -> bool:
 
 
 def counts_of(steps: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Steps by state with their words, those that are over first."""
-    found = Counter((one["state"], one["label"]) for one in steps.values())
-    ordered = sorted(found.items(), key=lambda one: (one[0][0] not in FINAL, one[0]))
+    """Count steps by state with their labels, final states first."""
+    counts = Counter((item["state"], item["label"]) for item in steps.values())
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0] not in FINAL, item[0]))
     return [{"label": label, "count": count} for (_state, label), count in ordered]
 
 
@@ -196,27 +201,29 @@ def eta_s(run: PipelineRun, spec: Spec, steps: Mapping[str, Mapping[str, Any]]) 
 
 
 def results_of(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
-    """What a step gave, as short texts with the pages that show more to this person."""
-    found = []
+    """Return the outputs of a step as short texts with links to the pages this user may see."""
+    results = []
     for _port, value in sorted(outputs.items()):
-        found.append(_result(value, user))
+        results.append(_result(value, user))
         if isinstance(value, list):
-            found += [_result(one, user) for one in value[:MOST_LISTED] if isinstance(one, Mapping) and "type" in one]
-    return found
+            results += [
+                _result(item, user) for item in value[:MOST_LISTED] if isinstance(item, Mapping) and "type" in item
+            ]
+    return results
 
 
 def about(spec: Spec, key: str, steps: Mapping[str, Mapping[str, Any]], user: User) -> list[dict[str, str]]:
-    """What led to a question: what the steps before it gave, in their order."""
-    before, open_ = set[str](), list(spec.steps[key].sources)
+    """Return the context of a question: the results of the steps before it, in their order."""
+    earlier, open_ = set[str](), list(spec.steps[key].sources)
     while open_:
-        if (name := open_.pop()) not in before:
-            before.add(name)
+        if (name := open_.pop()) not in earlier:
+            earlier.add(name)
             open_ += spec.steps[name].sources
     return [
-        {"step": name, **one}
+        {"step": name, **result}
         for name in spec.order()
-        if name in before and name in steps
-        for one in results_of(steps[name]["outputs"], user)
+        if name in earlier and name in steps
+        for result in results_of(steps[name]["outputs"], user)
     ][:MOST_ABOUT]
 
 
@@ -224,7 +231,7 @@ def _result(value: Any, user: User) -> dict[str, str]:
     if isinstance(value, list):
         return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
     if value.get("type") == "figures":
-        numbers = sorted(value.get("values", {}).items(), key=lambda one: "." in one[0])  # those of its own first
+        numbers = sorted(value.get("values", {}).items(), key=lambda pair: "." in pair[0])  # those of its own first
         text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
         more = " …" if len(numbers) > MOST_FIGURES else ""
         evaluation = value.get("evaluation")
@@ -234,14 +241,14 @@ def _result(value: Any, user: User) -> dict[str, str]:
 
 
 def page_of(reference: Mapping[str, Any], user: User) -> str:
-    """The page that shows what a reference names; "" where there is none for this person."""
+    """Return the page of a reference; "" where there is none for this user."""
     number = int(reference.get("id") or 0)
     if reference.get("type") == "dataset":
-        found = DatasetVersion.objects.visible_to(user).filter(pk=number).values_list("dataset_id", "number").first()
-        return f"{reverse('datasets:detail', args=[found[0]])}?version={found[1]}" if found else ""
+        ids = DatasetVersion.objects.visible_to(user).filter(pk=number).values_list("dataset_id", "number").first()
+        return f"{reverse('datasets:detail', args=[ids[0]])}?version={ids[1]}" if ids else ""
     if reference.get("type") == "model":
-        found = ModelVersion.objects.visible_to(user).filter(pk=number).values_list("model_id", "number").first()
-        return f"{reverse('inference:model-detail', args=[found[0]])}?version={found[1]}" if found else ""
+        ids = ModelVersion.objects.visible_to(user).filter(pk=number).values_list("model_id", "number").first()
+        return f"{reverse('inference:model-detail', args=[ids[0]])}?version={ids[1]}" if ids else ""
     if reference.get("type") == "service" and number:
         there = Service.objects.visible_to(user).filter(pk=number).exists()
         return reverse("inference:service-detail", args=[number]) if there else ""
@@ -249,9 +256,9 @@ def page_of(reference: Mapping[str, Any], user: User) -> str:
 
 
 def item_words(counts: Mapping[str, int]) -> str:
-    """How far the items of a step are: "3 Completed, 1 Failed"."""
-    words = dict(StepRun.State.choices)
-    return ", ".join(f"{count} {words.get(state, state)}" for state, count in sorted(counts.items()))
+    """Return the progress of the items of a step: "3 Completed, 1 Failed"."""
+    labels = dict(StepRun.State.choices)
+    return ", ".join(f"{count} {labels.get(state, state)}" for state, count in sorted(counts.items()))
 
 
 TRIGGERS = {
@@ -272,11 +279,11 @@ def trigger_word(run: PipelineRun) -> str:
 
 
 def trigger_words(trigger: PipelineTrigger) -> str:
-    """What a trigger waits for."""
-    about = {
+    """Return a description of the event that a trigger waits for."""
+    texts = {
         "cron": f"{trigger.schedule} · {trigger.zone}",
         "dataset": str(trigger.dataset or ""),
         "drift": str(trigger.service or ""),
         "alarm": trigger.rule or str(_("any alarm")),
     }
-    return about.get(trigger.kind, "")
+    return texts.get(trigger.kind, "")

@@ -30,11 +30,11 @@ MOST_ROWS = 10_000  # of one run, items counted
 
 
 class Moved(Exception):
-    """A row does not stand any more where it was read: all of the transaction is undone, and tried again."""
+    """A row has changed since it was read: the transaction is rolled back and tried again."""
 
 
 def move(step: StepRun, state: State, **columns: Any) -> None:
-    """Change a row that stands where it was read.
+    """Change a row, provided that its state has not changed since it was read.
 
     Raises:
         Moved: it does not.
@@ -57,7 +57,7 @@ class Due:
     def __init__(self, run: PipelineRun, spec: graph.Spec, steps: Sequence[StepRun]) -> None:
         self.run, self.spec = run, spec
         self.newest: dict[tuple[str, int], StepRun] = {}
-        for step in sorted(steps, key=lambda one: one.attempt):
+        for step in sorted(steps, key=lambda row: row.attempt):
             self.newest[step.step, step.item] = step
         self.found = cache.Lookup(run, spec, self.newest)
         self.wishes = Wishes(
@@ -69,7 +69,7 @@ class Due:
         """Write all that is due, or as much as one transaction should; whether there may be more."""
         for _round in range(MOST_ROUNDS):
             rows = [_row(step) for step in self.newest.values()]
-            due = advance(self.spec.steps, rows, self.wishes, self.found, most=MOST_BEGUN - self._begun)
+            due = advance(self.spec.steps, rows, self.wishes, self.found, max_starts=MOST_BEGUN - self._begun)
             if not due:
                 return self._begun >= MOST_BEGUN
             due = due[: MOST_WRITTEN - self.written]
@@ -95,9 +95,9 @@ class Due:
         step, of = self.newest[action.step, action.item], self.spec.steps[action.step]
         if action.verb == "begin":
             self._begun += 1
-            self._begin(step)
+            self._start_step(step)
         elif action.state is State.CACHED:
-            earlier = self.found.of(step)
+            earlier = self.found.get(step)
             move(
                 step, State.CACHED, outputs=cache.as_own(earlier.outputs, step.step), answer=earlier.answer,
                 cached_from=earlier, cache_key=earlier.cache_key, started_at=now(),
@@ -110,35 +110,35 @@ class Due:
             move(step, action.state, message=self._why_not(of, action.state))
 
     def _why_not(self, of: graph.Step, state: State) -> Message:
-        """Why a step is left out; nothing of one that is cancelled."""
+        """Return why a step is skipped; empty for a cancelled one."""
         if state is not State.SKIPPED:
             return Message()
         if of.key in self.run.skip:
             return wording.message("pipeline.skipped_by_person")
-        asked = self.newest.get((of.when.step, WHOLE)) if of.when else None
-        if of.when and asked is not None and asked.answer and asked.answer != of.when.port:
-            return wording.message("pipeline.other_answer", step=of.when.step, answer=asked.answer)
+        condition = self.newest.get((of.when.step, WHOLE)) if of.when else None
+        if of.when and condition is not None and condition.answer and condition.answer != of.when.port:
+            return wording.message("pipeline.other_answer", step=of.when.step, answer=condition.answer)
         missing = [name for name in of.needs if (row := self.newest.get((name, WHOLE))) and row.state not in GOOD]
         return wording.message("pipeline.left_out_with", steps=", ".join(missing[:5])) if missing else Message()
 
-    def _open_list(self, whole: StepRun) -> None:
-        """Let a step run for each item, unless the rows of the run become too many."""
+    def _open_list(self, step_row: StepRun) -> None:
+        """Start a step for each item, unless the run would have too many rows."""
         counts = {}
         for key, of in self.spec.steps.items():
             row = self.newest.get((key, WHOLE))
-            if of.each is not None and row is not None and (row.state != State.WAITING or row is whole):
+            if of.each is not None and row is not None and (row.state != State.WAITING or row is step_row):
                 source = self.newest.get((of.each.step, WHOLE))
                 counts[key] = len(source.outputs.get(of.each.port) or ()) if source else 0
-        count = counts[whole.step]
+        count = counts[step_row.step]
         if len(self.spec.steps) + sum(counts.values()) > MOST_ROWS:
             why = wording.message("pipeline.too_many_items", count=count, most=MOST_ROWS)
-            move(whole, State.FAILED, message=why, started_at=now())
+            move(step_row, State.FAILED, message=why, started_at=now())
             return
-        move(whole, State.STARTED, started_at=now())
+        move(step_row, State.STARTED, started_at=now())
 
-    def _gathered(self, of: graph.Step, whole: StepRun, state: State) -> dict[str, Any]:
-        """The outputs of a step that ran for each item: lists in the order of the items, without those that failed."""
-        first = (whole.attempt - 1) * (of.retries + 1)
+    def _gathered(self, of: graph.Step, step_row: StepRun, state: State) -> dict[str, Any]:
+        """Return the outputs of a step that ran for each item: lists in the order of the items, without failed ones."""
+        first = (step_row.attempt - 1) * (of.retries + 1)
         items = sorted((item, row) for (key, item), row in self.newest.items() if key == of.key and item != WHOLE)
         rows = [row for _item, row in items if row.attempt > first]
         good = [row for row in rows if row.state in GOOD]
@@ -148,12 +148,12 @@ class Due:
         message = wording.message("pipeline.items_failed", count=failed, of=len(rows)) if failed else Message()
         return {"outputs": outputs if state is State.OK else {}, "message": message}
 
-    def _begin(self, step: StepRun) -> None:
-        """Begin what a step does, in the same transaction: the job and the row, or neither."""
+    def _start_step(self, step: StepRun) -> None:
+        """Start the work of a step in the same transaction: both the job and the row, or neither."""
         run, key = self.run, self.found.key_of(step)
         try:
             with transaction.atomic():
-                begun = step_start.begin(run, self.spec, step, self.newest)
+                begun = step_start.start_step(run, self.spec, step, self.newest)
         except DomainError as exc:
             move(step, State.FAILED, message=wording.of_error(exc), started_at=now())
             return
@@ -165,7 +165,7 @@ class Due:
             move(step, State.FAILED, message=why, started_at=now())
             return
         columns: dict[str, Any] = {
-            "job": begun.job, "kept": dict(begun.kept), "cache_key": key, "started_at": now(),
+            "job": begun.job, "kept": dict(begun.stored), "cache_key": key, "started_at": now(),
             "look_at": now() + begun.look_again if begun.look_again else None,
         }  # fmt: skip
         if begun.done is not None:

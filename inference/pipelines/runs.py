@@ -27,7 +27,7 @@ class NotNow(DomainError):
     code: ClassVar[str] = "not_now"
 
 
-def begin(
+def start(
     *,
     user: User,
     version: PipelineVersion,
@@ -37,7 +37,7 @@ def begin(
     fail_fast: bool = False,
     use_cache: bool = True,
 ) -> PipelineRun:
-    """Begin a run as this person.
+    """Start a run as this user.
 
     Raises:
         Invalid: see `checks.check`.
@@ -45,18 +45,18 @@ def begin(
     if not 1 <= limit <= MOST_AT_ONCE:
         raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MOST_AT_ONCE}, field="limit")
     spec = graph.parse(version.spec)
-    given = inlining.parameters_of(spec, parameters or {})
+    params = inlining.parameters_of(spec, parameters or {})
     # who begins a run by hand takes the word of the version's author; a trigger takes its owner's alone, see `firing`
     author = version.created_by_id if trigger.get("by") == MANUAL["by"] else None
     authors = frozenset[int]() if author is None else frozenset([author])
-    checks.check(spec, user, given, within=version.pipeline_id, authors=authors)
-    spec = inlining.inline(spec, user, given, within=version.pipeline_id, authors=authors)
+    checks.check(spec, user, params, within=version.pipeline_id, authors=authors)
+    spec = inlining.inline(spec, user, params, within=version.pipeline_id, authors=authors)
     with transaction.atomic():
         pipeline = Pipeline.objects.select_for_update().get(pk=version.pipeline_id)
         number = (pipeline.runs.aggregate(last=Max("number"))["last"] or 0) + 1
         run = PipelineRun.objects.create(
             pipeline=pipeline, version=version, number=number, owner=user, spec=graph.canonical(spec),
-            parameters=given, trigger=dict(trigger), limit=limit, fail_fast=fail_fast, use_cache=use_cache,
+            parameters=params, trigger=dict(trigger), limit=limit, fail_fast=fail_fast, use_cache=use_cache,
         )  # fmt: skip
         StepRun.objects.bulk_create(StepRun(run=run, step=key) for key in spec.steps)
         approvals.wake(run.pk)
@@ -80,28 +80,33 @@ def cancel(run: PipelineRun) -> PipelineRun:
 
 @transaction.atomic
 def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> PipelineRun:
-    """Do a step and all that comes after it again, and what cancelling left undone; what was stays as history.
+    """Repeat a step, all steps after it, and what was cancelled; earlier attempts are kept as history.
 
     Raises:
-        NotAllowed: it is somebody else's run, and its steps run as that person.
+        NotAllowed: the run has another owner, and its steps run as that user.
         Invalid: there is no such step.
         NotNow: some of it is under way.
     """
-    fresh = _held(run)
-    if fresh.owner_id != by.pk and not by.sees_everything:
+    current = _held(run)
+    if current.owner_id != by.pk and not by.sees_everything:
         raise NotAllowed(_("Steps run as the owner of the run, who alone repeats them. Begin a run of your own."))
-    spec = graph.parse(fresh.spec, of_run=True)
-    _known(spec, step)
-    rows = [Row(one.step, one.item, one.attempt, State(one.state)) for one in fresh.step_runs.defer("outputs", "kept")]
+    spec = graph.parse(current.spec, of_run=True)
+    _check_step(spec, step)
+    rows = [
+        Row(item.step, item.item, item.attempt, State(item.state))
+        for item in current.step_runs.defer("outputs", "kept")
+    ]
     actions = retry_from(spec.steps, rows, inlining.entry_of(spec, step))
     if not actions:
         raise NotNow(_("This step, or one after it, is under way. Wait for its end, or cancel the run."))
-    StepRun.objects.bulk_create(StepRun(run=fresh, step=one.step, item=WHOLE, attempt=one.attempt) for one in actions)
-    again = {one.step for one in actions}
+    StepRun.objects.bulk_create(
+        StepRun(run=current, step=item.step, item=WHOLE, attempt=item.attempt) for item in actions
+    )
+    again = {item.step for item in actions}
     PipelineRun.objects.filter(pk=run.pk).update(
         state=PipelineRun.State.RUNNING, message={}, ended_at=None, cancel=False, use_cache=use_cache,
-        idle_s=fresh.idle_s + (max(0.0, (now() - fresh.ended_at).total_seconds()) if fresh.ended_at else 0.0),
-        skip=[name for name in fresh.skip if name not in again], revision=F("revision") + 1,
+        idle_s=current.idle_s + (max(0.0, (now() - current.ended_at).total_seconds()) if current.ended_at else 0.0),
+        skip=[name for name in current.skip if name not in again], revision=F("revision") + 1,
     )  # fmt: skip
     approvals.wake(run.pk)
     return _fresh(run)
@@ -117,7 +122,7 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
     """
     fresh = _held(run)
     spec = graph.parse(fresh.spec, of_run=True)
-    _known(spec, step)
+    _check_step(spec, step)
     step = inlining.entry_of(spec, step)
     newest = fresh.step_runs.filter(step=step, item=WHOLE).order_by("-attempt").first()
     if fresh.is_over or newest is None or newest.state not in (StepRun.State.WAITING, StepRun.State.ASKING):
@@ -128,7 +133,7 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
     return _fresh(run)
 
 
-def _known(spec: graph.Spec, step: str) -> None:
+def _check_step(spec: graph.Spec, step: str) -> None:
     if step not in spec.steps:
         raise Invalid(_("There is no step “%(step)s” in this run.") % {"step": step[:80]}, field="step")
 

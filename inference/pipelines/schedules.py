@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid, Refusals
 
 LONGEST = 200  # characters of a schedule
-MOST_SHOWN = 50  # times that are told ahead
+MOST_SHOWN = 50  # times that are shown in advance
 MOST_DUE = 100  # times that one call gives
 LATE = timedelta(minutes=5)  # what is due for longer has been missed
 _BACK = timedelta(hours=3)  # clocks are never set back by more
@@ -30,17 +30,17 @@ Missed = Literal["latest", "all", "none"]
 
 
 def check(expr: str, zone: str) -> None:
-    """Refuse a schedule or a zone that nothing can be planned by.
+    """Refuse a schedule or a time zone that is not valid.
 
     Raises:
         Invalid: one for each of the two; `field` is "schedule" or "zone".
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         _fields(expr)
-    with found:
+    with refusals:
         zone_named(zone)
-    found.end()
+    refusals.end()
     if not next_times(expr, zone, datetime(2024, 1, 1, tzinfo=UTC), 1):
         raise Invalid(_("No day is ever like this: “%(given)s”.") % {"given": expr}, field="schedule")
 
@@ -55,24 +55,24 @@ def next_times(expr: str, zone: str, after: datetime, count: int = 5) -> list[da
 
 
 def due(
-    expr: str, zone: str, last: datetime, now: datetime, missed: Missed = "latest", *, most: int = MOST_DUE
+    expr: str, zone: str, last: datetime, now: datetime, missed: Missed = "latest", *, limit: int = MOST_DUE
 ) -> list[datetime]:
-    """Return the times after `last` up to `now` that something has to be started for, oldest first, in UTC.
+    """Return the times after `last` up to `now` that are due, oldest first, in UTC.
 
     Args:
         last: the time that was looked at last: the newest one started for, or when the schedule was made.
         missed: what becomes of times that went by while nothing ran. "latest" gives only the newest that is due,
             "all" every one, "none" only one that is due for less than five minutes.
-        most: how many a call gives at most; with "all" the next call goes on behind them.
+        limit: how many a call returns at most; with "all" the next call continues after them.
 
     Raises:
         Invalid: the schedule or the zone cannot be read.
     """
-    place = zone_named(zone)
+    tz = zone_named(zone)
     if missed == "all":
-        times = islice(_after(expr, place, last), max(0, min(most, MOST_DUE)))
-        return [one for one in times if one <= now]
-    newest = _latest(expr, place, now)
+        times = islice(_after(expr, tz, last), max(0, min(limit, MOST_DUE)))
+        return [moment for moment in times if moment <= now]
+    newest = _latest(expr, tz, now)
     if newest is None or newest <= last or (missed == "none" and now - newest > LATE):
         return []
     return [newest]
@@ -89,30 +89,32 @@ def zone_named(name: str) -> ZoneInfo:
             raise ValueError
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
-        said = _("“%(name)s” is no time zone. Write a place, such as Europe/Berlin or Asia/Shanghai, or UTC.")
-        raise Invalid(said % {"name": str(name)[:64]}, field="zone") from exc
+        message = _("“%(name)s” is no time zone. Write a place, such as Europe/Berlin or Asia/Shanghai, or UTC.")
+        raise Invalid(message % {"name": str(name)[:64]}, field="zone") from exc
 
 
 def _fields(expr: str) -> list[str]:
-    """The five fields, after reading them once."""
+    """Return the five fields of a valid expression."""
     if not isinstance(expr, str) or len(expr) > LONGEST:
         raise Invalid(_("A schedule has at most %(most)s characters.") % {"most": LONGEST}, field="schedule")
     fields = _SHORT.get(expr.strip().lower(), expr).split()
     if len(fields) == 6:
-        said = _("A schedule starts nothing more often than each minute: leave the seconds out, five fields remain.")
-        raise Invalid(said, field="schedule")
+        message = _("A schedule starts nothing more often than each minute: leave the seconds out, five fields remain.")
+        raise Invalid(message, field="schedule")
     if len(fields) != 5:
-        said = _(
+        message = _(
             "A schedule has five fields: minute, hour, day of the month, month, day of the week, such as 30 2 * * SUN. "
             "“%(given)s” has %(has)s."
         )
-        raise Invalid(said % {"given": expr[:80], "has": len(fields)}, field="schedule")
+        raise Invalid(message % {"given": expr[:80], "has": len(fields)}, field="schedule")
     try:
         CronSim(" ".join(fields), datetime(2024, 1, 1))  # noqa: DTZ001  no zone: the hands of a clock
     except (CronSimError, AssertionError, ValueError) as exc:
-        said = _("“%(given)s” is no schedule: %(what)s cannot be read. For Sundays at half past two: 30 2 * * SUN.")
+        message = _("“%(given)s” is no schedule: %(what)s cannot be read. For Sundays at half past two: 30 2 * * SUN.")
         what = _BAD.get(str(exc))
-        raise Invalid(said % {"given": expr[:80], "what": what() if what else _("a field")}, field="schedule") from exc
+        raise Invalid(
+            message % {"given": expr[:80], "what": what() if what else _("a field")}, field="schedule"
+        ) from exc
     return fields
 
 
@@ -126,21 +128,21 @@ _BAD = {
 
 
 def _after(expr: str, zone: tzinfo, moment: datetime) -> Iterator[datetime]:
-    """All times later than `moment`, each once, in order."""
+    """Yield all times later than `moment`, each once, in order."""
     newest = moment.astimezone(UTC)
-    for one in _ticks(_fields(expr), zone, newest, reverse=False):
-        if one > newest:
-            newest = one
-            yield one
+    for tick in _ticks(_fields(expr), zone, newest, reverse=False):
+        if tick > newest:
+            newest = tick
+            yield tick
 
 
 def _latest(expr: str, zone: tzinfo, moment: datetime) -> datetime | None:
-    """The newest time up to `moment`."""
+    """Return the latest time up to `moment`."""
     moment = moment.astimezone(UTC)
     # the first hour that is set back has hands that are later than those of a moment after it
-    for one in _ticks(_fields(expr), zone, moment + _BACK, reverse=True):
-        if one <= moment:
-            return one
+    for tick in _ticks(_fields(expr), zone, moment + _BACK, reverse=True):
+        if tick <= moment:
+            return tick
     return None
 
 

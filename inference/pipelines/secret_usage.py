@@ -21,24 +21,24 @@ MOST = 500  # pipelines that are looked through, the newest first
 
 
 def in_pipelines(user: User) -> dict[str, list[Use]]:
-    """The newest versions of one's pipelines, and of those that one's triggers run, by the secrets that they name."""
+    """Return the newest versions of the user's pipelines, and of those run by the user's triggers, by secret name."""
     rows = PipelineVersion.objects.visible_to(user).annotate(newest=Max("pipeline__versions__number"))
     own = Q(pipeline__owner=user) | Q(pipeline__triggers__owner=user)
-    found: dict[str, list[Use]] = {}
+    uses: dict[str, list[Use]] = {}
     newest = rows.filter(own, number=F("newest")).select_related("pipeline").order_by("-pipeline").distinct()
     for version in newest[:MOST]:
         use = Use(version.pipeline.name, reverse("pipelines:detail", args=[version.pipeline_id]))
         for name in names_in(version.spec):
-            found.setdefault(name, []).append(use)
-    return found
+            uses.setdefault(name, []).append(use)
+    return uses
 
 
 def lent(version: PipelineVersion, user: User) -> list[str]:
-    """The person's secrets that a run of a version gives to its steps, those of pipelines inside as well."""
+    """Return the user's secrets that a run of a version passes to its steps, inner pipelines included."""
     spec, authors = graph.parse(version.spec), frozenset(filter(None, [version.created_by_id]))
-    with suppress(DomainError):  # which is said when it is begun
-        given = inlining.parameters_of(spec, {})
-        spec = inlining.inline(spec, user, given, within=version.pipeline_id, authors=authors)
+    with suppress(DomainError):  # which is reported when it starts
+        params = inlining.parameters_of(spec, {})
+        spec = inlining.inline(spec, user, params, within=version.pipeline_id, authors=authors)
     return names_in(graph.canonical(spec))
 
 
@@ -54,5 +54,5 @@ def _names(spec: Mapping[str, Any]) -> Iterator[str]:
             if param.form in ("secret", "secrets"):
                 yield from names_of(step.get("with", {}).get(param.name))
         request = step.get("with", {}).get("request")
-        given = request.get("secrets") if isinstance(request, Mapping) else None
-        yield from names_of(list(given)) if isinstance(given, Mapping) else ()
+        request_secrets = request.get("secrets") if isinstance(request, Mapping) else None
+        yield from names_of(list(request_secrets)) if isinstance(request_secrets, Mapping) else ()

@@ -1,4 +1,4 @@
-"""What the page of a run shows of one step that somebody opened: results, attempts with reasons, items, its job."""
+"""Detail of an opened step on the page of a run: results, attempts with reasons, items, its job."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MOST_ATTEMPTS = 20  # the newest ones
 MOST_ITEMS = 20  # those that failed before all others
 
 
-def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict[str, Any]:
-    """Context of `pipelines/_run_step.html`.
+def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict[str, Any]:
+    """Return the context of `pipelines/_run_step.html`.
 
     Args:
-        shown: the step as `run_presentation.steps_of` tells it to this person.
+        shown: the step as returned by `run_presentation.steps_of` for this user.
 
     Returns:
         `figures` as [(name, value)], `results` with their pages, `attempts` newest first, `items`, `answers` of people,
@@ -48,12 +48,12 @@ def of(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict
 
 
 def figures_of(outputs: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The figures of all ports as text, those of a whole before those of its parts."""
-    found: dict[str, float | None] = {}
+    """Return the metrics of all ports as text, those of the whole step before those of its parts."""
+    metrics: dict[str, float | None] = {}
     for _port, value in sorted(outputs.items()):
         if _is_figures(value):
-            found |= value.get("values", {})
-    ordered = sorted(found.items(), key=lambda one: ("." in one[0], one[0]))
+            metrics |= value.get("values", {})
+    ordered = sorted(metrics.items(), key=lambda pair: ("." in pair[0], pair[0]))
     return [(name, "–" if value is None else f"{value:.5g}") for name, value in ordered]
 
 
@@ -67,12 +67,12 @@ def _is_figures(value: Any) -> bool:
 
 
 def _visible(user: User, jobs: list[Job | None]) -> dict[int, Job]:
-    """Those of the jobs whose log this person may read, by number."""
+    """Return those of the jobs whose log this user may read, by number."""
     numbers = [job.pk for job in jobs if job is not None]
     if not numbers or not user.can(Action.JOBS_VIEW):
         return {}
-    found: dict[int, Job] = Job.objects.visible_to(user).select_related("cluster").in_bulk(numbers)
-    return found
+    visible: dict[int, Job] = Job.objects.visible_to(user).select_related("cluster").in_bulk(numbers)
+    return visible
 
 
 def _attempt(row: StepRun, is_open: bool) -> dict[str, Any]:
@@ -103,17 +103,17 @@ def _items(rows: Any, user: User, *, is_open: bool) -> list[dict[str, Any]]:
 
 
 def _answers(row: StepRun) -> list[dict[str, Any]]:
-    """Who answered the question of a step, and what they said to it."""
+    """Return who answered the question of a step, and their comments."""
     approval = getattr(row, "approval", None)
     if approval is None:
         return []
     answers = approval.answers.select_related("person").order_by("pk")
     return [
         {
-            "person": one.person.get_full_name(),
-            "passed": one.answer == "passed",
-            "comment": one.comment,
-            "at": one.at,
+            "person": answer.person.get_full_name(),
+            "passed": answer.answer == "passed",
+            "comment": answer.comment,
+            "at": answer.at,
         }
-        for one in answers
+        for answer in answers
     ]

@@ -18,9 +18,9 @@ Newest = Mapping[tuple[str, int], StepRun]
 
 
 def kind_of(run: PipelineRun, step: StepRun) -> str:
-    """The name of a row's kind; "" where its step is gone."""
-    found = run.spec["steps"].get(step.step, {})
-    return str(found.get("kind", ""))
+    """Return the name of a row's kind; "" where its step does not exist any more."""
+    entry = run.spec["steps"].get(step.step, {})
+    return str(entry.get("kind", ""))
 
 
 def is_repeated(run: PipelineRun, step: StepRun) -> bool:
@@ -33,8 +33,8 @@ def is_repeated_whole(run: PipelineRun, step: StepRun) -> bool:
     return step.item == WHOLE and is_repeated(run, step)
 
 
-def begin(run: PipelineRun, spec: graph.Spec, step: StepRun, newest: Newest) -> Begun:
-    """Begin it, as the owner of the run.
+def start_step(run: PipelineRun, spec: graph.Spec, step: StepRun, newest: Newest) -> Begun:
+    """Start a step as the owner of the run.
 
     Raises:
         DomainError: it is refused, or its owner may not do it any more.
@@ -44,11 +44,11 @@ def begin(run: PipelineRun, spec: graph.Spec, step: StepRun, newest: Newest) -> 
         raise StepFailed(wording.message("pipeline.kind_gone", kind=spec.steps[step.step].kind))
     if not run.owner.is_active or not run.owner.can(kind.needs):
         raise NotAllowed(wording.message("pipeline.owner_not_allowed"))
-    return kind.begin(call_of(run, spec, step, kind, newest))
+    return kind.start(call_of(run, spec, step, kind, newest))
 
 
 def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, newest: Newest) -> Call:
-    """What a step is begun with.
+    """Return the call that starts a step.
 
     Raises:
         DomainError: a value is missing or out of range.
@@ -57,9 +57,9 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     item, has_item = None, of.each is not None and step.item != WHOLE
     if of.each is not None and has_item:
         item = newest[of.each.step, WHOLE].outputs[of.each.port][step.item]
-    given = {name: one.default for name, one in spec.parameters.items()} | run.parameters
-    given = values.scope(given, step.step)
-    params = kind.checked(values.substitute(dict(of.params), given, item=item, has_item=has_item))
+    params_by_name = {name: parameter.default for name, parameter in spec.parameters.items()} | run.parameters
+    params_by_name = values.scope(params_by_name, step.step)
+    params = kind.checked(values.substitute(dict(of.params), params_by_name, item=item, has_item=has_item))
     inputs = {
         port: [item] if has_item and links == (of.each,) and isinstance(item, Mapping) else _references(links, newest)
         for port, links in of.inputs.items()
@@ -68,17 +68,17 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     if missing:
         raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
     suffix = f"_{step.item}" if step.item != WHOLE else ""
-    name = titles.derived(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
-    return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=given)
+    name = titles.derive_name(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
+    return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=params_by_name)
 
 
 def _references(links: Sequence[graph.Link], newest: Newest) -> list[Mapping[str, Any]]:
-    """What feeds a port. A list is what a step that ran for each item gave."""
+    """Return the references connected to a port. A list is the output of a step that ran for each item."""
     gathered: list[Mapping[str, Any]] = []
     for link in links:
         row = newest.get((link.step, WHOLE))
         if row is None or row.state not in (State.OK, State.CACHED) or link.port not in row.outputs:
             continue
         value = row.outputs[link.port]
-        gathered += [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else [value]
+        gathered += [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else [value]
     return gathered

@@ -34,5 +34,5 @@ def prune() -> None:
 
 @shared_task(name="pipelines.step_aside", ignore_result=True)
 def step_aside(step_run_id: int) -> None:
-    """Do what takes time of one step, beside the loop."""
+    """Run the slow part of one step outside of the loop."""
     long_running.do_aside(step_run_id)

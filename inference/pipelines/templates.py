@@ -14,11 +14,11 @@ from aiplatform.lib.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A pipeline to begin with: its name, a sentence of what it does, and the specification."""
+    """A pipeline to start from: its name, a one-sentence description, and the specification."""
 
     name: str
     label: Any
-    about: Any
+    description: Any
     spec: Mapping[str, Any]
 
 
@@ -126,10 +126,13 @@ TEMPLATES.register(
 
 def choices() -> list[tuple[str, str]]:
     """For a form: an empty canvas first."""
-    return [("", _("An empty canvas")), *((one.name, f"{one.label}: {one.about}") for one in TEMPLATES)]
+    return [
+        ("", _("An empty canvas")),
+        *((template.name, f"{template.label}: {template.description}") for template in TEMPLATES),
+    ]
 
 
 def spec_of(name: str) -> Mapping[str, Any] | None:
-    """The specification of a template; None for an empty canvas."""
-    found = TEMPLATES.find(name)
-    return found.spec if found else None
+    """Return the specification of a template; None for an empty canvas."""
+    template = TEMPLATES.find(name)
+    return template.spec if template else None

@@ -21,7 +21,7 @@ from inference.pipelines.text_writing import key_text, pair
 
 PARTS = ("kind", "with", "from", "when", "after", "each", "retries", "rule", "tolerate", "note")
 TOP = ("format", "parameters", "steps")
-_BREAKS = "\r\x85\u2028\u2029"  # lines end here for readers of YAML, and for nobody else
+_BREAKS = "\r\x85\u2028\u2029"  # line ends for readers of YAML only
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def from_yaml(text: str) -> Read:
 
 
 def to_yaml(spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None = None) -> str:
-    """Write a canonical specification, and where its steps stand.
+    """Write a canonical specification, and the positions of its steps.
 
     Raises:
         Invalid: it holds what no text can, such as values too deep.
@@ -64,7 +64,7 @@ def to_yaml(spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None 
 def merge_text(text: str, spec: Mapping[str, Any], layout: Mapping[str, Sequence[int]] | None = None) -> str:
     """Return the text changed so that it says what `spec` says; lines of what stays the same stay as they are.
 
-    A text that cannot be read or changed in this way is written anew. With `layout` None its own stays.
+    A text that cannot be read or changed in this way is written again. With `layout` None its own is kept.
     """
     text = text.replace("\r\n", "\n")
     try:
@@ -73,9 +73,9 @@ def merge_text(text: str, spec: Mapping[str, Any], layout: Mapping[str, Sequence
         if "format" not in old.spec and spec.get("format") == 1:  # what is usual need not be written
             spec = {name: value for name, value in spec.items() if name != "format"}
         wanted = old.layout if layout is None else layout
-        if any(one in text for one in _BREAKS) or not nodes[0].block:
+        if any(char in text for char in _BREAKS) or not nodes[0].block:
             return to_yaml(spec, wanted)
-        merged = _Merge(text, old, spec).whole(nodes, wanted)
+        merged = _Merge(text, old, spec).merge(nodes, wanted)
         now = from_yaml(merged)
     except Invalid:
         return to_yaml(spec, layout)
@@ -109,9 +109,9 @@ def _layout(layout: Mapping[str, Sequence[int]] | None) -> list[str]:
     return ["---", *pair("layout", {step: list(layout[step]) for step in sorted(layout)})]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Whether both are the same JSON; 1, 1.0 and true are not."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
 class _Merge:
@@ -122,7 +122,7 @@ class _Merge:
         self.old, self.spec = old, spec
         self.former = renames(old.spec, spec) if _has_steps(old.spec) and _has_steps(spec) else {}
 
-    def whole(self, nodes: Sequence[Node], layout: Mapping[str, Any] | None) -> str:
+    def merge(self, nodes: Sequence[Node], layout: Mapping[str, Any] | None) -> str:
         first = nodes[0]
         lines = self.mapping(first, 0, self.spec, ())
         end = nodes[1].document if len(nodes) > 1 else len(self.lines)
@@ -136,20 +136,20 @@ class _Merge:
         return "\n".join(lines)
 
     def mapping(self, node: Node, start: int, new: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-        """Lines from `start` to the end of a mapping, each key changed where it has to be."""
+        """Return the lines from `start` to the end of a mapping, each key changed where necessary."""
         former = self.former if path == ("steps",) else {}
         now = {old: name for name, old in former.items()}
-        kept: dict[str, tuple[list[str], list[str]]] = {}  # what stands before a key, and the key's own lines
-        for key, (place, child) in node.parts.items():
+        entries: dict[str, tuple[list[str], list[str]]] = {}  # lines before a key, and the key's own lines
+        for key, (position, child) in node.parts.items():
             name = now.get(key, key)
-            lead, line = self.lines[start : place.line], self.lines[place.line]
+            lead, line = self.lines[start : position.line], self.lines[position.line]
             start = child.last + 1
             if name not in new:
                 continue
             if name != key:
-                line = line[: place.column] + key_text(name) + line[place.end :]
-            kept[name] = (lead, self.entry(line, child, name, new[name], (*path, name), place.line))
-        return self.with_fresh(kept, node.column, new, path)
+                line = line[: position.column] + key_text(name) + line[position.end :]
+            entries[name] = (lead, self.entry(line, child, name, new[name], (*path, name), position.line))
+        return self.with_fresh(entries, node.column, new, path)
 
     def entry(self, line: str, child: Node, name: str, value: Any, path: tuple[str, ...], at: int) -> list[str]:
         """Lines of one key whose first line is `line`."""
@@ -165,25 +165,29 @@ class _Merge:
         return made
 
     def with_fresh(
-        self, kept: dict[str, tuple[list[str], list[str]]], indent: int, new: Mapping[str, Any], path: tuple[str, ...]
+        self,
+        entries: dict[str, tuple[list[str], list[str]]],
+        indent: int,
+        new: Mapping[str, Any],
+        path: tuple[str, ...],
     ) -> list[str]:
-        """All lines in order, each new key behind the one that it follows in the order of `to_yaml`."""
+        """Return all lines in order; each new key follows its predecessor in the order of `to_yaml`."""
         steps = path == ("steps",) and _has_steps(self.spec)
         order = ordered(new) if steps else _sorted(new, TOP if not path else PARTS if len(path) == 2 else sorted(new))
-        placed, before = list(kept), ""
+        placed, before = list(entries), ""
         for name in order:
-            if name not in kept:
+            if name not in entries:
                 own = pair(name, _step(new[name]) if steps else new[name], indent)
                 at = placed.index(before) + 1 if before else 0
                 apart = steps or not path
-                kept[name] = ([""] if apart and at else [], own)
+                entries[name] = ([""] if apart and at else [], own)
                 if not at and placed:
-                    head, lead = _parted(kept[placed[0]][0])
-                    kept[name] = (head, own)
-                    kept[placed[0]] = (([""] if apart else []) + lead, kept[placed[0]][1])
+                    head, lead = _parted(entries[placed[0]][0])
+                    entries[name] = (head, own)
+                    entries[placed[0]] = (([""] if apart else []) + lead, entries[placed[0]][1])
                 placed.insert(at, name)
             before = name
-        return [line for name in placed for lines in kept[name] for line in lines]
+        return [line for name in placed for lines in entries[name] for line in lines]
 
 
 def _parted(lines: list[str]) -> tuple[list[str], list[str]]:

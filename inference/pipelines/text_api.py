@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, sent
+from aiplatform.lib.api import PlatformViewSet, StrictMixin, parse_request
 from inference.pipelines import diffing, graph, text
 from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import Pipeline
@@ -52,7 +52,7 @@ class TwoSpecsIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class SpecChangeOut(serializers.Serializer[Any]):
-    what = serializers.ChoiceField(choices=[(one.value, one.value) for one in diffing.What])
+    what = serializers.ChoiceField(choices=[(value.value, value.value) for value in diffing.What])
     step = serializers.CharField(help_text='"" is the pipeline as a whole.')
     name = serializers.CharField(help_text="Parameter, input or option; of a renamed step its former name.")
     before = serializers.JSONField(allow_null=True)
@@ -76,37 +76,39 @@ class PipelineTextViewSet(PlatformViewSet):
     @action(detail=False, methods=["post"])
     def read(self, request: ApiRequest) -> Response:
         """Read YAML."""
-        said = text.from_yaml(sent(TextIn(data=request.data))["text"])
-        parsed = graph.parse(said.spec)
-        layout = None if said.layout is None else graph.layout_of(said.layout, parsed)
+        content = text.from_yaml(parse_request(TextIn(data=request.data))["text"])
+        parsed = graph.parse(content.spec)
+        layout = None if content.layout is None else graph.layout_of(content.layout, parsed)
         return Response({"spec": graph.canonical(parsed), "layout": layout})
 
     @extend_schema(request=SpecToWriteIn, responses=TextOut)
     @action(detail=False, methods=["post"])
     def write(self, request: ApiRequest) -> Response:
         """Write YAML or Python."""
-        given = sent(SpecToWriteIn(data=request.data))
-        parsed = graph.parse(given["spec"])
-        spec, layout = graph.canonical(parsed), given["layout"]
-        if given["form"] == "python":
-            return Response({"text": to_python(spec, given["name"])})
+        params = parse_request(SpecToWriteIn(data=request.data))
+        parsed = graph.parse(params["spec"])
+        spec, layout = graph.canonical(parsed), params["layout"]
+        if params["form"] == "python":
+            return Response({"text": to_python(spec, params["name"])})
         places = None if layout is None else graph.layout_of(layout, parsed)
-        if given["over"]:
-            return Response({"text": text.merge_text(given["over"], spec, places)})
+        if params["over"]:
+            return Response({"text": text.merge_text(params["over"], spec, places)})
         return Response({"text": text.to_yaml(spec, places)})
 
     @extend_schema(request=TwoSpecsIn, responses=SpecChangesOut)
     @action(detail=False, methods=["post"])
     def compare(self, request: ApiRequest) -> Response:
         """What differs between two specifications, step by step, without secrets."""
-        given = sent(TwoSpecsIn(data=request.data))
-        old, new = (graph.canonical(graph.parse(given[name])) for name in ("old", "new"))
+        params = parse_request(TwoSpecsIn(data=request.data))
+        old, new = (graph.canonical(graph.parse(params[name])) for name in ("old", "new"))
         changes = diffing.diff(old, new, is_secret)
-        told = [{**change.as_json(), "sentence": diffing.words(change)} for change in changes]
-        return Response({"changes": told})
+        rows = [{**change.as_json(), "sentence": diffing.to_sentence(change)} for change in changes]
+        return Response({"changes": rows})
 
 
 def is_secret(kind: str, name: str) -> bool:
-    """Whether a step kind keeps a parameter secret."""
-    known = KINDS.find(kind)
-    return known is not None and any(one.name == name and one.form in ("secret", "secrets") for one in known.params)
+    """Whether a step kind declares a parameter as a secret."""
+    step_kind = KINDS.find(kind)
+    return step_kind is not None and any(
+        param.name == name and param.form in ("secret", "secrets") for param in step_kind.params
+    )

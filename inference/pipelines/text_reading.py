@@ -34,7 +34,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(slots=True)
 class Node:
-    """A value and where its text stands. Lines and columns count from 0.
+    """A value and the position of its text. Lines and columns count from 0.
 
     Attributes:
         first: line on which it begins.
@@ -43,7 +43,7 @@ class Node:
         column: where it begins.
         document: of a whole document: the line of its `---`, or the first one.
         block: a mapping with one key a line, as against {a: 1}.
-        parts: of a mapping: where each key stands, and its value.
+        parts: of a mapping: position and value of each key.
     """
 
     value: Any
@@ -58,7 +58,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where a key of a mapping stands: line, and the columns of its text."""
+    """Position of a key of a mapping: line, and the columns of its text."""
 
     line: int
     column: int
@@ -77,9 +77,9 @@ def documents(text: str) -> list[Node]:
         return _Reader(text).read()
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        said = _("Line %(line)s is no YAML: %(what)s.")
+        message = _("Line %(line)s is no YAML: %(what)s.")
         what = {"line": mark.line + 1 if mark else 1, "what": exc.problem or exc.context or ""}
-        raise Invalid(said % what, field="text") from exc
+        raise Invalid(message % what, field="text") from exc
     except (yaml.YAMLError, UnicodeError) as exc:
         raise Invalid(_("The text has characters that YAML does not allow."), field="text") from exc
 
@@ -131,7 +131,7 @@ class _Reader:
             if isinstance(event, yaml.ScalarEvent):
                 self.scalar(event)
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-                self.begin(event)
+                self.open_node(event)
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
                 self.finish(event)
             elif isinstance(event, yaml.DocumentStartEvent):
@@ -155,16 +155,16 @@ class _Reader:
             try:
                 value = plain(event.value)
             except ValueError:
-                said = _("put “%(text)s” in quotes if it is a text; else write true, false or a plain number.")
-                self.refuse(start.line, said % {"text": event.value[:80]})
+                message = _("put “%(text)s” in quotes if it is a text; else write true, false or a plain number.")
+                self.refuse(start.line, message % {"text": event.value[:80]})
         if end.column == 0 and last > start.line:
             last -= 1
         while last > start.line and not "".join(self.lines[last : last + 1]).strip():
             last -= 1
         one_line = end.line == start.line and event.style not in ("|", ">")
-        self.put(Node(value, start.line, last, start.column, end.column if one_line else -1))
+        self.add_node(Node(value, start.line, last, start.column, end.column if one_line else -1))
 
-    def begin(self, event: Any) -> None:
+    def open_node(self, event: Any) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
         start = event.start_mark
         if len(self.open) >= DEEPEST:
@@ -181,9 +181,9 @@ class _Reader:
         if event.end_mark.index > event.start_mark.index:  # } or ]
             node.last = max(node.last, event.end_mark.line)
             node.end = event.end_mark.column if node.last == node.first else -1
-        self.put(node)
+        self.add_node(node)
 
-    def put(self, node: Node) -> None:
+    def add_node(self, node: Node) -> None:
         if not self.open:
             node.document = self.document
             self.done.append(node)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.pipelines import (
     checks,
     diffing,
@@ -28,7 +28,7 @@ from inference.pipelines import (
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
-MOST_DOUBTS = 5  # told at once
+MOST_DOUBTS = 5  # reported at once
 
 
 @require_safe
@@ -64,27 +64,30 @@ def text_of(pipeline: Pipeline, version: PipelineVersion, form: str) -> str:
 @require_POST
 @needs(Action.JOBS_SUBMIT)
 def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Save the pipeline that a text says as a version."""
+    """Save the pipeline described by a text as a version."""
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
-    given = request.POST.get("text", "")[: text_reading.MOST_BYTES + 1]
+    content = request.POST.get("text", "")[: text_reading.MOST_BYTES + 1]
     note = request.POST.get("note", "")[: writing.MOST_NOTE]
     wrong: list[str] = []
     may_save = False
     try:
-        read = text.from_yaml(given)
-        found = checks.problems(graph.parse(read.spec), request.user, within=pipeline.pk)
-        wrong, may_save = [f"{one.step}: {one.message}" if one.step else one.message for one in found], True
+        read = text.from_yaml(content)
+        problems = checks.problems(graph.parse(read.spec), request.user, within=pipeline.pk)
+        wrong, may_save = (
+            [f"{problem.step}: {problem.message}" if problem.step else problem.message for problem in problems],
+            True,
+        )
         if not wrong or request.POST.get("anyway"):
             version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
             messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
-            for one in list(pipeline_warnings.doubts(graph.parse(version.spec)))[:MOST_DOUBTS]:
-                messages.warning(request, f"{one.step}: {one.message}")
+            for problem in list(pipeline_warnings.list_warnings(graph.parse(version.spec)))[:MOST_DOUBTS]:
+                messages.warning(request, f"{problem.step}: {problem.message}")
             return redirect("pipelines:detail", pk)
     except DomainError as exc:
-        wrong = [one.message for one in exc.every]
+        wrong = [problem.message for problem in exc.every]
     context = {
-        "pipeline": pipeline, "version": writing.newest(pipeline), "form": "yaml", "written": given, "may_edit": True,
+        "pipeline": pipeline, "version": writing.newest(pipeline), "form": "yaml", "written": content, "may_edit": True,
         "wrong": wrong, "note": note, "may_save": may_save,
     }  # fmt: skip
     return render(request, "pipelines/text.html", context, status=422)
@@ -121,41 +124,43 @@ def _drafting(request: SignedInRequest, pipeline: Pipeline) -> dict[str, Any]:
 @require_safe
 @needs(Action.JOBS_VIEW)
 def version(request: SignedInRequest, pk: int, number: int) -> HttpResponse:
-    """One version to look at, as it was saved."""
+    """Show one version, as it was saved."""
     pipeline: Pipeline = get_object_or_404(Pipeline.objects.visible_to(request.user), pk=pk)
-    found = _version(pipeline, str(number))
-    given = {"spec": found.spec, "layout": pipeline.layout, "readOnly": True}
-    context = {"pipeline": pipeline, "version": found, "given": given, "catalogue": kinds.catalogue()}
+    row = _version(pipeline, str(number))
+    editor_data = {"spec": row.spec, "layout": pipeline.layout, "readOnly": True}
+    context = {"pipeline": pipeline, "version": row, "given": editor_data, "catalogue": kinds.catalogue()}
     return render(request, "pipelines/version.html", context | _drafting(request, pipeline))
 
 
 @require_POST
 @needs(Action.JOBS_SUBMIT)
 def version_draft(request: SignedInRequest, pk: int, number: int) -> HttpResponse:
-    """Make a version what this person draws, where the draft is still the one that was shown (`revision`)."""
+    """Copy a version to the user's draft, if the draft is still the one that was shown (`revision`)."""
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
-    found = _version(pipeline, str(number))
+    row = _version(pipeline, str(number))
     word = request.POST.get("revision", "")
     revision = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else -1
-    with refusals_said(request):
-        writing.keep_draft(pipeline, request.user, spec=found.spec, layout=pipeline.layout, revision=revision)
-        said = _("You draw on from version %(number)s. Save it to make it the newest.")
-        messages.info(request, said % {"number": number})
+    with errors_as_messages(request):
+        writing.keep_draft(pipeline, request.user, spec=row.spec, layout=pipeline.layout, revision=revision)
+        message = _("You draw on from version %(number)s. Save it to make it the newest.")
+        messages.info(request, message % {"number": number})
         return redirect("pipelines:edit", pk)
     return redirect("pipelines:version", pk, number)
 
 
 def changes_of(earlier: PipelineVersion, later: PipelineVersion) -> list[dict[str, Any]]:
-    """What differs, in words."""
-    found = diffing.diff(earlier.spec, later.spec)
-    return [{"step": one.step, "what": one.what.value, "sentence": diffing.words(one)} for one in found]
+    """Return the differences as sentences."""
+    changes = diffing.diff(earlier.spec, later.spec)
+    return [
+        {"step": change.step, "what": change.what.value, "sentence": diffing.to_sentence(change)} for change in changes
+    ]
 
 
 def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
     rows = pipeline.versions.order_by("-number")
-    known = word.isascii() and word.isdigit() and len(word) < 9
-    found = rows.filter(number=int(word)).first() if known else rows.first()
-    if found is None:
+    is_number = word.isascii() and word.isdigit() and len(word) < 9
+    row = rows.filter(number=int(word)).first() if is_number else rows.first()
+    if row is None:
         raise Http404
-    return found
+    return row

@@ -23,7 +23,7 @@ _resolver = yaml.resolver.Resolver()
 
 
 def pair(key: str, value: Any, indent: int = 0) -> list[str]:
-    """Lines of one key and its value.
+    """Return the lines of one key and its value.
 
     Raises:
         Invalid: the value is deeper than texts may be, or no JSON.
@@ -32,7 +32,7 @@ def pair(key: str, value: Any, indent: int = 0) -> list[str]:
     if indent > 2 * DEEPEST:
         raise Invalid(_("At most %(most)s lists and mappings inside one another.") % {"most": DEEPEST}, field="text")
     if isinstance(value, Mapping) and value:
-        return [start, *(line for name, one in value.items() for line in pair(str(name), one, indent + 2))]
+        return [start, *(line for name, item in value.items() for line in pair(str(name), item, indent + 2))]
     if isinstance(value, str) and (block := _block(value, indent + 2)):
         return [f"{start} {block[0]}", *block[1:]]
     if isinstance(value, Sequence) and not isinstance(value, str) and value and not _on_one_line(value):
@@ -57,11 +57,11 @@ def scalar(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, what cannot be seen written as its number."""
+    """Return a text in double quotes; invisible characters are written as numbers."""
     written = json.dumps(text, ensure_ascii=False)
     if written.isprintable():
         return written
-    return "".join(one if one.isprintable() else _number(one) for one in written)
+    return "".join(char if char.isprintable() else _number(char) for char in written)
 
 
 def _number(character: str) -> str:
@@ -70,7 +70,7 @@ def _number(character: str) -> str:
 
 
 def key_text(key: str) -> str:
-    """A key as it stands before its colon."""
+    """Return a key as it is written before its colon."""
     if len(key) > _LONGEST_KEY:
         raise Invalid(_("A name has at most %(most)s characters.") % {"most": _LONGEST_KEY}, field="text")
     return key if _is_plain(key, _KEY) else quoted(key)
@@ -100,19 +100,19 @@ def _block(text: str, indent: int) -> list[str]:
 
 
 def _on_one_line(values: Sequence[Any]) -> str:
-    """A short list of plain values; nothing where it is long or holds others."""
-    words, length = [], 0
+    """Return a short list of plain values; empty where it is long or contains other values."""
+    items, length = [], 0
     for value in values:
         if isinstance(value, Mapping | list | tuple):
             return ""
         if isinstance(value, str) and not _is_plain(value, _PLAIN_IN_LIST):
-            words.append(quoted(value))
+            items.append(quoted(value))
         else:
-            words.append(scalar(value))
-        length += len(words[-1]) + 2
+            items.append(scalar(value))
+        length += len(items[-1]) + 2
         if length > _SHORT:
             return ""
-    return f"[{', '.join(words)}]"
+    return f"[{', '.join(items)}]"
 
 
 def _items(values: Sequence[Any], indent: int) -> list[str]:

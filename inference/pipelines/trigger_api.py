@@ -21,7 +21,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries, rates, signatures
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.parsers import is_sound
@@ -122,7 +122,7 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         rows = PipelineTrigger.objects.visible_to(user).select_related("owner", "pipeline")
         if self.action in ("partial_update", "destroy", "rotate"):
             rows = rows.editable_by(user)
-        if self.action == "list" and (number := queries.whole(queries.given(self.request), "pipeline")):
+        if self.action == "list" and (number := queries.read_int(queries.read_filters(self.request), "pipeline")):
             rows = rows.filter(pipeline=number)
         return rows
 
@@ -130,23 +130,23 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Set up a trigger; its runs run as oneself."""
-        given = sent(TriggerIn(data=request.data, context=self.get_serializer_context()))
-        pipeline = given.pop("pipeline")
+        params = parse_request(TriggerIn(data=request.data, context=self.get_serializer_context()))
+        pipeline = params.pop("pipeline")
         if not Pipeline.objects.editable_by(request.user).filter(pk=pipeline.pk).exists():
             self.permission_denied(request)
-        trigger, secret = trigger_settings.create(pipeline, user=request.user, **given)
+        trigger, secret = trigger_settings.create(pipeline, user=request.user, **params)
         shown = TriggerOut(trigger, context=self.get_serializer_context()).data
         return Response({**shown, "secret": secret}, status=201)
 
     @extend_schema(request=TriggerChangeIn, responses=TriggerOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Switch it on or off, or have it run another version; but for switching off, its owner alone."""
-        trigger, given = self.get_object(), sent(TriggerChangeIn(data=request.data))
+        trigger, params = self.get_object(), parse_request(TriggerChangeIn(data=request.data))
         with transaction.atomic():
-            if "version" in given:
-                trigger = trigger_settings.agree(trigger, given["version"], by=request.user)
-            if "is_on" in given:
-                trigger = trigger_settings.switch(trigger, on=given["is_on"], by=request.user)
+            if "version" in params:
+                trigger = trigger_settings.agree(trigger, params["version"], by=request.user)
+            if "is_on" in params:
+                trigger = trigger_settings.switch(trigger, on=params["is_on"], by=request.user)
         return Response(TriggerOut(trigger, context=self.get_serializer_context()).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -157,9 +157,9 @@ class TriggerViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=RotateIn, responses=TriggerMadeOut)
     @action(detail=True, methods=["post"])
     def rotate(self, request: ApiRequest, pk: str) -> Response:
-        """Give a webhook a new secret, told now and never again; the one before holds for a day. Its owner alone."""
-        given = sent(RotateIn(data=request.data))
-        trigger, secret = trigger_settings.rotate(self.get_object(), by=request.user, at_once=given["at_once"])
+        """Give a webhook a new secret, shown only once; the previous one remains valid for a day. Owner only."""
+        params = parse_request(RotateIn(data=request.data))
+        trigger, secret = trigger_settings.rotate(self.get_object(), by=request.user, at_once=params["at_once"])
         shown = TriggerOut(trigger, context=self.get_serializer_context()).data
         return Response({**shown, "secret": secret}, headers={"Cache-Control": "no-store"})
 
@@ -192,7 +192,7 @@ class HookView(APIView):
             PipelineTrigger.objects.filter(pk=pk, kind=PipelineTrigger.Kind.WEBHOOK).select_related("owner").first()
         )
         address = request.META.get("REMOTE_ADDR")  # who knows no secret uses up no delivery of who does
-        rates.limit(f"pipeline-hook-{address}", most=MOST_KNOCKS_A_MINUTE, within_s=60)
+        rates.limit(f"pipeline-hook-{address}", max_count=MOST_KNOCKS_A_MINUTE, within_s=60)
         body = request._request.read(trigger_settings.MOST_BODY + 1)
         if len(body) > trigger_settings.MOST_BODY:
             raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MOST_BODY >> 10})
@@ -202,9 +202,9 @@ class HookView(APIView):
 
 
 def _facts(body: bytes) -> dict[str, Any]:
-    """What a delivery says, where that is a small JSON object; it is kept with the run."""
+    """Return the content of a delivery, where it is a small JSON object; it is stored with the run."""
     try:
-        given = json.loads(body) if body else {}
+        payload = json.loads(body) if body else {}
     except (ValueError, RecursionError):
         return {}
-    return {"payload": given} if isinstance(given, dict) and is_sound(given) else {}
+    return {"payload": payload} if isinstance(payload, dict) and is_sound(payload) else {}

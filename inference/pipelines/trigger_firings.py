@@ -63,7 +63,7 @@ def fire_due() -> int:
     rows = PipelineTrigger.objects.filter(is_on=True).exclude(kind=K.WEBHOOK).order_by("pk")
     for trigger in rows.select_related("pipeline", "owner", "dataset", "service"):
         try:
-            begun += look(trigger)
+            begun += fire_news(trigger)
         except OperationalError:  # the database is away: the next sweep tries again
             raise
         except Exception:
@@ -71,27 +71,27 @@ def fire_due() -> int:
     return begun
 
 
-def look(trigger: PipelineTrigger) -> int:
-    """Fire one trigger for all its news; returns how many runs began."""
-    begun = 0
+def fire_news(trigger: PipelineTrigger) -> int:
+    """Fire one trigger for all its events; returns how many runs started."""
+    started = 0
     for news in list(_news(trigger, now()))[:MOST_NEWS]:
-        begun += fire(trigger, news) is not None
-    return begun
+        started += fire(trigger, news) is not None
+    return started
 
 
 def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
-    """What is new since it looked last, oldest first."""
+    """Yield the events since the last check, oldest first."""
     if trigger.kind == K.CRON:
         for moment in schedules.due(trigger.schedule, trigger.zone, trigger.seen_at, at, _missed(trigger)):
             yield News(f"at:{moment.isoformat()}", moment, {"due": moment.isoformat()})
     elif trigger.kind == K.DATASET and trigger.dataset is not None:
         yield from _versions(trigger)
     elif trigger.kind == K.DRIFT and trigger.service is not None:
-        told = Notification.objects.filter(
+        notifications = Notification.objects.filter(
             user=trigger.owner, kind=drift.KIND.name, created_at__gt=trigger.seen_at,
             key__startswith=f"drift-{trigger.service_id}-",
         )  # fmt: skip
-        for notice in told.order_by("created_at"):
+        for notice in notifications.order_by("created_at"):
             yield News(notice.key, notice.created_at, {"service": trigger.service_id})
     elif trigger.kind == K.ALARM and trigger.owner.can(Action.CLUSTER_MANAGE):
         alarms = Alarm.objects.filter(raised_at__gt=trigger.seen_at).select_related("rule")
@@ -103,8 +103,8 @@ def _news(trigger: PipelineTrigger, at: datetime) -> Iterator[News]:
 
 
 def _missed(trigger: PipelineTrigger) -> schedules.Missed:
-    words: dict[str, schedules.Missed] = {"all": "all", "none": "none"}
-    return words.get(trigger.missed, "latest")
+    values: dict[str, schedules.Missed] = {"all": "all", "none": "none"}
+    return values.get(trigger.missed, "latest")
 
 
 def _versions(trigger: PipelineTrigger) -> Iterator[News]:
@@ -117,17 +117,17 @@ def _versions(trigger: PipelineTrigger) -> Iterator[News]:
 
 
 def ancestry_of(version: DatasetVersion) -> tuple[int, ...]:
-    """The pipelines whose runs led to a dataset version, the first one first; () where people made it."""
-    given = Q(outputs__data__type="dataset", outputs__data__id=version.pk, state=StepRun.State.OK)
-    rows = StepRun.objects.filter(given | _asked_for(version))
+    """Return the pipelines whose runs led to a dataset version, the first one first; () where users created it."""
+    produced = Q(outputs__data__type="dataset", outputs__data__id=version.pk, state=StepRun.State.OK)
+    rows = StepRun.objects.filter(produced | _requested(version))
     for step in rows.select_related("run").order_by("pk")[:MOST_NEWS]:
         if step_start.kind_of(step.run, step) not in PICKING:
             return (*step.run.trigger.get("ancestry", ()), step.run.pipeline_id)
     return ()
 
 
-def _asked_for(version: DatasetVersion) -> Q:
-    """Steps that asked for a version: known from when it is there, before they are looked at again and give it."""
+def _requested(version: DatasetVersion) -> Q:
+    """Match steps that requested a version, from its creation on, before they are polled and output it."""
     intakes = list(Import.objects.filter(version=version).values_list("pk", flat=True))
     exports = list(Export.objects.filter(version=version).values_list("pk", flat=True))
     drafts = list(PredictedData.objects.filter(intake__in=intakes).values_list("pk", flat=True))
@@ -146,18 +146,18 @@ def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:
             seen_at = max(fresh.seen_at, news.at)
             PipelineTrigger.objects.filter(pk=fresh.pk).update(seen_at=seen_at, message=message)
             if message and message.code not in QUIET:
-                _tell(fresh, message, firing.at)
+                _notify_owner(fresh, message, firing.at)
             return run
     except IntegrityError:
-        if trigger.firings.filter(key=news.key[:120]).exists():  # somebody was faster
+        if trigger.firings.filter(key=news.key[:120]).exists():  # another process was faster
             return None
         raise
     except PipelineTrigger.DoesNotExist:
         return None
 
 
-def _tell(trigger: PipelineTrigger, message: Message, at: datetime) -> None:
-    """Tell its owner that it began no run, once a day."""
+def _notify_owner(trigger: PipelineTrigger, message: Message, at: datetime) -> None:
+    """Notify the owner that no run was started, once a day."""
     notify(
         trigger.owner, "failed", title=wording.message("pipeline.trigger_refused", name=trigger.pipeline.name),
         text=message, url=f"/pipelines/{trigger.pipeline_id}/", key=f"pipeline-trigger-{trigger.pk}-{at:%Y-%m-%d}",
@@ -172,7 +172,7 @@ def _may(trigger: PipelineTrigger) -> bool:
 
 
 def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, Message]:
-    """The run, or why there is none."""
+    """Return the run, or the reason why there is none."""
     if trigger.pipeline_id in news.ancestry:
         return None, wording.message("pipeline.own_work")
     if len(news.ancestry) >= DEEPEST:
@@ -182,7 +182,7 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
     version = trigger.pipeline.versions.filter(number=trigger.agreed).first()
     if version is None:
         return None, wording.message("pipeline.not_agreed", person=trigger.owner.get_full_name())
-    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING)  # whoever began them
+    earlier = trigger.pipeline.runs.filter(state=PipelineRun.State.RUNNING)  # regardless of who started them
     if trigger.busy == PipelineTrigger.Busy.SKIP and earlier.exists():
         return None, wording.message("pipeline.still_busy")
     try:
@@ -191,9 +191,9 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
                 for run in earlier.filter(cancel=False).order_by("pk"):  # all who hold several take them in order
                     with contextlib.suppress(runs.NotNow):  # it ended meanwhile
                         runs.cancel(run)
-            about = {"by": trigger.kind, "trigger": trigger.pk, "ancestry": list(news.ancestry), **news.facts}
-            return runs.begin(
-                user=trigger.owner, version=version, parameters=trigger.parameters, trigger=about
+            trigger_facts = {"by": trigger.kind, "trigger": trigger.pk, "ancestry": list(news.ancestry), **news.facts}
+            return runs.start(
+                user=trigger.owner, version=version, parameters=trigger.parameters, trigger=trigger_facts
             ), Message()
     except DomainError as exc:
         return None, wording.of_error(exc)

@@ -27,7 +27,7 @@ K = PipelineTrigger.Kind
 
 
 class BeganNone(DomainError):
-    """A delivery was taken, and begins no run: an earlier one goes on, or its run was refused."""
+    """A delivery was accepted and starts no run: an earlier run is active, or its run was refused."""
 
     code: ClassVar[str] = "began_none"
 
@@ -55,7 +55,7 @@ def create(
     busy: str = PipelineTrigger.Busy.SKIP,
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[PipelineTrigger, str]:
-    """Set up a trigger, which begins runs as this person; returns it and, of a webhook, its secret, told once.
+    """Create a trigger, which starts runs as this user; returns it and, of a webhook, its secret, shown once.
 
     Args:
         schedule: five fields of cron, in `zone`; "" takes the person's own zone.
@@ -64,22 +64,22 @@ def create(
         Invalid, NotAllowed: with everything that is wrong.
     """
     zone = (zone or user.time_zone or get_default_timezone_name()) if kind == K.CRON else ""
-    given = dict(parameters or {})
-    found = Refusals()
-    with found:
+    params = dict(parameters or {})
+    refusals = Refusals()
+    with refusals:
         check(user=user, kind=kind, schedule=schedule, zone=zone, dataset=dataset, service=service, rule=rule)
     version = writing.newest(pipeline)
-    with found:
-        inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), given)
-    with found:
+    with refusals:
+        inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), params)
+    with refusals:
         if pipeline.triggers.count() >= MOST:
             raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MOST}, field="kind")
-    found.end()
+    refusals.end()
     secret = secrets.token_urlsafe(32) if kind == K.WEBHOOK else ""
     row = PipelineTrigger.objects.create(
         pipeline=pipeline, owner=user, kind=kind, schedule=schedule.strip() if kind == K.CRON else "", zone=zone,
         missed=missed, dataset=dataset if kind == K.DATASET else None, service=service if kind == K.DRIFT else None,
-        rule=rule if kind == K.ALARM else "", busy=busy, parameters=given, agreed=version.number if version else 0,
+        rule=rule if kind == K.ALARM else "", busy=busy, parameters=params, agreed=version.number if version else 0,
         secret=sealed.seal({NEWEST: secret} if secret else {}), seen_at=now(),
     )  # fmt: skip
     return row, secret
@@ -120,7 +120,7 @@ def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
     """Switch a trigger on or off; what came while it was off is no news.
 
     Raises:
-        NotAllowed: somebody else switches it on.
+        NotAllowed: another user switches it on.
     """
     if on:
         _check_own(trigger, by)
@@ -131,16 +131,16 @@ def switch(trigger: PipelineTrigger, *, on: bool, by: User) -> PipelineTrigger:
 
 
 def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger:
-    """Have a trigger run a version from now on.
+    """Set the version that a trigger runs from now on.
 
     Raises:
-        NotAllowed: it is somebody else's.
+        NotAllowed: it belongs to another user.
         Invalid: there is no such version.
     """
     _check_own(trigger, by)
     if not trigger.pipeline.versions.filter(number=number).exists():
-        said = _("The pipeline %(name)s has no version %(word)s.")
-        raise Invalid(said % {"name": trigger.pipeline, "word": number}, field="version")
+        message = _("The pipeline %(name)s has no version %(word)s.")
+        raise Invalid(message % {"name": trigger.pipeline, "word": number}, field="version")
     PipelineTrigger.objects.filter(pk=trigger.pk).update(agreed=number, message={})
     trigger.refresh_from_db()
     return trigger
@@ -148,8 +148,8 @@ def agree(trigger: PipelineTrigger, number: int, *, by: User) -> PipelineTrigger
 
 def _check_own(trigger: PipelineTrigger, by: User) -> None:
     if trigger.owner_id != by.pk:
-        said = _("Only %(person)s may say this, because its runs run as this person. Set up a trigger of your own.")
-        raise NotAllowed(said % {"person": trigger.owner.get_full_name()})
+        message = _("Only %(person)s may say this, because its runs run as this person. Set up a trigger of your own.")
+        raise NotAllowed(message % {"person": trigger.owner.get_full_name()})
 
 
 class Handed:
@@ -161,7 +161,7 @@ class Handed:
     def count(self, user: User) -> int:
         return PipelineTrigger.objects.filter(owner=user).count()
 
-    def give(self, giver: User, taker: User) -> int:
+    def transfer(self, giver: User, taker: User) -> int:
         rows = PipelineTrigger.objects.filter(owner=giver)
         return rows.update(owner=taker, agreed=0, is_on=False)
 
@@ -175,27 +175,27 @@ def next_times(trigger: PipelineTrigger, at: datetime | None = None) -> list[dat
 
 @transaction.atomic
 def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tuple[PipelineTrigger, str]:
-    """Give a webhook a new secret, told once; those before it hold for another day.
+    """Give a webhook a new secret, shown once; earlier ones remain valid for another day.
 
     Args:
-        at_once: they end now, because somebody else may know them.
+        at_once: they end now, because they may be compromised.
 
     Raises:
-        NotAllowed: it is somebody else's.
+        NotAllowed: it belongs to another user.
         Invalid: it is no webhook, or has had many new secrets today.
     """
     _check_own(trigger, by)
     if trigger.kind != K.WEBHOOK:
         raise Invalid(_("Only webhooks have a secret."))
     row = PipelineTrigger.objects.select_for_update(of=("self",)).get(pk=trigger.pk)
-    kept = _kept(row)
+    current = _read_secrets(row)
     until = now() + HOLDS
-    older = {} if at_once else {word: kept[word] for word in kept if word != NEWEST and _holds(word)}
+    older = {} if at_once else {word: current[word] for word in current if word != NEWEST and _holds(word)}
     if len(older) >= MOST_OLDER:
-        said = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
-        raise Invalid(said % {"count": len(older)})
-    if not at_once and NEWEST in kept:
-        older[until.isoformat()] = kept[NEWEST]
+        message = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
+        raise Invalid(message % {"count": len(older)})
+    if not at_once and NEWEST in current:
+        older[until.isoformat()] = current[NEWEST]
     secret = secrets.token_urlsafe(32)
     columns = {"secret": sealed.seal({NEWEST: secret} | older), "older_until": until if older else None}
     PipelineTrigger.objects.filter(pk=trigger.pk).update(**columns)
@@ -210,11 +210,11 @@ def has_older(trigger: PipelineTrigger) -> bool:
 
 def _holding(trigger: PipelineTrigger) -> list[str]:
     """The secrets of a webhook that hold now."""
-    return [secret for word, secret in _kept(trigger).items() if word == NEWEST or _holds(word)]
+    return [secret for word, secret in _read_secrets(trigger).items() if word == NEWEST or _holds(word)]
 
 
-def _kept(trigger: PipelineTrigger) -> dict[str, str]:
-    """All secrets of a webhook; none where the platform has another secret key by now, until a new one is made."""
+def _read_secrets(trigger: PipelineTrigger) -> dict[str, str]:
+    """Return all secrets of a webhook; none if the platform's secret key has changed, until a new secret is created."""
     try:
         return sealed.unseal(trigger.secret)
     except sealed.Unsealable:
@@ -236,14 +236,14 @@ def delivered(
     Raises:
         BadSignature: it was not proven to come from who knows the secret, now.
         TooOften: more than sixty proven ones in a minute.
-        BeganNone: an earlier run goes on, or its run was refused.
+        BeganNone: an earlier run is active, or its run was refused.
         Invalid: it is switched off.
     """
     secrets_held = [secrets.token_urlsafe(32)] if trigger is None else _holding(trigger)
     delivery = signatures.verify(secrets_held, signature, body, now())
     if trigger is None:
-        raise NotFound(_("There is no such webhook."))  # nobody can sign with a secret made just now
-    rates.limit(f"pipeline-delivery-{trigger.pk}", most=MOST_A_MINUTE, within_s=60)
+        raise NotFound(_("There is no such webhook."))  # a secret that was just created cannot have been used
+    rates.limit(f"pipeline-delivery-{trigger.pk}", max_count=MOST_A_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))
     news = trigger_firings.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids, signatures
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from inference.pipelines import trigger_settings
 from inference.pipelines.forms import TriggerForm
 from inference.pipelines.models import Pipeline, PipelineTrigger
@@ -29,8 +29,8 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
     form = TriggerForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            trigger, secret = trigger_settings.create(pipeline, user=request.user, **form.asked())
+        with errors_shown_on(form):
+            trigger, secret = trigger_settings.create(pipeline, user=request.user, **form.to_params())
             if secret:
                 return _shown_once(request, trigger, secret)
             return redirect("pipelines:detail", pk)
@@ -43,7 +43,7 @@ def trigger_new(request: SignedInRequest, pk: int) -> HttpResponse:
 def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
     """Switch it on or off, or have it run another version (`version`)."""
     trigger = _editable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         if number := ids.number(request.POST.get("version", "")):
             trigger_settings.agree(trigger, number, by=request.user)
         else:
@@ -56,7 +56,7 @@ def trigger_switch(request: SignedInRequest, pk: int) -> HttpResponse:
 def trigger_rotate(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a webhook a new secret, which is shown once; `at_once=1` ends the older ones now."""
     trigger = _editable(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         trigger, secret = trigger_settings.rotate(trigger, by=request.user, at_once=request.POST.get("at_once") == "1")
         return _shown_once(request, trigger, secret)
     return redirect("pipelines:detail", trigger.pipeline_id)
@@ -85,5 +85,5 @@ def trigger_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _editable(request: SignedInRequest, pk: int) -> PipelineTrigger:
     rows = PipelineTrigger.objects.visible_to(request.user).editable_by(request.user)
-    found: PipelineTrigger = get_object_or_404(rows, pk=pk)
-    return found
+    trigger: PipelineTrigger = get_object_or_404(rows, pk=pk)
+    return trigger

@@ -4,7 +4,7 @@ from inference.pipelines import text_views, trigger_views, views
 
 app_name = "pipelines"
 urlpatterns: list[URLPattern] = [
-    path("", views.index, name="list"),
+    *views.PipelinePages.urls(),
     path("new/", views.new, name="new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/edit/", views.edit, name="edit"),

@@ -40,16 +40,16 @@ def uses_item(tree: Any) -> bool:
 
 def references(tree: Any) -> list[str]:
     """Return all references in the order of the tree, such as "preset" and "item.key". Raises as `names` does."""
-    found, read = Refusals(), list[str]()
+    refusals, names = Refusals(), list[str]()
     for text in _texts(tree):
-        with found:
-            read += _read(text)
-    found.end()
-    return read
+        with refusals:
+            names += _read(text)
+    refusals.end()
+    return names
 
 
 def substitute(tree: Any, values: Mapping[str, Any], *, item: Any = None, has_item: bool = False) -> Any:
-    """Return the tree with every reference replaced; the given one stays as it is.
+    """Return the tree with every reference replaced; the original is not changed.
 
     Args:
         values: parameters of the run by name.
@@ -59,23 +59,23 @@ def substitute(tree: Any, values: Mapping[str, Any], *, item: Any = None, has_it
     Raises:
         Invalid: one for each reference that means nothing; the tree is or becomes too deep or too large.
     """
-    found = Refusals()
-    known: dict[str, Any] = {}
+    refusals = Refusals()
+    replacements: dict[str, Any] = {}
     for name in dict.fromkeys(references(tree)):
-        with found:
-            known[name] = _meant(name, values, item, has_item)
-    found.end()
+        with refusals:
+            replacements[name] = _resolve(name, values, item, has_item)
+    refusals.end()
     left = [MOST_TEXT]
-    made = _rebuilt(tree, lambda text: _inserted(text, known, left))
-    check(made)
-    return made
+    result = _rebuilt(tree, lambda text: _inserted(text, replacements, left))
+    check(result)
+    return result
 
 
-def scope(given: Mapping[str, Any], step: str) -> dict[str, Any]:
-    """The parameters that a step sees: those of the pipeline that it stands in, whose names begin as its own does."""
+def scope(params: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """Return the parameters that a step sees: those of the pipeline it is part of, which share its path prefix."""
     prefix = step.rpartition("/")[0]
-    names = {name: name.rpartition("/") for name in given}
-    return {own: given[name] for name, (where, _slash, own) in names.items() if where == prefix}
+    names = {name: name.rpartition("/") for name in params}
+    return {own: params[name] for name, (where, _slash, own) in names.items() if where == prefix}
 
 
 def check(tree: Any) -> None:
@@ -94,14 +94,14 @@ def as_text(value: Any) -> str:
 
 
 def _texts(tree: Any) -> Iterator[str]:
-    """Every text of a tree in order, names of parameters apart."""
-    todo, seen, characters = [(tree, 0)], 0, 0
+    """Yield every text of a tree in order, parameter names excluded."""
+    todo, count, characters = [(tree, 0)], 0, 0
     while todo:
         value, depth = todo.pop()
-        seen += 1
+        count += 1
         if depth > DEEPEST:
             raise Invalid(_("Parameters have at most %(most)s lists inside one another.") % {"most": DEEPEST})
-        if seen > MOST_VALUES:
+        if count > MOST_VALUES:
             raise Invalid(_("Parameters of a step have at most %(most)s values.") % {"most": MOST_VALUES})
         if isinstance(value, str):
             characters += len(value)
@@ -109,41 +109,41 @@ def _texts(tree: Any) -> Iterator[str]:
                 raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MOST_TEXT})
             yield value
         elif isinstance(value, Mapping):
-            todo += [(one, depth + 1) for one in reversed(list(value.values()))]
+            todo += [(item, depth + 1) for item in reversed(list(value.values()))]
         elif isinstance(value, Sequence):
-            todo += [(one, depth + 1) for one in reversed(value)]
+            todo += [(item, depth + 1) for item in reversed(value)]
 
 
 def _read(text: str) -> list[str]:
-    found, read = Refusals(), []
+    refusals, names = Refusals(), []
     for count, match in enumerate(_REFERENCE.finditer(text)):
-        if count > MAX_REFUSALS and found:
+        if count > MAX_REFUSALS and refusals:
             break
         name = match["name"]
         if match.group() == "$${":
             continue
-        with found:
+        with refusals:
             if name is None:
-                said = _(
+                message = _(
                     "“%(text)s” opens a reference that does not end. Close it with }, or write $${ for the characters."
                 )
-                raise Invalid(said % {"text": text[match.start() : match.start() + 40]})
+                raise Invalid(message % {"text": text[match.start() : match.start() + 40]})
             if not _NAME.fullmatch(name) and not _PATH.fullmatch(name):
-                said = _(
+                message = _(
                     "“${%(name)s}” is no reference: write ${name}, ${item} or ${item.key}, and $${ for the characters."
                 )
-                raise Invalid(said % {"name": name[:80]})
-            read.append(name)
-    found.end()
-    return read
+                raise Invalid(message % {"name": name[:80]})
+            names.append(name)
+    refusals.end()
+    return names
 
 
-def _meant(name: str, values: Mapping[str, Any], item: Any, has_item: bool) -> Any:
+def _resolve(name: str, values: Mapping[str, Any], item: Any, has_item: bool) -> Any:
     if not _PATH.fullmatch(name):
         if name not in values:
-            said = _("There is no parameter %(name)s. Known: %(known)s.")
-            known = ", ".join(sorted(values)[:20]) or _("none")
-            raise Invalid(said % {"name": name, "known": known})
+            message = _("There is no parameter %(name)s. Known: %(known)s.")
+            names = ", ".join(sorted(values)[:20]) or _("none")
+            raise Invalid(message % {"name": name, "known": names})
         return values[name]
     if not has_item:
         raise Invalid(_("${%(name)s} has a meaning only in a step that runs for each item of a list.") % {"name": name})
@@ -153,25 +153,25 @@ def _meant(name: str, values: Mapping[str, Any], item: Any, has_item: bool) -> A
         elif isinstance(item, list) and key.isascii() and key.isdigit() and int(key) < len(item):
             item = item[int(key)]
         else:
-            known = ", ".join(sorted(map(str, item))[:20]) if isinstance(item, Mapping) else ""
-            said = _("The item has no “%(key)s” for ${%(name)s}. It has: %(known)s.")
-            raise Invalid(said % {"key": key, "name": name, "known": known or _("nothing by name")})
+            names = ", ".join(sorted(map(str, item))[:20]) if isinstance(item, Mapping) else ""
+            message = _("The item has no “%(key)s” for ${%(name)s}. It has: %(known)s.")
+            raise Invalid(message % {"key": key, "name": name, "known": names or _("nothing by name")})
     return item
 
 
-def _inserted(text: str, known: Mapping[str, Any], left: list[int]) -> Any:
-    whole = _REFERENCE.fullmatch(text)
-    if whole and whole["name"] is not None:
-        return known[whole["name"]]
+def _inserted(text: str, replacements: Mapping[str, Any], left: list[int]) -> Any:
+    single = _REFERENCE.fullmatch(text)
+    if single and single["name"] is not None:
+        return replacements[single["name"]]
 
-    def one(match: re.Match[str]) -> str:
-        words = "${" if match.group() == "$${" else as_text(known[match["name"]])
-        left[0] -= len(words)
+    def replace(match: re.Match[str]) -> str:
+        replacement = "${" if match.group() == "$${" else as_text(replacements[match["name"]])
+        left[0] -= len(replacement)
         if left[0] < 0:
             raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MOST_TEXT})
-        return words
+        return replacement
 
-    return _REFERENCE.sub(one, text)
+    return _REFERENCE.sub(replace, text)
 
 
 def _rebuilt(tree: Any, change: Callable[[str], Any]) -> Any:

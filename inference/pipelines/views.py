@@ -10,14 +10,17 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.services import named_secrets
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.ordering import ListPage
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, is_name_confirmed, needs
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.pipelines import (
     approvals,
     graph,
@@ -30,29 +33,39 @@ from inference.pipelines import (
     trigger_settings,
     writing,
 )
+from inference.pipelines.filters import RUNS, PipelineFilters
 from inference.pipelines.forms import NewPipelineForm, PipelineForm, RunForm
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepApproval
-from inference.pipelines.orders import PIPELINES, RUNS
 
 
-@require_safe
-@needs(Action.JOBS_VIEW)
-def index(request: SignedInRequest) -> HttpResponse:
-    """Pipelines this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Pipeline.objects.visible_to(request.user).named_like(request.GET.get("q", "")[:100])
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = PIPELINES.page(request, rows.for_list())
-    states = dict(PipelineRun.State.choices)
-    for row in page.rows:
-        row.last_label = states.get(row.last_state, "")
-    asked = (
-        StepApproval.objects.visible_to(request.user)
-        .answerable_by(request.user)
-        .select_related("step_run__run__pipeline")
+class PipelinePages(ObjectPages[Pipeline]):
+    """The list of pipelines, with questions of runs to the reader."""
+
+    model, filters = Pipeline, PipelineFilters
+    namespace = "pipelines"
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    table = Table(
+        MainColumn(_("Name"), "row.name", sort="name", below="row.description"),
+        Column(_("Version"), '{% firstof row.newest "–" %}', kind="num"),
+        Column(_("Newest run"), template="pipelines/_newest_run.html"),
+        Column(_("Runs"), "row.run_count", kind="num"),
+        Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
+        Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
+        anchor="pipeline",
     )
-    context = {"page": page, "asked": [one for one in asked if not one.answers.filter(person=request.user).exists()]}
-    return render(request, "pipelines/_table.html" if request.htmx else "pipelines/list.html", context)
+    region, layout, title = "pipelines", "wide", _("Pipelines")
+    lead = _("Steps from data to a model in use, drawn once and run by hand, by the clock or when something changes.")
+    filter_label, no_match_text = _("Filter pipelines"), _("No pipeline matches this filter.")
+    empty_text = _("No pipelines yet. Draw the way from data to a model in use, and let it run by itself.")
+    new_title, list_template = _("New pipeline"), "pipelines/list.html"
+
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        states = dict(PipelineRun.State.choices)
+        for row in rows:
+            row.last_label = states.get(row.last_state, "")
+        open_approvals = StepApproval.objects.visible_to(request.user).answerable_by(request.user)
+        approvals = open_approvals.select_related("step_run__run__pipeline")
+        return {"asked": [one for one in approvals if not one.answers.filter(person=request.user).exists()]}
 
 
 @needs(Action.JOBS_SUBMIT)
@@ -60,10 +73,10 @@ def new(request: SignedInRequest) -> HttpResponse:
     """Make a pipeline, empty or from a template, and go to the canvas."""
     form = NewPipelineForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            about = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
+        with errors_shown_on(form):
+            params = {name: form.cleaned_data[name] for name in ("name", "description", "visibility")}
             spec = templates.spec_of(form.cleaned_data["template"])
-            pipeline = writing.create(user=request.user, spec=spec, **about)
+            pipeline = writing.create(user=request.user, spec=spec, **params)
             return redirect("pipelines:edit", pipeline.pk)
     return render(request, "pipelines/new.html", {"form": form}, status=422 if form.errors else 200)
 
@@ -108,7 +121,7 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
     pipeline = _editable(request, pk)
     form = PipelineForm(request.POST, instance=pipeline)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             writing.change(pipeline, **form.cleaned_data)
     else:
         messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
@@ -120,9 +133,9 @@ def change(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a pipeline, once its name was typed."""
     pipeline = _editable(request, pk)
-    if not name_typed(request, pipeline.name):
+    if not is_name_confirmed(request, pipeline.name):
         return redirect("pipelines:detail", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         writing.delete(pipeline)
         messages.info(request, _("Pipeline %(name)s is deleted.") % {"name": pipeline.name})
         return redirect("pipelines:list")
@@ -137,9 +150,9 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
     version = _version(pipeline, request.POST.get("version") or request.GET.get("version", ""))
     form = RunForm(request.POST or None, spec=graph.parse(version.spec))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             how = {name: form.cleaned_data[name] for name in ("limit", "use_cache", "fail_fast")}
-            run = runs.begin(user=request.user, version=version, parameters=form.parameters(), **how)
+            run = runs.start(user=request.user, version=version, parameters=form.parameters(), **how)
             return redirect("pipelines:run", run.pk)
     context = {
         "pipeline": pipeline,
@@ -153,12 +166,10 @@ def run_new(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _version(pipeline: Pipeline, word: str) -> PipelineVersion:
     rows = pipeline.versions.order_by("-number")
-    found = (
-        rows.filter(number=int(word)).first() if word.isascii() and word.isdigit() and len(word) < 9 else rows.first()
-    )
-    if found is None:
+    row = rows.filter(number=int(word)).first() if word.isascii() and word.isdigit() and len(word) < 9 else rows.first()
+    if row is None:
         raise Http404
-    return found
+    return row
 
 
 @require_safe
@@ -188,14 +199,14 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "eta_s": run_presentation.eta_s(run, spec, steps) if run_presentation.is_live(run) else None,
         "elapsed_s": run_presentation.took_s(run),
         "asked": [
-            one | {"about": run_presentation.about(spec, key, steps, request.user)}
-            for key, one in steps.items()
-            if one["approval"] and one["approval"]["mine"]
+            step | {"about": run_presentation.about(spec, key, steps, request.user)}
+            for key, step in steps.items()
+            if step["approval"] and step["approval"]["mine"]
         ],
     }  # fmt: skip
     if (chosen := request.GET.get("step", "")) in steps and chosen in spec.steps:
         kind = kinds.label_of(spec.steps[chosen].kind)
-        context["opened"] = step_detail.of(run, chosen, steps[chosen], request.user) | {"kind": kind}
+        context["opened"] = step_detail.build_context(run, chosen, steps[chosen], request.user) | {"kind": kind}
     context["live"] = {"steps": steps, "refresh_s": request.user.refresh_s if context["is_live"] else 0}
     if request.htmx:
         opens = request.htmx.target == "run-step"
@@ -227,7 +238,7 @@ def run_act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     rows = PipelineRun.objects.visible_to(request.user).editable_by(request.user)
     run: PipelineRun = get_object_or_404(rows, pk=pk)
     step = request.POST.get("step", "")[:170]
-    with refusals_said(request):
+    with errors_as_messages(request):
         if verb == "cancel":
             runs.cancel(run)
         elif verb == "retry":
@@ -244,7 +255,7 @@ def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
     approval: StepApproval = get_object_or_404(
         StepApproval.objects.visible_to(request.user).put_to(request.user), pk=pk
     )
-    with refusals_said(request):
+    with errors_as_messages(request):
         comment = request.POST.get("comment", "")
         approvals.answer(approval, by=request.user, answer=request.POST.get("answer", ""), comment=comment)
         messages.info(request, _("Your answer is kept. The run goes on by itself."))
@@ -253,14 +264,14 @@ def approval_answer(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _editable(request: SignedInRequest, pk: int) -> Pipeline:
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
-    found: Pipeline = get_object_or_404(rows, pk=pk)
-    return found
+    pipeline: Pipeline = get_object_or_404(rows, pk=pk)
+    return pipeline
 
 
 @require_safe
 @needs(Action.JOBS_SUBMIT)
 def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The canvas, with this person's draft."""
+    """Show the canvas with the user's draft."""
     pipeline = _editable(request, pk)
     draft = writing.draft_of(pipeline, request.user)
     urls = {
@@ -268,10 +279,10 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
         "versions": reverse("api-pipeline-versions", args=[pk]), "run": reverse("pipelines:run-new", args=[pk]),
         "page": reverse("pipelines:detail", args=[pk]),
     }  # fmt: skip
-    given = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
+    editor_data = {"spec": draft.spec, "layout": draft.layout, "revision": draft.revision, "urls": urls}
     context = {
         "pipeline": pipeline,
-        "given": given | {"owner": request.user.pk},
+        "given": editor_data | {"owner": request.user.pk},
         "catalogue": kinds.catalogue(request.user),
     }
     return render(request, "pipelines/edit.html", context)

@@ -39,22 +39,22 @@ def create(
     spec: Mapping[str, Any] | None = None,
     layout: Mapping[str, Any] | None = None,
 ) -> Pipeline:
-    """Make a pipeline; with `spec` also its first version.
+    """Create a pipeline; with `spec` also its first version.
 
     Raises:
         Invalid: the name or the specification is wrong.
         NameTaken: the person has a pipeline of this name.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_about(name=name, description=description)
-    with found:
+    with refusals:
         if Pipeline.objects.filter(owner=user, name=name).exists():
             raise _taken(name)
     parsed = graph.Spec({})
-    with found:
+    with refusals:
         parsed = graph.parse(spec or EMPTY)
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
             pipeline = Pipeline.objects.create(
@@ -69,20 +69,20 @@ def create(
 
 
 def check_about(*, name: str | None = None, description: str | None = None) -> None:
-    """Refuse a name with odd characters, and texts that are too long.
+    """Refuse a name with invalid characters, and texts that are too long.
 
     Raises:
         Invalid.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if name is not None and (not re.fullmatch(TITLE.regex, name) or len(name) > MOST_NAME):
             raise Invalid(TITLE.message, field="name")
-    with found:
+    with refusals:
         if description is not None and len(description) > MOST_DESCRIPTION:
-            said = _("A description has at most %(most)s characters.")
-            raise Invalid(said % {"most": MOST_DESCRIPTION}, field="description")
-    found.end()
+            message = _("A description has at most %(most)s characters.")
+            raise Invalid(message % {"most": MOST_DESCRIPTION}, field="description")
+    refusals.end()
 
 
 def _taken(name: str) -> NameTaken:
@@ -90,22 +90,22 @@ def _taken(name: str) -> NameTaken:
 
 
 @transaction.atomic
-def change(pipeline: Pipeline, **about: str) -> Pipeline:
-    """Change name, description or who sees it.
+def change(pipeline: Pipeline, **fields: str) -> Pipeline:
+    """Change name, description or visibility.
 
     Raises:
         Invalid, NameTaken.
     """
-    check_about(**{name: value for name, value in about.items() if name != "visibility"})
-    fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
-    for name, value in about.items():
-        setattr(fresh, name, value.strip())
+    check_about(**{name: value for name, value in fields.items() if name != "visibility"})
+    current = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
+    for name, value in fields.items():
+        setattr(current, name, value.strip())
     try:
         with transaction.atomic():
-            fresh.save(update_fields=[*about, "updated_at"])
+            current.save(update_fields=[*fields, "updated_at"])
     except IntegrityError:
-        raise _taken(fresh.name) from None
-    return fresh
+        raise _taken(current.name) from None
+    return current
 
 
 @transaction.atomic
@@ -113,7 +113,7 @@ def delete(pipeline: Pipeline) -> None:
     """Delete a pipeline with its versions and the records of its runs; jobs, models and data stay.
 
     Raises:
-        StillInUse: one of its runs goes on.
+        StillInUse: one of its runs is active.
     """
     fresh = Pipeline.objects.select_for_update().get(pk=pipeline.pk)
     if fresh.runs.filter(state=PipelineRun.State.RUNNING).exists():
@@ -172,7 +172,7 @@ def save_version(
 
 
 def _ask_owners(pipeline: Pipeline, version: PipelineVersion, by: User) -> None:
-    """Tell the people whose triggers go on with what they agreed to that somebody else saved a version."""
+    """Notify the owners of triggers that remain on their agreed version that another user saved a new one."""
     others = pipeline.triggers.exclude(owner=by).select_related("owner")
     for person in {trigger.owner for trigger in others}:
         title = wording.message(
@@ -182,9 +182,9 @@ def _ask_owners(pipeline: Pipeline, version: PipelineVersion, by: User) -> None:
 
 
 def newest(pipeline: Pipeline) -> PipelineVersion | None:
-    """The newest version; None while there is none."""
-    found: PipelineVersion | None = pipeline.versions.order_by("-number").first()
-    return found
+    """Return the newest version; None while there is none."""
+    version: PipelineVersion | None = pipeline.versions.order_by("-number").first()
+    return version
 
 
 def newest_or_refused(pipeline: Pipeline) -> PipelineVersion:
@@ -203,10 +203,10 @@ def newest_or_refused(pipeline: Pipeline) -> PipelineVersion:
 
 
 def draft_of(pipeline: Pipeline, user: User) -> PipelineDraft:
-    """What the person draws: their draft, or one from the newest version that is not kept yet (revision 0)."""
-    kept = pipeline.drafts.filter(person=user).first()
-    if kept is not None:
-        return kept
+    """Return the user's draft, or an unsaved one of the newest version (revision 0)."""
+    draft = pipeline.drafts.filter(person=user).first()
+    if draft is not None:
+        return draft
     version = newest(pipeline)
     return PipelineDraft(
         pipeline=pipeline, person=user, revision=0, base=version.number if version else 0,
@@ -226,7 +226,7 @@ def is_changed(draft: PipelineDraft) -> bool:
 def keep_draft(
     pipeline: Pipeline, user: User, *, spec: Mapping[str, Any], layout: Mapping[str, Any], revision: int
 ) -> PipelineDraft:
-    """Keep what a person draws; it may be incomplete.
+    """Store a user's draft; it may be incomplete.
 
     Args:
         revision: that the writer began from; 0 where there was no draft.
@@ -238,20 +238,20 @@ def keep_draft(
     parsed = graph.parse(spec)
     places = graph.layout_of(layout, parsed)
     Pipeline.objects.select_for_update().get(pk=pipeline.pk)
-    kept = pipeline.drafts.filter(person=user).first()
-    if revision != (kept.revision if kept else 0):
+    draft = pipeline.drafts.filter(person=user).first()
+    if revision != (draft.revision if draft else 0):
         raise DraftChanged(_("This draft was changed in another window since you opened it."))
     columns: dict[str, Any] = {"spec": graph.canonical(parsed), "layout": places, "changed_at": now()}
-    if kept is None:
+    if draft is None:
         version = newest(pipeline)
         return PipelineDraft.objects.create(
             pipeline=pipeline, person=user, base=version.number if version else 0, **columns
         )
     for name, value in columns.items():
-        setattr(kept, name, value)
-    kept.revision += 1
-    kept.save()
-    return kept
+        setattr(draft, name, value)
+    draft.revision += 1
+    draft.save()
+    return draft
 
 
 def drop_draft(pipeline: Pipeline, user: User) -> None:

@@ -1,4 +1,4 @@
-"""Aliases of versions: one name in a model stands for one version, and moves in one step."""
+"""Aliases of versions: a name in a model that points at one version, and moves atomically."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ class NoAlias(NotFound):
 
 
 def check_name(name: str, *, field: str = "alias") -> None:
-    """Refuse what is no name of an alias.
+    """Raise an error unless `name` is a valid name of an alias.
 
     Raises:
         Invalid.
     """
     if not NAME.fullmatch(name) or re.fullmatch(r"v\d+", name):
-        said = _(
+        message = _(
             "An alias has small letters, digits and . _ - and begins with a letter, such as champion; v2 is a version."
         )
-        raise Invalid(said, field=field)
+        raise Invalid(message, field=field)
     if name in TAKEN:
         raise Invalid(_("%(name)s is no alias: without one the newest version is meant.") % {"name": name}, field=field)
 
 
 @transaction.atomic
-def put(*, version: ModelVersion, name: str, by: User, **facts: object) -> ModelAlias:
-    """Let an alias stand for a version; it leaves the one that it stood for. What stands there already stays.
+def assign(*, version: ModelVersion, name: str, by: User, **facts: object) -> ModelAlias:
+    """Point an alias at a version; an alias that points at it already is returned unchanged.
 
     Raises:
         Invalid: no name for an alias, or too many of them.
-        Archived: nothing new begins with the version.
+        Archived: the version must not be used for anything new.
     """
     check_name(name)
     model = Model.objects.select_for_update().get(pk=version.model_id)
-    fresh: ModelVersion = ModelVersion.objects.get(pk=version.pk)
-    stages.check_in_use(fresh, field="version")
+    locked_version: ModelVersion = ModelVersion.objects.get(pk=version.pk)
+    stages.check_in_use(locked_version, field="version")
     alias = ModelAlias.objects.filter(model=model, name=name).select_related("version").first()
-    if alias is not None and alias.version_id == fresh.pk:
+    if alias is not None and alias.version_id == locked_version.pk:
         return alias
     if alias is None and model.aliases.count() >= MOST:
         raise Invalid(_("A model has at most %(most)s aliases. Remove one first.") % {"most": MOST}, field="alias")
     before = f"v{alias.version.number}" if alias else ""
     alias = alias or ModelAlias(model=model, name=name)
-    alias.version, alias.moved_by, alias.moved_at = fresh, by, now()
+    alias.version, alias.moved_by, alias.moved_at = locked_version, by, now()
     alias.save()
-    history.add(model, by, "model_alias_moved", fresh, alias=name, **{"from": before}, **facts)
+    history.add(model, by, "model_alias_moved", locked_version, alias=name, **{"from": before}, **facts)
     return alias
 
 

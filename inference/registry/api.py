@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, parse_request
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from inference.registry import (
     baselines,
@@ -55,7 +55,7 @@ from inference.registry.version_api import ModelActs, VersionActs
 class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The registry. `?search=` finds by name and description.
 
-    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of people in a group.
+    `?task=`, `?stage=` and `?alias=` leave models that have such a version, `?group=` those of members of a group.
     """
 
     needs = ModelActs.acts | {
@@ -82,14 +82,14 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         rows = Model.objects.visible_to(self.request.user).for_list()
         if self.action != "list":
             return rows
-        given = queries.given(self.request)
+        query = queries.read_filters(self.request)
         narrowed = rows.narrowed(
-            task=queries.one_of(given, "task", *(name for name, _word in task_labels.choices())),
-            stage=queries.one_of(given, "stage", *Stage.values),
-            alias=given.get("alias", ""),
-            group=queries.whole(given, "group"),
+            task=queries.read_choice(query, "task", *(name for name, _word in task_labels.choices())),
+            stage=queries.read_choice(query, "stage", *Stage.values),
+            alias=query.get("alias", ""),
+            group=queries.read_int(query, "group"),
         )
-        return narrowed.named_like(given.get("search", ""))
+        return narrowed.named_like(query.get("search", ""))
 
     def get_serializer_class(self) -> Any:
         return ModelDetailOut if self.action in ("retrieve", "partial_update") else ModelOut
@@ -103,18 +103,18 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
         answered then (202, with its address in `Location`) in place of the version.
         """
         serializer = ModelIn(data=request.data, context=self.get_serializer_context())
-        return _brought_in(request, sent(serializer, imports.check, user=request.user))
+        return _import_model(request, parse_request(serializer, imports.check, user=request.user))
 
     @extend_schema(request=ModelEditIn, responses=ModelDetailOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         model = self.own_model(pk)
-        fields = _checked(ModelEditIn, self, request)
+        fields = _validate(ModelEditIn, self, request)
         card = fields.pop("card", None)
-        known = {"description": model.description, "visibility": model.visibility}
+        current = {"description": model.description, "visibility": model.visibility}
         with transaction.atomic():
             if card is not None:
                 cards.write(model=model, by=request.user, card=card)
-            registry.edit(model=model, by=request.user, **{**known, **fields})
+            registry.edit(model=model, by=request.user, **{**current, **fields})
         return Response(ModelDetailOut(self.get_queryset().get(pk=pk)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -139,7 +139,7 @@ class ModelViewSet(ComposeActs, ModelActs, ListModelMixin, RetrieveModelMixin, N
     def add_version(self, request: ApiRequest, pk: str) -> Response:
         """Bring in a further version; where a job reads the files, its task is answered (202), see models/."""
         model = self.own_model(pk)
-        return _brought_in(request, _checked(VersionIn, self, request) | {"model": model})
+        return _import_model(request, _validate(VersionIn, self, request) | {"model": model})
 
 
 class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedViewSet):
@@ -199,14 +199,14 @@ class ModelVersionViewSet(TorchActs, VersionActs, RetrieveModelMixin, NumberedVi
         """Queue a measurement of how fast the version answers, on processor cores or on a card."""
         usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
         version = get_object_or_404(usable, pk=pk)
-        task = model_jobs.measure(user=request.user, version=version, **_checked(MeasureIn, self, request))
+        task = model_jobs.measure(user=request.user, version=version, **_validate(MeasureIn, self, request))
         return Response(ModelTaskOut(task).data, status=202)
 
     @extend_schema(responses=HardwareSpeedOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def hardware(self, request: ApiRequest, pk: str) -> Response:
         """How fast the version answers on each kind of hardware, edge devices and nodes alike, the fastest first."""
-        return Response(HardwareSpeedOut(hardware_speeds.of(self.get_object()), many=True).data)
+        return Response(HardwareSpeedOut(hardware_speeds.for_version(self.get_object()), many=True).data)
 
     @extend_schema(request=None, responses={202: ModelTaskOut})
     @action(detail=True, methods=["post"])
@@ -229,12 +229,12 @@ class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):
         return ModelTask.objects.visible_to(self.request.user).select_related("job__owner", "job__cluster")
 
 
-def _brought_in(request: ApiRequest, fields: dict[str, Any]) -> Response:
+def _import_model(request: ApiRequest, fields: dict[str, Any]) -> Response:
     """Make what was sent, or named, a version; or queue the job that will."""
     declared = import_serializers.declared_of(fields)
-    with import_serializers.brought(request.user, fields, declared) as source:
-        made = imports.bring_in(
-            user=request.user, brought=source, declared=declared, made=partial(_kept, request),
+    with import_serializers.open_source(request.user, fields, declared) as source:
+        made = imports.import_model(
+            user=request.user, brought=source, declared=declared, made=partial(_store_response, request),
             queued=partial(_queued, request), **fields,
         )  # fmt: skip
         return _answer(made)
@@ -247,15 +247,15 @@ def _answer(made: ModelVersion | ModelTask) -> Response:
     return Response(ModelVersionOut(made).data, status=201)
 
 
-def _kept(request: Request, version: ModelVersion) -> None:
-    keep(request, _answer(version))
+def _store_response(request: Request, version: ModelVersion) -> None:
+    store_response(request, _answer(version))
 
 
 def _queued(request: Request, task: ModelTask) -> None:
-    keep(request, _answer(task))
+    store_response(request, _answer(task))
 
 
-def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
+def _validate(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
     serializer_in = serializer(data=request.data, context=view.get_serializer_context())
     serializer_in.is_valid(raise_exception=True)
     checked: dict[str, Any] = serializer_in.validated_data

@@ -10,7 +10,7 @@ class ModelBaseline(models.Model):
     """What pictures and answers are like on the images that a version learned from."""
 
     version = models.OneToOneField("inference.ModelVersion", models.CASCADE, related_name="baseline")
-    data_name = models.CharField(max_length=80)  # "cells v2", also after the version is gone
+    data_name = models.CharField(max_length=80)  # "cells v2", kept after the version is deleted
     images = models.PositiveIntegerField()
     tally = models.JSONField()
     made_at = models.DateTimeField(default=now)

@@ -28,17 +28,17 @@ class NoBaseline(DomainError):
 
 
 def data_of(version: ModelVersion, user: User) -> DatasetVersion | None:
-    """The dataset version that a version learned from, where this person may use it."""
+    """Return the dataset version that a version was trained on, if this user may use it."""
     rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
-    found: DatasetVersion | None = rows.filter(pk=version.dataset_version_id or 0).first()
-    return found
+    version_row: DatasetVersion | None = rows.filter(pk=version.dataset_version_id or 0).first()
+    return version_row
 
 
 def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -> ModelTask:
     """Queue a job that shows the training images to the model and counts what they and its answers are like.
 
     Raises:
-        NoBaseline: nobody described the model, or the images that it learned from are not there for this person.
+        NoBaseline: the model has no description, or the user may not use its training data.
         DomainError: the queue refuses.
     """
     if not version.can_be_evaluated or not version.can_serve:
@@ -48,19 +48,19 @@ def learn(*, user: User, version: ModelVersion, cpus: float = model_jobs.CPUS) -
             _("The images that %(model)s learned from are not here, or not shared with you.") % {"model": version}
         )
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": 0}
-    name = titles.derived(f"{version} baseline", room=100)
+    name = titles.derive_name(f"{version} baseline", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=model_jobs.KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=ModelTask.Act.BASELINE, version=version)
 
 
-def keep(task: ModelTask, given: Any) -> None:
-    """Keep what the job counted, if it is sound; may be called again."""
-    tally, version = drift.sound(given), task.version
+def store(task: ModelTask, reported: Any) -> None:
+    """Store the tally that the job counted if it is valid; idempotent."""
+    tally, version = drift.validate(reported), task.version
     if tally is None or version is None or not tally["images"]:
         return
-    values = {"tally": tally, "images": tally["images"], "data_name": version.dataset_label, "made_at": now()}
-    ModelBaseline.objects.update_or_create(version=version, defaults=values)
+    defaults = {"tally": tally, "images": tally["images"], "data_name": version.dataset_label, "made_at": now()}
+    ModelBaseline.objects.update_or_create(version=version, defaults=defaults)
     ModelTask.objects.filter(pk=task.pk).update(figures={"images": tally["images"]})
 
 

@@ -47,47 +47,47 @@ FIELDS = (
 NAMES = tuple(field.name for field in FIELDS)
 
 
-def of(model: Model) -> dict[str, str]:
-    """All parts of a card by name; "" for what nobody wrote."""
+def read(model: Model) -> dict[str, str]:
+    """Return all sections of a card by name; "" for a section without text."""
     return {name: str(model.card.get(name, "")) for name in NAMES}
 
 
 def check(card: Mapping[str, Any]) -> dict[str, str]:
-    """The parts that are given, without blanks around them.
+    """Return the given sections without leading and trailing blanks.
 
     Raises:
         Invalid: an unknown part, no text, or too long; all of it at once.
     """
-    found, checked = Refusals(), {}
-    known = {field.name: field for field in FIELDS}
+    refusals, checked = Refusals(), {}
+    fields_by_name = {field.name: field for field in FIELDS}
     for name, text in card.items():
-        with found:
-            if name not in known:
-                said = _("A card has no part “%(name)s”. It has: %(known)s.")
-                raise Invalid(said % {"name": str(name)[:50], "known": ", ".join(NAMES)}, field="card")
+        with refusals:
+            if name not in fields_by_name:
+                message = _("A card has no part “%(name)s”. It has: %(known)s.")
+                raise Invalid(message % {"name": str(name)[:50], "known": ", ".join(NAMES)}, field="card")
             if not isinstance(text, str) or "\x00" in text:
                 raise Invalid(_("Write a text."), field=name)
-            if len(text) > known[name].longest:
-                said = _("Write at most %(most)s characters.")
-                raise Invalid(said % {"most": f"{known[name].longest:,}"}, field=name)
+            if len(text) > fields_by_name[name].longest:
+                message = _("Write at most %(most)s characters.")
+                raise Invalid(message % {"most": f"{fields_by_name[name].longest:,}"}, field=name)
             checked[name] = text.replace("\r\n", "\n").strip()
-    found.end()
+    refusals.end()
     return checked
 
 
 @transaction.atomic
 def write(*, model: Model, by: User, card: Mapping[str, Any]) -> Model:
-    """Change the parts that are given; others stay.
+    """Change the given sections; the others are unchanged.
 
     Raises:
         Invalid: see `check`.
     """
-    given = check(card)
+    sections = check(card)
     fresh: Model = Model.objects.select_for_update().get(pk=model.pk)
-    before = of(fresh)
-    changed = sorted(name for name, text in given.items() if before[name] != text)
+    before = read(fresh)
+    changed = sorted(name for name, text in sections.items() if before[name] != text)
     if changed:
-        fresh.card = {**before, **given}
+        fresh.card = {**before, **sections}
         fresh.save(update_fields=["card", "updated_at"])
         history.add(fresh, by, "model_card_changed", fields=changed)
     return fresh

@@ -41,7 +41,7 @@ class Drift:
         return "steady" if self.value < STEADY else "moved" if self.value < OTHER else "other"
 
 
-def together(tallies: Iterable[Mapping[str, Any]]) -> Tally:
+def add_up(tallies: Iterable[Mapping[str, Any]]) -> Tally:
     """Add tallies up."""
     made = empty()
     for tally in tallies:
@@ -74,13 +74,13 @@ def index(before: Sequence[int], now: Sequence[int], pictures: tuple[int, int] |
         return 0.0
     p = [(count + FEW) / (n + FEW * k) for count in before]
     q = [(count + FEW) / (m + FEW * k) for count in now]
-    found = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
-    most = pictures or (n, m)
-    return max(0.0, found - (k - 1) * (1 / min(n, most[0]) + 1 / min(m, most[1])))
+    divergence = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
+    sizes = pictures or (n, m)
+    return max(0.0, divergence - (k - 1) * (1 / min(n, sizes[0]) + 1 / min(m, sizes[1])))
 
 
-def compared(before: Tally, now: Tally) -> list[Drift]:
-    """Answers first: classes and scores; then the features of pictures."""
+def compare(before: Tally, now: Tally) -> list[Drift]:
+    """Compare two tallies: first predictions, by classes and scores, then the features of images."""
     enough = min(before["images"], now["images"]) >= ENOUGH
     names = sorted({*before["classes"], *now["classes"]}, key=lambda name: -before["classes"].get(name, 0))
     classes = [[tally["classes"].get(name, 0) for name in names] for tally in (before, now)]
@@ -93,7 +93,7 @@ def compared(before: Tally, now: Tally) -> list[Drift]:
 
 def _broad(counts: Sequence[int]) -> list[int]:
     step = BINS // BROAD
-    return [sum(counts[place : place + step]) for place in range(0, BINS, step)]
+    return [sum(counts[start : start + step]) for start in range(0, BINS, step)]
 
 
 def _drift(
@@ -110,8 +110,8 @@ def _drift(
 
 
 def _shares(counts: Sequence[int]) -> list[float]:
-    whole = sum(counts)
-    return [round(count / whole, 4) if whole else 0.0 for count in counts]
+    total = sum(counts)
+    return [round(count / total, 4) if total else 0.0 for count in counts]
 
 
 def distance(before: Tally, now: Tally) -> float | None:
@@ -176,42 +176,44 @@ def _moments(tally: Tally) -> tuple[list[float], list[float]]:
     return means, [max(0.0, value / count - mean * mean) for value, mean in squares]
 
 
-def sound(given: Any) -> Tally | None:
-    """A tally as a program told it, or None where it is none: nothing that a program says is believed."""
+def validate(reported: Any) -> Tally | None:
+    """Return the tally that a program reported, with every field checked, or None if it is invalid."""
     try:
-        made = empty()
-        made["images"] = _count(given["images"])
-        made["classes"] = {str(name)[:200]: _count(n) for name, n in list(given["classes"].items())[:MOST_CLASSES]}
-        made["scores"] = _counts(given["scores"])
-        made["features"] = {name: _counts(given["features"][name]) for name in FEATURES}
+        tally = empty()
+        tally["images"] = _count(reported["images"])
+        tally["classes"] = {str(name)[:200]: _count(n) for name, n in list(reported["classes"].items())[:MOST_CLASSES]}
+        tally["scores"] = _counts(reported["scores"])
+        tally["features"] = {name: _counts(reported["features"][name]) for name in FEATURES}
         for name in ("sums", "squares"):
-            values = [float(value) for value in given["layout"][name]]
-            if len(values) != FIELDS or not all(-0.01 <= value <= made["images"] + 0.01 for value in values):
+            layout_values = [float(value) for value in reported["layout"][name]]
+            if len(layout_values) != FIELDS or not all(
+                -0.01 <= value <= tally["images"] + 0.01 for value in layout_values
+            ):
                 return None
-            made["layout"][name] = values
-        if "looks" in given:  # servers that began before it was counted have none
-            made["looks"] = descriptor.sound(given["looks"])
-        if given.get("chance") is not None:
-            made["chance"] = _chance(given["chance"])
+            tally["layout"][name] = layout_values
+        if "looks" in reported:  # servers that began before it was counted have none
+            tally["looks"] = descriptor.parse_group(reported["looks"])
+        if reported.get("chance") is not None:
+            tally["chance"] = _chance(reported["chance"])
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
         return None
-    return made if is_sound(made) else None
+    return tally if is_sound(tally) else None
 
 
-def _chance(given: Any) -> dict[str, float]:
-    found = {"halves": _count(given["halves"]), "rare": float(given["rare"])}
-    if not found["halves"] or not 0 < found["rare"] <= descriptor.MOST:
+def _chance(values: Any) -> dict[str, float]:
+    chance = {"halves": _count(values["halves"]), "rare": float(values["rare"])}
+    if not chance["halves"] or not 0 < chance["rare"] <= descriptor.MOST:
         raise ValueError("no distance")
-    return found
+    return chance
 
 
-def _counts(given: Any) -> list[int]:
-    if not isinstance(given, list) or len(given) != BINS:
+def _counts(values: Any) -> list[int]:
+    if not isinstance(values, list) or len(values) != BINS:
         raise ValueError("another number of bins")
-    return [_count(value) for value in given]
+    return [_count(value) for value in values]
 
 
-def _count(given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 2**31:
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError("no count")
-    return given
+    return value

@@ -21,19 +21,19 @@ class TooLarge(DomainError):
     field = "path"
 
 
-def copied(source: BinaryIO, target: Path, *, most: int) -> int:
-    """Copy what is left of an open file; gives the number of bytes. What is appended meanwhile is left out.
+def copy_rest(source: BinaryIO, target: Path, *, max_bytes: int) -> int:
+    """Copy the rest of an open file and return the number of bytes; bytes appended meanwhile are left out.
 
     Raises:
-        TooLarge: there are more than `most`; the target is gone then.
-        DiskFull: the disk has no room for `most`, or for as many as there are.
+        TooLarge: there are more than `max_bytes`; the target is removed.
+        DiskFull: the disk has no room for `max_bytes`, or for the file.
     """
     size = _size(source)
-    if min(most, size) > files.free_bytes(target.parent):
+    if min(max_bytes, size) > files.free_bytes(target.parent):
         raise disk.DiskFull
     try:
-        if size > most:
-            raise TooLarge(_("A file is larger than the %(most)s MiB that are taken.") % {"most": most >> 20})
+        if size > max_bytes:
+            raise TooLarge(_("A file is larger than the %(most)s MiB that are taken.") % {"most": max_bytes >> 20})
         if _is_whole_file(source):
             copies.copy(source, target)
         else:

@@ -29,7 +29,7 @@ SOURCES: Registry[Callable[[Iterable[int]], list[tuple[int, dict[str, Any]]]]] =
 
 @dataclass(frozen=True)
 class HardwareSpeed:
-    """One kind of hardware: which, how many of it, and the median of what each of them said."""
+    """A kind of hardware: its name, the number of devices, and the medians of their measurements."""
 
     hardware: str  # name of the card, else of the processor
     machine: str  # its architecture; "" where nobody said so
@@ -46,53 +46,56 @@ def to_text(value: Any) -> str:
     return value.strip()[:LONGEST] if isinstance(value, str) and is_sound(value) else ""
 
 
-def of(version: ModelVersion) -> list[HardwareSpeed]:
-    """Kinds of hardware that a version was timed on, the fastest first; for whoever sees the version."""
-    return of_many([version.pk]).get(version.pk, [])
+def for_version(version: ModelVersion) -> list[HardwareSpeed]:
+    """Return the kinds of hardware that a version was measured on, the fastest first. The caller checks visibility."""
+    return for_versions([version.pk]).get(version.pk, [])
 
 
-def of_many(versions: Iterable[int]) -> dict[int, list[HardwareSpeed]]:
-    """The same for several versions, by their keys."""
-    found: dict[int, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
-    for version, said in [*chain.from_iterable(source(versions) for source in SOURCES), *_of_nodes(versions)]:
-        kind = tuple(said[name] for name in ("hardware", "machine", "threads", "provider"))
-        found.setdefault(version, {}).setdefault(kind, []).append(said)
+def for_versions(versions: Iterable[int]) -> dict[int, list[HardwareSpeed]]:
+    """Return the kinds of hardware of several versions by their keys."""
+    groups: dict[int, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
+    for version, measurement in [
+        *chain.from_iterable(source(versions) for source in SOURCES),
+        *_node_measurements(versions),
+    ]:
+        kind = tuple(measurement[name] for name in ("hardware", "machine", "threads", "provider"))
+        groups.setdefault(version, {}).setdefault(kind, []).append(measurement)
     return {
-        version: sorted((_kind(said) for said in kinds.values()), key=lambda row: row.p50_ms)[:MOST_KINDS]
-        for version, kinds in found.items()
+        version: sorted((_kind(measurement) for measurement in kinds.values()), key=lambda row: row.p50_ms)[:MOST_KINDS]
+        for version, kinds in groups.items()
     }
 
 
-def _of_nodes(versions: Iterable[int]) -> list[tuple[int, dict[str, Any]]]:
-    """The newest measurement of each node in each setting."""
+def _node_measurements(versions: Iterable[int]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the newest measurement of each node in each setting."""
     tasks = ModelTask.objects.filter(version__in=versions, act=ModelTask.Act.MEASURE).exclude(figures={})
     newest: dict[tuple[Any, ...], tuple[int, dict[str, Any]]] = {}
     for version, figures in tasks.order_by("-pk").values_list("version_id", "figures")[:MOST_READ]:
-        said: dict[str, Any] = {
+        measurement: dict[str, Any] = {
             "hardware": to_text(figures.get("card")) or to_text(figures.get("processor")),
             **{name: to_text(figures.get(name)) for name in ("machine", "provider", "node")},
             **{name: finite(figures.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib")},
             "threads": int(finite(figures.get("threads")) or 0),
         }
-        if said["p50_ms"] is None:
+        if measurement["p50_ms"] is None:
             continue
-        said["p95_ms"] = said["p50_ms"] if said["p95_ms"] is None else said["p95_ms"]
-        key = (version, *(said[name] for name in ("node", "hardware", "machine", "threads", "provider")))
-        newest.setdefault(key, (version, said))
+        measurement["p95_ms"] = measurement["p50_ms"] if measurement["p95_ms"] is None else measurement["p95_ms"]
+        key = (version, *(measurement[name] for name in ("node", "hardware", "machine", "threads", "provider")))
+        newest.setdefault(key, (version, measurement))
     return list(newest.values())
 
 
-def _kind(said: list[dict[str, Any]]) -> HardwareSpeed:
-    first, nodes = said[0], sorted({one["node"] for one in said if one["node"]})
-    memory = [one["memory_mib"] for one in said if one["memory_mib"] is not None]
+def _kind(measurements: list[dict[str, Any]]) -> HardwareSpeed:
+    first, nodes = measurements[0], sorted({row["node"] for row in measurements if row["node"]})
+    memory = [row["memory_mib"] for row in measurements if row["memory_mib"] is not None]
     return HardwareSpeed(
         hardware=first["hardware"],
         machine=first["machine"],
         threads=first["threads"],
         provider=first["provider"],
-        devices=sum(1 for one in said if not one["node"]),
+        devices=sum(1 for row in measurements if not row["node"]),
         nodes=tuple(nodes),
-        p50_ms=median(one["p50_ms"] for one in said),
-        p95_ms=median(one["p95_ms"] for one in said),
+        p50_ms=median(row["p50_ms"] for row in measurements),
+        p95_ms=median(row["p95_ms"] for row in measurements),
         memory_mib=median(memory) if memory else None,
     )

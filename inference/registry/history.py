@@ -48,13 +48,15 @@ FACTS = {
 
 
 def add(model: Model, by: User | None, verb: str, version: ModelVersion | None = None, **facts: object) -> None:
-    """Write one act down, in the transaction of the act itself."""
-    about = {"version": f"v{version.number}"} if version else {}
-    audit.record(by, verb, model, **about, **{name: value for name, value in facts.items() if value not in (None, "")})
+    """Record an action in the transaction of the action itself."""
+    version_fact = {"version": f"v{version.number}"} if version else {}
+    audit.record(
+        by, verb, model, **version_fact, **{name: value for name, value in facts.items() if value not in (None, "")}
+    )
 
 
-def of(model: Model) -> Sequence[AuditEntry]:
-    """The newest acts on a model. The caller has found out that the reader may see the model."""
+def list_entries(model: Model) -> Sequence[AuditEntry]:
+    """Return the newest actions on a model. The caller checks that the reader may see the model."""
     return list(AuditEntry.objects.filter(target_kind=KIND, target_id=str(model.pk))[:SHOWN])
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
@@ -27,10 +27,10 @@ RESIZE_WORDS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, w
 
 
 def layout_choices() -> list[tuple[str, Any]]:
-    """All layouts of all tasks; the empty one leaves it to the shapes of the file."""
-    words = dict(task_labels.choices())
+    """Return all layouts of all tasks; the empty choice leaves it to the shapes of the file."""
+    task_names = dict(task_labels.choices())
     groups = [
-        (words[task], [(layout.name, _(layout.label)) for layout in layouts.values()])
+        (task_names[task], [(layout.name, _(layout.label)) for layout in layouts.values()])
         for task, layouts in LAYOUTS.items()
     ]
     return [("", _("As the shapes say")), *groups]
@@ -42,11 +42,11 @@ class PicturesField(forms.FileField):
     widget = type("Files", (forms.FileInput,), {"allow_multiple_selected": True})
 
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
-        return [super(PicturesField, self).clean(one, initial) for one in data or ()]
+        return [super(PicturesField, self).clean(upload, initial) for upload in data or ()]
 
 
 class BringForm(forms.Form):
-    """Where a model lies, and what its files do not say."""
+    """The location of a model, and what its files do not say."""
 
     file = forms.FileField(
         label=_("File"),
@@ -110,8 +110,8 @@ class BringForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        words = dict(task_labels.choices())
-        tasks = [("", _("As the files say")), *((task, words[task]) for task in LAYOUTS)]
+        task_names = dict(task_labels.choices())
+        tasks = [("", _("As the files say")), *((task, task_names[task]) for task in LAYOUTS)]
         self.fields["task"].choices = tasks  # type: ignore[attr-defined]  # a choice, declared above
         self.fields["layout"].choices = layout_choices()  # type: ignore[attr-defined]  # a choice, declared above
         self.fields["dataset"].queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
@@ -140,24 +140,24 @@ class BringForm(forms.Form):
             raise forms.ValidationError(exc.message) from None
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
-        named = bool(given.get("path") or given.get("job"))
-        if bool(given.get("file")) == named and not {"file", "path", "job"} & set(self.errors):
+        values: dict[str, Any] = super().clean() or {}
+        has_path = bool(values.get("path") or values.get("job"))
+        if bool(values.get("file")) == has_path and not {"file", "path", "job"} & set(self.errors):
             # where nothing is said no field is wrong by itself
-            self.add_error("file" if named else None, _("Choose a file, or say where the model lies."))
+            self.add_error("file" if has_path else None, _("Choose a file, or say where the model lies."))
         if self.is_trial and not {"pictures", "dataset"} & set(self.errors):
-            with refusals_shown_on(self):
-                trials.check_pictures(len(given.get("pictures") or ()), given.get("dataset"))
-        return given
+            with errors_shown_on(self):
+                trials.check_pictures(len(values.get("pictures") or ()), values.get("dataset"))
+        return values
 
     def about(self) -> dict[str, Any]:
         """What the model is called, and who may see it; nothing where it has a name."""
         return {}
 
     def declared(self) -> Declared:
-        """What is said of the model."""
-        given = {name: self.cleaned_data.get(name) for name in self.DECLARED}
-        return Declared(**{name: value for name, value in given.items() if value})
+        """Return what the user declares of the model."""
+        values = {name: self.cleaned_data.get(name) for name in self.DECLARED}
+        return Declared(**{name: value for name, value in values.items() if value})
 
 
 class UploadForm(BringForm):

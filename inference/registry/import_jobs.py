@@ -21,9 +21,9 @@ from aiplatform.lib import files, titles, wording
 from aiplatform.lib.errors import DomainError
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
-from inference.registry.formats.folder import Found, home_of
+from inference.registry.formats.folder import ModelContents, home_of
 from inference.registry.inspections import FILES, PACKED
 from inference.registry.inspector import inspection, replies
 from inference.registry.inspector.__main__ import REPLY
@@ -85,7 +85,7 @@ def submit(
                 "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0,
                 "max_runtime": MAX_RUNTIME,
             }  # fmt: skip
-            title = titles.derived(f"{model or name} import", room=100)
+            title = titles.derive_name(f"{model or name} import", room=100)
             job = submission.submit(owner=user, kind=model_jobs.KIND, name=title, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=ModelTask.Act.IMPORT)
             queued(task)
@@ -119,7 +119,7 @@ def launch(task: ModelTask, run: RunDir) -> Launch:
         "archive": str(folder / PACKED) if spec["is_packed"] else "", "language": spec["language"],
         "seconds": int(MAX_RUNTIME.total_seconds()),
     }  # fmt: skip
-    files.write_json(run.params, inspections.completed(request))
+    files.write_json(run.params, inspections.complete_request(request))
     return Launch(
         argv=[sys.executable, "-P", "-m", "inference.registry.inspector"],
         env={"PYTHONPATH": str(settings.BASE_DIR), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -133,14 +133,14 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
     if task.made_id is not None:
         return
     job, owner = task.job, task.job.owner
-    reply = _reply(RunDir.of(job.pk, attempt.number).outputs)
+    reply = _reply(RunDir.for_attempt(job.pk, attempt.number).outputs)
     if reply is None:
-        _tell(task, wording.message("model_task.not_checked"))
+        _set_message(task, wording.message("model_task.not_checked"))
         return
     spec = job.spec
     model = Model.objects.editable_by(owner).filter(pk=spec["model"]).first() if spec["model"] else None
     if spec["model"] and model is None:
-        _tell(task, wording.message("model_task.model_gone"))
+        _set_message(task, wording.message("model_task.model_gone"))
         return
 
     def made(version: ModelVersion) -> None:
@@ -149,16 +149,16 @@ def publish(task: ModelTask, attempt: Attempt) -> None:
 
     try:
         inspections.end_refused(reply)
-        content = inspections.checked(lambda: replies.found_of(reply, home(job) / FILES))
+        content = inspections.decode_checked(lambda: replies.decode_found(reply, home(job) / FILES))
         registry.register(
-            user=owner, bring=partial(_bring, home(job), content), read=partial(_in_place, content), model=model,
+            user=owner, bring=partial(_copy_files, home(job), content), read=partial(_in_place, content), model=model,
             origin=_origin(spec["origin"]), made=made,
             **{field: spec[field] for field in ("name", "description", "visibility")},
         )  # fmt: skip
     except _AlreadyMade:
         return
     except DomainError as error:
-        _tell(task, wording.of_error(error) if not error.others else wording.verbatim(error.sentences))
+        _set_message(task, wording.of_error(error) if not error.others else wording.verbatim(error.sentences))
         return
     files.remove_tree(home(job))
 
@@ -178,8 +178,8 @@ def _reply(outputs: Path) -> dict[str, Any] | None:
     return reply if isinstance(reply, dict) else None
 
 
-def _bring(root: Path, content: Found, into: Path) -> None:
-    """Copy the files that count, each under the name it gets, through no link."""
+def _copy_files(root: Path, content: ModelContents, into: Path) -> None:
+    """Copy the files of the model, each under its name in the registry, following no link."""
     into.mkdir()
     for name, path in content.files.items():
         try:
@@ -187,14 +187,14 @@ def _bring(root: Path, content: Found, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             raise inspections.crashed() from None
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, most=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
 
 
-def _in_place(content: Found, folder: Path) -> Found:
+def _in_place(content: ModelContents, folder: Path) -> ModelContents:
     content.files = {name: folder / name for name in content.files}
     return content
 
 
-def _tell(task: ModelTask, message: wording.Message) -> None:
-    """Say why nothing was made, unless another worker made it meanwhile."""
+def _set_message(task: ModelTask, message: wording.Message) -> None:
+    """Store why nothing was created, unless another worker created it meanwhile."""
     ModelTask.objects.filter(pk=task.pk, made=None).update(message=message)

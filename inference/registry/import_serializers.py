@@ -13,7 +13,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.models import Upload
 from inference.registry import imports
 from inference.registry.formats.declared import NOTHING, Declared, labels_of
-from inference.registry.imports import Brought
+from inference.registry.imports import ModelSource
 from inference.registry.uploads import on_disk
 
 ORIGINS = ("file", "upload", "path", "job")
@@ -21,31 +21,33 @@ WAYS = ({"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"})
 
 
 def declared_of(fields: dict[str, Any]) -> Declared:
-    """What is said of the model; taken out of `fields`."""
-    given = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
-    return Declared(**given | {"labels": labels_of(given.get("labels", ""))})
+    """Remove what the user declares of the model from `fields` and return it."""
+    values = {name: fields.pop(name) for name in vars(NOTHING) if name in fields}
+    return Declared(**values | {"labels": labels_of(values.get("labels", ""))})
 
 
 @contextmanager
-def brought(user: User, fields: dict[str, Any], declared: Declared, *, tried: bool = False) -> Iterator[Brought]:
-    """The files that were sent or named; where they come from is taken out of `fields`.
+def open_source(
+    user: User, fields: dict[str, Any], declared: Declared, *, tried: bool = False
+) -> Iterator[ModelSource]:
+    """Open the files that were sent or named; removes the fields that name them from `fields`.
 
     Raises:
         Invalid: none or several are named, or an upload is not complete.
-        DomainError: see `imports.lying`.
+        DomainError: see `imports.from_path`.
     """
     origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
     if set(origins) not in WAYS:
-        said = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
-        raise Invalid(said, field="file")
+        message = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
+        raise Invalid(message, field="file")
     if {"path", "job"} & set(origins):
-        yield imports.lying(user, origins.get("path", ""), origins.get("job"))
+        yield imports.from_path(user, origins.get("path", ""), origins.get("job"))
     elif "file" in origins:
         with on_disk(origins["file"]) as (archive, filename):
-            yield imports.uploaded(archive, filename, declared, tried=tried)
+            yield imports.from_upload(archive, filename, declared, tried=tried)
     else:
         upload = complete(origins["upload"], "upload")
-        yield imports.uploaded(upload.file, upload.filename, declared, tried=tried)
+        yield imports.from_upload(upload.file, upload.filename, declared, tried=tried)
 
 
 def complete(upload: Upload, field: str) -> Upload:

@@ -25,7 +25,7 @@ from aiplatform.lib.errors import Invalid, NotFound, Refusals
 from datasets.files import homes, paths
 from inference.registry import import_jobs, inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
 from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
@@ -44,7 +44,7 @@ Source = ModelVersion.Source
 
 
 @dataclass(frozen=True)
-class Brought:
+class ModelSource:
     """Files of a model, not copied yet.
 
     Args:
@@ -59,20 +59,20 @@ class Brought:
     size_bytes: int = 0
 
 
-def bring_in(
+def import_model(
     *,
     user: User,
-    brought: Brought,
+    brought: ModelSource,
     declared: Declared = NOTHING,
     made: Callable[[ModelVersion], object] = lambda _version: None,
     queued: Callable[[ModelTask], object] = lambda _task: None,
-    **about: Any,
+    **fields: Any,
 ) -> ModelVersion | ModelTask:
-    """Make a version of the files, or the job that will make it: of a torch archive, and of what takes long to read.
+    """Create a version of the files, or a job that will: for torch archives, and for files that take long to read.
 
     Args:
         made, queued: called in the transaction that makes the one or the other.
-        about: name, description and visibility of a new model, or `model`: see `registration.register`.
+        fields: name, description and visibility of a new model, or `model`: see `registration.register`.
 
     Raises:
         DomainError: see `registration.register`, `model_jobs.convert` and `import_jobs.submit`.
@@ -80,32 +80,32 @@ def bring_in(
     if brought.torch:
         return model_jobs.convert(
             user=user, bring=brought.bring, suffix=brought.torch, label=brought.origin.label, declared=declared,
-            queued=queued, **about,
+            queued=queued, **fields,
         )  # fmt: skip
-    about |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
+    fields |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
     if brought.size_bytes <= import_jobs.LARGE_BYTES:
         try:
-            return registry.register(made=made, bounds=import_jobs.SHORT, **about)
+            return registry.register(made=made, bounds=import_jobs.SHORT, **fields)
         except inspections.TooSlow as slow:
             if slow.others:
                 raise
-    return import_jobs.submit(queued=queued, **about)
+    return import_jobs.submit(queued=queued, **fields)
 
 
 def check(
     *, user: User, name: str | None = None, task: str = "", layout: str = "", pixels: str = "", resize: str = ""
 ) -> None:
-    """Refuse at once what is wrong with a name for a new model and with what is declared, before any file is read."""
-    found = Refusals()
-    with found:
+    """Check the name of a new model and the declaration before any file is read."""
+    refusals = Refusals()
+    with refusals:
         registry.check_name(user=user, name=name)
-    with found:
+    with refusals:
         Declared(task=task, layout=layout, pixels=pixels, resize=resize).check()
-    found.end()
+    refusals.end()
 
 
-def lying(user: User, path: str, job: Job | None) -> Brought:
-    """What lies at a path: in the outputs of `job`, which `user` may see, or in the home of `user`.
+def from_path(user: User, path: str, job: Job | None) -> ModelSource:
+    """Return the files at a path: in the outputs of `job`, which `user` may see, or in the home of `user`.
 
     Raises:
         DomainError: see `from_job` and `from_home`.
@@ -113,13 +113,13 @@ def lying(user: User, path: str, job: Job | None) -> Brought:
     return from_job(job, path, by=user) if job is not None else from_home(user, path)
 
 
-def uploaded(archive: Path, filename: str, declared: Declared = NOTHING, *, tried: bool = False) -> Brought:
-    """What somebody sent; what is tried first will be declared."""
-    suffix, said = Path(filename).suffix.lower(), bool(declared) or tried
-    origin = Origin(Source.IMPORT if said else Source.UPLOAD, label=filename if said else "")
+def from_upload(archive: Path, filename: str, declared: Declared = NOTHING, *, tried: bool = False) -> ModelSource:
+    """Return the files of an upload; a model that is run in a trial will be declared later."""
+    suffix, is_declared = Path(filename).suffix.lower(), bool(declared) or tried
+    origin = Origin(Source.IMPORT if is_declared else Source.UPLOAD, label=filename if is_declared else "")
     if suffix in TORCH:
-        return Brought(partial(_single, archive, suffix), origin, suffix)
-    return Brought(partial(inspections.unpack, archive, filename), origin, size_bytes=archive.stat().st_size)
+        return ModelSource(partial(_single, archive, suffix), origin, suffix)
+    return ModelSource(partial(inspections.unpack, archive, filename), origin, size_bytes=archive.stat().st_size)
 
 
 def _single(archive: Path, suffix: str, into: Path) -> None:
@@ -128,16 +128,16 @@ def _single(archive: Path, suffix: str, into: Path) -> None:
         copies.copy(source, into / f"archive{suffix}")
 
 
-def from_home(user: User, path: str) -> Brought:
+def from_home(user: User, path: str) -> ModelSource:
     """A file or a folder in the home of a person.
 
     Raises:
         Invalid: it leads out of the home, or there is nothing of a model at it.
     """
-    return _lying(homes.home_of(user), _plain(path), Origin(Source.FILES, label=path))
+    return _at_path(homes.home_of(user), _normalize(path), Origin(Source.FILES, label=path))
 
 
-def from_job(job: Job, path: str = "", *, by: User) -> Brought:
+def from_job(job: Job, path: str = "", *, by: User) -> ModelSource:
     """What a job that is over left in its outputs; `by` may see the job.
 
     Args:
@@ -156,15 +156,15 @@ def from_job(job: Job, path: str = "", *, by: User) -> Brought:
     if not path and (outputs / "model").is_dir():
         path = "model"
     attempt = next(number for number in output_files.attempts(job) if output_files.folder_of(job, number) == outputs)
-    return _lying(outputs, _plain(path), Origin(Source.JOB, job, attempt, path))
+    return _at_path(outputs, _normalize(path), Origin(Source.JOB, job, attempt, path))
 
 
-def _plain(path: str) -> str:
-    """The path without what means nothing in it."""
+def _normalize(path: str) -> str:
+    """Return the path without redundant parts."""
     return os.fsdecode(b"/".join(file_names.parse(path)))
 
 
-def _lying(root: Path, path: str, origin: Origin) -> Brought:
+def _at_path(root: Path, path: str, origin: Origin) -> ModelSource:
     with paths.refusals():
         at = files.resolve_beneath(root, path)
         if at.is_dir():
@@ -173,32 +173,32 @@ def _lying(root: Path, path: str, origin: Origin) -> Brought:
             raise Invalid(_("There is no file or folder at this path."), field="path")
     suffix = at.suffix.lower()
     if suffix in TORCH:
-        return Brought(partial(_copied, root, {path: f"archive{suffix}"}), origin, suffix)
+        return ModelSource(partial(_copy_files, root, {path: f"archive{suffix}"}), origin, suffix)
     if suffix in MODEL:
         there = [name for name in BESIDE if at.with_name(name).is_file() and not at.with_name(name).is_symlink()]
         beside = [str(PurePosixPath(path).with_name(name)) for name in there]
         names = {name: PurePosixPath(name).name for name in (path, *beside)}
-        return Brought(partial(_copied, root, names), origin, size_bytes=at.stat().st_size)
+        return ModelSource(partial(_copy_files, root, names), origin, size_bytes=at.stat().st_size)
     if suffix and suffix in ARCHIVES:
-        return Brought(partial(_unpacked, root, path), origin, size_bytes=at.stat().st_size)
-    said = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
-    raise Invalid(said % {"name": _shown(at.name)}, field="path")
+        return ModelSource(partial(_unpacked, root, path), origin, size_bytes=at.stat().st_size)
+    message = _("%(name)s is no model. Choose a .onnx, .safetensors or .pt file, an archive, or a folder with one.")
+    raise Invalid(message % {"name": _printable(at.name)}, field="path")
 
 
-def _folder(root: Path, path: str, origin: Origin) -> Brought:
-    """What in a folder belongs to a model: its one archive of torch only where there is nothing else to take."""
+def _folder(root: Path, path: str, origin: Origin) -> ModelSource:
+    """Return the model files of a folder: its only torch archive if there is nothing else to take."""
     names = sorted(_below(root, path))
     if any(name.lower().endswith(MODEL) for name in names):
-        kept = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
-        within = {name: name.removeprefix(f"{path}/") for name in kept}
-        return Brought(partial(_copied, root, within), origin, size_bytes=_size_of(root, kept))
+        selected = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
+        within = {name: name.removeprefix(f"{path}/") for name in selected}
+        return ModelSource(partial(_copy_files, root, within), origin, size_bytes=_size_of(root, selected))
     archives = [name for name in names if name.lower().endswith(TORCH)]
     if len(archives) == 1:
         suffix = PurePosixPath(archives[0]).suffix.lower()
-        return Brought(partial(_copied, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
+        return ModelSource(partial(_copy_files, root, {archives[0]: f"archive{suffix}"}), origin, suffix)
     if archives:
-        said = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
-        raise Invalid(said % {"names": ", ".join(map(_shown, archives[:3]))}, field="path")
+        message = _("There are several archives of torch in it, such as %(names)s. Name one of them.")
+        raise Invalid(message % {"names": ", ".join(map(_printable, archives[:3]))}, field="path")
     raise Invalid(_("There is no model in it: a .onnx, .safetensors or .pt file is needed."), field="path")
 
 
@@ -213,60 +213,62 @@ def _size_of(root: Path, names: Sequence[str]) -> int:
 
 
 def _below(root: Path, path: str) -> Iterator[str]:
-    """Paths of the regular files in a folder below `root`, itself and what is in it reached through no link.
+    """Yield the paths of the regular files in a folder below `root`; follows no link on the way.
 
     Its owner may put links there while it is read, and the server may be allowed to read more than they are.
     """
     steps = [os.fsencode(part) for part in PurePosixPath(path).parts]
     try:
         with paths.refusals(), trees.opened(root, steps) as folder:
-            found = trees.walk(folder, until=time.monotonic() + LOOK_S)
-            for count, (at, name, about) in enumerate(found, 1):
+            walk = trees.walk(folder, until=time.monotonic() + LOOK_S)
+            for count, (at, name, status) in enumerate(walk, 1):
                 if count > MOST_LISTED:
-                    said = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
-                    raise Invalid(said, field="path")
-                if stat.S_ISREG(about.st_mode) and at.depth < DEEPEST:
+                    message = _("The folder holds more than %(limit)s files.") % {"limit": f"{MOST_LISTED:,}"}
+                    raise Invalid(message, field="path")
+                if stat.S_ISREG(status.st_mode) and at.depth < DEEPEST:
                     yield str(PurePosixPath(path, *(os.fsdecode(part) for part in at.parts()), os.fsdecode(name)))
     except trees.TooLong:
-        said = _("The folder holds too much to be looked through. Name the folder of the model itself.")
-        raise Invalid(said, field="path") from None
+        message = _("The folder holds too much to be looked through. Name the folder of the model itself.")
+        raise Invalid(message, field="path") from None
 
 
-def _shown(path: str) -> str:
-    """A path as people can read it, whatever bytes it is made of."""
+def _printable(path: str) -> str:
+    """Return a path as printable text, whatever its bytes."""
     return file_names.shown_path(tuple(os.fsencode(part) for part in PurePosixPath(path).parts))
 
 
-def _copied(root: Path, names: Mapping[str, str], into: Path) -> None:
-    """Copy files below `root`, each under the name it gets; of what is no weights only what is small."""
+def _copy_files(root: Path, names: Mapping[str, str], into: Path) -> None:
+    """Copy files below `root`, each under its new name; of files other than weights only small ones."""
     into.mkdir()
     if len(names) > MOST_FILES:
         raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MOST_FILES}, field="path")
-    left = MOST_BYTES
+    bytes_left = MOST_BYTES
     for name, new in names.items():
         weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
-        with paths.refusals(), _opened(root, name) as source:
+        with paths.refusals(), _open(root, name) as source:
             if not weights and os.fstat(source.fileno()).st_size > MOST_EXTRA_BYTES:
                 continue
             target = into / new
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                left -= copied(source, target, most=left if weights else min(left, MOST_EXTRA_BYTES))
+                bytes_left -= copy_rest(
+                    source, target, max_bytes=bytes_left if weights else min(bytes_left, MOST_EXTRA_BYTES)
+                )
             except TooLarge:
-                said = _("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}
-                raise ModelRefused(said, field="path") from None
+                message = _("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}
+                raise ModelRefused(message, field="path") from None
 
 
-def _opened(root: Path, name: str) -> BinaryIO:
+def _open(root: Path, name: str) -> BinaryIO:
     try:
         return os.fdopen(files.open_beneath(root, name), "rb")
     except FileNotFoundError:
-        said = _("A file went away while it was read: %(name)s.")
-        raise NotFound(said % {"name": _shown(name)}) from None
+        message = _("A file went away while it was read: %(name)s.")
+        raise NotFound(message % {"name": _printable(name)}) from None
 
 
 def _unpacked(root: Path, path: str, into: Path) -> None:
     beside = into.with_name("archive")
-    _copied(root, {path: "packed"}, beside)
+    _copy_files(root, {path: "packed"}, beside)
     inspections.unpack(beside / "packed", path, into)
     files.remove_tree(beside)

@@ -29,7 +29,7 @@ from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import remove_tree
 from inference.registry.formats.declared import NOTHING, Declared, Files
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.inspector import inspection, limits, replies
 from inference.registry.inspector.__main__ import OUT_OF_MEMORY
 from inference.registry.inspector.trial_candidates import CannotTry
@@ -108,7 +108,7 @@ def _copy(path: Path, target: Path) -> None:
         copies.copy(source, target)
 
 
-def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> Found:
+def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> ModelContents:
     """Contents of the files that were brought into the folder `work`, opened once by ONNX Runtime.
 
     A model.json made of what is declared is written where there is none.
@@ -118,7 +118,7 @@ def of_import(work: Path, declared: Declared, *, bounds: Bounds = REQUEST) -> Fo
         TooSlow: it was not done within the bounds.
     """
     reply = _import(work, inspection.VERSION, declared, bounds)
-    return checked(lambda: replies.found_of(reply, work / FILES))
+    return decode_checked(lambda: replies.decode_found(reply, work / FILES))
 
 
 def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
@@ -128,10 +128,10 @@ def of_trial(work: Path, declared: Declared) -> tuple[list[Declared], Files]:
         ModelRefused, Invalid, ArchiveRefused, CannotTry: everything that is wrong.
     """
     reply = _import(work, inspection.TRIAL, declared, REQUEST)
-    return checked(lambda: replies.trial_of(reply))
+    return decode_checked(lambda: replies.decode_trial(reply))
 
 
-def of_outputs(folder: Path) -> Found:
+def of_outputs(folder: Path) -> ModelContents:
     """Contents of what a job of the platform left in a folder; no runtime opens it.
 
     Raises:
@@ -140,7 +140,7 @@ def of_outputs(folder: Path) -> Found:
     request = {"act": inspection.SURVEY, "folder": str(folder), "archive": "", "declared": NOTHING, "opens": False}
     owner = folder.stat().st_uid
     reply = _reply(request, read=[folder], uid=owner if owner != os.geteuid() else 0, bounds=WORKER)
-    return checked(lambda: replies.found_of(reply, folder))
+    return decode_checked(lambda: replies.decode_found(reply, folder))
 
 
 def _import(work: Path, act: str, declared: Declared, bounds: Bounds) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _import(work: Path, act: str, declared: Declared, bounds: Bounds) -> dict[st
         remove_tree(inner)
 
 
-def checked(decode: Callable[[], Value]) -> Value:
+def decode_checked(decode: Callable[[], Value]) -> Value:
     """What `decode` makes of a reply.
 
     Raises:
@@ -183,27 +183,27 @@ def crashed() -> ModelRefused:
 def _reply(
     request: dict[str, Any], *, read: Sequence[Path] = (), write: Sequence[Path] = (), uid: int, bounds: Bounds
 ) -> dict[str, Any]:
-    """What the inspector answers.
+    """Return the reply of the inspector.
 
     Raises:
         DomainError: it refuses the files, crashed, or took too long or too much memory.
     """
-    whole = request | {
-        "declared": replies.declared(request["declared"]), "language": translation.get_language() or "en",
+    full_request = request | {
+        "declared": replies.encode_declared(request["declared"]), "language": translation.get_language() or "en",
         "seconds": bounds.seconds,
     }  # fmt: skip
     if not _PROCESSES.acquire(timeout=bounds.seconds):
         raise _too_slow(bounds)
     try:
-        reply = _run(completed(whole), read, write, uid, bounds)
+        reply = _run(complete_request(full_request), read, write, uid, bounds)
     finally:
         _PROCESSES.release()
     end_refused(reply)
     return reply
 
 
-def completed(request: dict[str, Any]) -> dict[str, Any]:
-    """A request with what is the same in all; it stands for a program that is in a sandbox already."""
+def complete_request(request: dict[str, Any]) -> dict[str, Any]:
+    """Add the fields that are the same in all requests; for a program that is in a sandbox already."""
     locale = str(settings.LOCALE_PATHS[0])
     return request | {"max_bytes": MOST_BYTES, "max_files": MOST_FILES, "locale": locale, "ticket": None}
 
@@ -226,8 +226,8 @@ def end_refused(reply: dict[str, Any]) -> None:
 
 def _error(row: dict[str, Any]) -> DomainError:
     kind = _ERRORS.get(row["code"], ModelRefused)
-    said = wording.Message.from_json(row["worded"]) if row["worded"] else row["text"]
-    refusal = kind(said or row["text"], field=row["field"])
+    message = wording.Message.from_json(row["worded"]) if row["worded"] else row["text"]
+    refusal = kind(message or row["text"], field=row["field"])
     refusal.facts = row["facts"]
     return refusal
 
@@ -235,17 +235,18 @@ def _error(row: dict[str, Any]) -> DomainError:
 def _run(
     request: dict[str, Any], read: Sequence[Path], write: Sequence[Path], uid: int, bounds: Bounds
 ) -> dict[str, Any]:
-    """Start the program, wait for it, and read what it wrote."""
+    """Start the program, wait for it, and read its reply."""
     ticket = _ticket(read, write, uid)
-    whole = request | {"ticket": ticket.to_json() if ticket.tier < sandbox.BUBBLEWRAP else None}
+    full_request = request | {"ticket": ticket.to_json() if ticket.tier < sandbox.BUBBLEWRAP else None}
     if ticket.uid:
-        sandbox.give(ticket)
+        sandbox.chown_writable(ticket)
     files = sandbox.handed(ticket)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             done = subprocess.run(  # noqa: S603  our own program and paths of ours
-                sandbox.wrapped(ticket, files), input=json.dumps(whole).encode(), stdout=out, stderr=err, check=False,
-                timeout=bounds.seconds, env=sandbox.environment(ticket), pass_fds=tuple(files.values()), cwd="/",
+                sandbox.wrapped(ticket, files), input=json.dumps(full_request).encode(), stdout=out, stderr=err,
+                check=False, timeout=bounds.seconds, env=sandbox.environment(ticket), pass_fds=tuple(files.values()),
+                cwd="/",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise _too_slow(bounds) from None
@@ -284,8 +285,8 @@ def _tier() -> tuple[int, str]:
 def _read(code: int, out: IO[bytes], err: IO[bytes], bounds: Bounds) -> dict[str, Any]:
     size = out.seek(0, os.SEEK_END)
     if code == 0 and size > bounds.reply_bytes:
-        said = _("The files of the model describe more than %(most)s kB, which is more than is read at once.")
-        raise TooSlow(said % {"most": bounds.reply_bytes >> 10})
+        message = _("The files of the model describe more than %(most)s kB, which is more than is read at once.")
+        raise TooSlow(message % {"most": bounds.reply_bytes >> 10})
     if code == 0 and size:
         out.seek(0)
         try:
@@ -300,8 +301,8 @@ def _read(code: int, out: IO[bytes], err: IO[bytes], bounds: Bounds) -> dict[str
     if code in (-24, 128 + 24):  # SIGXCPU
         raise _too_slow(bounds)
     if code == OUT_OF_MEMORY:
-        said = _("Checking the files of the model takes more than %(most)s GiB of memory.")
-        raise ModelRefused(said % {"most": limits.MAX_BYTES >> 30})
+        message = _("Checking the files of the model takes more than %(most)s GiB of memory.")
+        raise ModelRefused(message % {"most": limits.MAX_BYTES >> 30})
     raise crashed()
 
 

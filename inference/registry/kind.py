@@ -66,38 +66,38 @@ class ModelTaskKind(JobKind):
         return task
 
     def _measuring(self, task: ModelTask, run: RunDir) -> Launch:
-        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
-        if seen is None:
+        version = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        if version is None:
             raise Vanished(wording.message("model_task.version_gone"))
         copy_code(run, "kit")
         return Launch(
             argv=[sys.executable, "-m", "inference.kit.speed"],
-            env={"AIP_MODEL_DIR": str(seen.path)},
-            read_only=[seen.path],
+            env={"AIP_MODEL_DIR": str(version.path)},
+            read_only=[version.path],
             own_network=True,
         )
 
     def _counting(self, task: ModelTask, run: RunDir) -> Launch:
-        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
-        data = baselines.data_of(seen, task.job.owner) if seen is not None else None
-        if seen is None or data is None:
+        version = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        data = baselines.data_of(version, task.job.owner) if version is not None else None
+        if version is None or data is None:
             raise Vanished(wording.message("model_task.version_gone"))
         copy_code(run, "kit", "serving/server")
         return Launch(
             argv=[sys.executable, "-m", "inference.serving.server.baseline"],
-            env={"AIP_MODEL_DIR": str(seen.path), "AIP_DATASET_DIR": str(data.path)},
-            read_only=[seen.path, data.path],
+            env={"AIP_MODEL_DIR": str(version.path), "AIP_DATASET_DIR": str(data.path)},
+            read_only=[version.path, data.path],
             own_network=True,
         )
 
     def _converting(self, task: ModelTask, run: RunDir) -> Launch:
-        kept, spec = model_jobs.archive_of(task.job), task.job.spec
+        stored, spec = model_jobs.archive_of(task.job), task.job.spec
         archive = run.inputs / f"archive{spec['suffix']}"
         run.inputs.mkdir(parents=True, exist_ok=True)
-        if not kept.is_file():
+        if not stored.is_file():
             raise Vanished(wording.message("model_task.archive_gone"))
         if not archive.exists():
-            shutil.copyfile(kept, archive)
+            shutil.copyfile(stored, archive)
         copy_code(run, "registry/torch_archives")
         write_json(run.params, {side: spec["declared"][side] for side in ("width", "height")})
         return Launch(
@@ -107,32 +107,32 @@ class ModelTaskKind(JobKind):
         )
 
     def _for_torch(self, task: ModelTask, run: RunDir) -> Launch:
-        seen = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
-        if seen is None:
+        version = ModelVersion.objects.usable_by(task.job.owner).filter(pk=task.version_id or 0).first()
+        if version is None:
             raise Vanished(wording.message("model_task.version_gone"))
         presets = Path(tiling.__file__).parent.parent
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(presets, run.code / presets.name, dirs_exist_ok=True, ignore=ignore)
         return Launch(
             argv=[sys.executable, "-m", "presets.torch_export"],
-            env={"AIP_MODEL_DIR": str(seen.path)},
-            read_only=[seen.path],
+            env={"AIP_MODEL_DIR": str(version.path)},
+            read_only=[version.path],
             own_network=True,
         )
 
     def _trying(self, task: ModelTask, run: RunDir) -> Launch:
-        kept, number = trials.home(task.job), task.job.spec["version"]
+        folder, number = trials.home(task.job), task.job.spec["version"]
         data = DatasetVersion.objects.usable_by(task.job.owner).filter(pk=number or 0).first()
         if number and data is None:
             raise Vanished(wording.message("model_task.data_gone"))
         copy_code(run, "kit", "registry/import_check")
         write_json(run.params, trials.params(task))
-        environ = {"AIP_TRY_DIR": str(kept)}
+        environ = {"AIP_TRY_DIR": str(folder)}
         if data is not None:
             environ |= {"AIP_DATASET_DIR": str(data.path), "AIP_IMAGES_DIR": str(data.images_path)}
         argv, readable = (
             [sys.executable, "-m", "inference.registry.import_check"],
-            [kept, *(data.folders if data else ())],
+            [folder, *(data.folders if data else ())],
         )
         return Launch(argv=argv, env=environ, read_only=readable, own_network=True)
 
@@ -144,10 +144,10 @@ class ModelTaskKind(JobKind):
         elif task is not None and task.act == ModelTask.Act.IMPORT:
             import_jobs.publish(task, attempt)
         elif task is not None and task.act == ModelTask.Act.TORCH:
-            exports.keep(task, RunDir.of(job.pk, attempt.number).outputs)
+            exports.store(task, RunDir.for_attempt(job.pk, attempt.number).outputs)
         elif task is not None and task.act == ModelTask.Act.BASELINE:
-            outputs = RunDir.of(job.pk, attempt.number).outputs
-            baselines.keep(task, model_jobs.read(outputs, baselines.FILE))
+            outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
+            baselines.store(task, model_jobs.read(outputs, baselines.FILE))
 
     def check_restore(self, job: Job) -> None:
         task = self._task(job)
@@ -175,9 +175,9 @@ class ModelTaskKind(JobKind):
         task = ModelTask.objects.filter(job=job).select_related("version__model", "made__model").first()
         if task is None:
             return []
-        about = [Fact(gettext_lazy("Act"), task.get_act_display())]
+        facts = [Fact(gettext_lazy("Act"), task.get_act_display())]
         if task.version is not None:
-            about.append(Fact(gettext_lazy("Model"), str(task.version)))
+            facts.append(Fact(gettext_lazy("Model"), str(task.version)))
         if task.made is not None:
-            about.append(Fact(gettext_lazy("Made"), str(task.made)))
-        return about
+            facts.append(Fact(gettext_lazy("Made"), str(task.made)))
+        return facts

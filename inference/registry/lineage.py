@@ -63,8 +63,8 @@ class Graph:
         return is_new
 
 
-def of(version: ModelVersion, user: User) -> Graph:
-    """The graph around a version that this person may see."""
+def build_graph(version: ModelVersion, user: User) -> Graph:
+    """Build the graph around a version that this user may see."""
     graph = Graph()
     graph.add(_version_node(version, 0))
     _back(graph, version, user, 0)
@@ -72,7 +72,7 @@ def of(version: ModelVersion, user: User) -> Graph:
     return graph
 
 
-def _seen(user: User) -> Any:
+def _visible_versions(user: User) -> Any:
     return ModelVersion.objects.visible_to(user).select_related("model__owner", "job", "dataset_version__dataset")
 
 
@@ -82,90 +82,90 @@ def _version_node(version: ModelVersion, column: int) -> Node:
 
 
 def _back(graph: Graph, version: ModelVersion, user: User, column: int) -> None:
-    """What a version came from: a job, its data, and the versions that it began with or learned after."""
-    me = f"version-{version.pk}"
-    into = me
+    """Add what a version is derived from: a job, its data, its initial model and its teacher."""
+    key = f"version-{version.pk}"
+    target = key
     if version.job is not None:
         job = _job_node(version.job, user, column - 1)
-        graph.add(job, to=me, how="made")
-        into = job.key
+        graph.add(job, to=key, how="made")
+        target = job.key
         column -= 1
     if version.dataset_version_id or version.dataset_label:
-        graph.add(_data_node(version, user, column - 1), to=into, how="data")
-    for how, one, label in (
+        graph.add(_data_node(version, user, column - 1), to=target, how="data")
+    for how, source_id, label in (
         ("fine_tuned", version.parent_id, version.parent_label),
         ("distilled", version.teacher_id, version.teacher_label),
     ):
-        seen = _seen(user).filter(pk=one).first() if one else None
-        if seen is not None:
-            if graph.add(_version_node(seen, column - 1), to=into, how=how) and column > -2 * GENERATIONS:
-                _back(graph, seen, user, column - 1)
+        source = _visible_versions(user).filter(pk=source_id).first() if source_id else None
+        if source is not None:
+            if graph.add(_version_node(source, column - 1), to=target, how=how) and column > -2 * GENERATIONS:
+                _back(graph, source, user, column - 1)
         elif label:
-            graph.add(Node(f"gone-{how}-{version.pk}", "file", label, column - 1), to=into, how=how)
+            graph.add(Node(f"gone-{how}-{version.pk}", "file", label, column - 1), to=target, how=how)
     for part in version.parts.all():
-        seen = _seen(user).filter(pk=part.source_id).first() if part.source_id else None
-        if seen is None:
+        source = _visible_versions(user).filter(pk=part.source_id).first() if part.source_id else None
+        if source is None:
             gone = Node(f"gone-part-{version.pk}-{part.place}", "file", part.source_label, column - 1)
-            graph.add(gone, to=me, how="part")
-        elif graph.add(_version_node(seen, column - 1), to=me, how="part") and column > -2 * GENERATIONS:
-            _back(graph, seen, user, column - 1)
+            graph.add(gone, to=key, how="part")
+        elif graph.add(_version_node(source, column - 1), to=key, how="part") and column > -2 * GENERATIONS:
+            _back(graph, source, user, column - 1)
 
 
 def _data_node(version: ModelVersion, user: User, column: int) -> Node:
-    known = version.dataset_version_id
-    seen = DatasetVersion.objects.visible_to(user).filter(pk=known).first() if known else None
-    url = reverse("datasets:detail", args=[seen.dataset_id]) if seen else ""
-    key = f"data-{known}" if known else f"data-of-{version.pk}"
-    return Node(key, "dataset", str(seen) if seen else version.dataset_label or "–", column, url)
+    version_id = version.dataset_version_id
+    visible = DatasetVersion.objects.visible_to(user).filter(pk=version_id).first() if version_id else None
+    url = reverse("datasets:detail", args=[visible.dataset_id]) if visible else ""
+    key = f"data-{version_id}" if version_id else f"data-of-{version.pk}"
+    return Node(key, "dataset", str(visible) if visible else version.dataset_label or "–", column, url)
 
 
 def _job_node(job: Job, user: User, column: int) -> Node:
-    seen = Job.objects.visible_to(user).filter(pk=job.pk).exists()
+    is_visible = Job.objects.visible_to(user).filter(pk=job.pk).exists()
     kind = "training" if job.kind == "training" else "job"
-    return Node(f"job-{job.pk}", kind, job.name, column, kinds.url_of(job) if seen else "", state=job.state)
+    return Node(f"job-{job.pk}", kind, job.name, column, kinds.url_of(job) if is_visible else "", state=job.state)
 
 
 def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None:
-    """What came of a version: judgements, services, packages, and the versions that learned from it."""
-    me = f"version-{version.pk}"
+    """Add what is derived from a version: evaluations, services, packages, and versions trained from it."""
+    own_key = f"version-{version.pk}"
     evaluations = version.evaluations.visible_to(user).for_list()
     for evaluation in evaluations[:MOST]:
         url = reverse("inference:evaluation-detail", args=[evaluation.pk])
-        about = {"note": evaluation.version_label, "state": evaluation.job.state}
-        node = Node(f"evaluation-{evaluation.pk}", "evaluation", evaluation.job.name, column + 1, url, **about)
-        graph.add(node, after=me, how="judged")
+        facts = {"note": evaluation.version_label, "state": evaluation.job.state}
+        node = Node(f"evaluation-{evaluation.pk}", "evaluation", evaluation.job.name, column + 1, url, **facts)
+        graph.add(node, after=own_key, how="judged")
     services = version.services.visible_to(user).for_list()
     for service in services[:MOST]:
         url = reverse("inference:service-detail", args=[service.pk])
         node = Node(f"service-{service.pk}", "service", service.name, column + 1, url, state=service.state)
-        graph.add(node, after=me, how="served")
+        graph.add(node, after=own_key, how="served")
     predictions = version.predictions.visible_to(user).for_list().prefetch_related("made__intake__version__dataset")
     for prediction in predictions[:MOST]:
-        _add_prediction(graph, prediction, user, me, column + 1)
-    seen = 0
+        _add_prediction(graph, prediction, user, own_key, column + 1)
+    visible_count = 0
     composed = ModelVersion.objects.filter(parts__source=version)
     for how, rows in (("fine_tuned", version.children), ("distilled", version.students), ("part", composed)):
-        visible = list(_seen(user).filter(pk__in=rows.values("pk")))
-        seen += len(visible)
+        visible = list(_visible_versions(user).filter(pk__in=rows.values("pk")))
+        visible_count += len(visible)
         for child in visible:
-            if graph.add(_version_node(child, column + 1), after=me, how=how) and column + 1 < GENERATIONS:
+            if graph.add(_version_node(child, column + 1), after=own_key, how=how) and column + 1 < GENERATIONS:
                 _forth(graph, child, user, column + 1)
     if column == 0:
         for entry in history.exports_of(version):
             node = Node(f"package-{entry.pk}", "package", f"{entry.at:%Y-%m-%d}", 1, note=entry.actor)
-            graph.add(node, after=me, how="packed")
-        all_of_it = version.evaluations.count() + version.services.count() + version.predictions.count()
-        all_of_it += version.children.count() + version.students.count() + composed.count()
-        graph.hidden = all_of_it - evaluations.count() - services.count() - predictions.count() - seen
+            graph.add(node, after=own_key, how="packed")
+        total = version.evaluations.count() + version.services.count() + version.predictions.count()
+        total += version.children.count() + version.students.count() + composed.count()
+        graph.hidden = total - evaluations.count() - services.count() - predictions.count() - visible_count
 
 
 def _add_prediction(graph: Graph, prediction: Prediction, user: User, after: str, column: int) -> None:
-    """A prediction, and the dataset versions that were made of its answers."""
+    """Add a prediction, and the dataset versions created from its output."""
     url = reverse("inference:prediction-detail", args=[prediction.pk])
-    about = {"note": prediction.source_label, "state": prediction.job.state}
-    node = Node(f"prediction-{prediction.pk}", "prediction", prediction.job.name, column, url, **about)
+    facts = {"note": prediction.source_label, "state": prediction.job.state}
+    node = Node(f"prediction-{prediction.pk}", "prediction", prediction.job.name, column, url, **facts)
     graph.add(node, after=after, how="answered")
-    made = [one.intake.version_id for one in prediction.made.all() if one.intake and one.intake.version_id]
+    made = [draft.intake.version_id for draft in prediction.made.all() if draft.intake and draft.intake.version_id]
     for version in DatasetVersion.objects.visible_to(user).filter(pk__in=made).select_related("dataset"):
         page = reverse("datasets:detail", args=[version.dataset_id])
         graph.add(Node(f"data-{version.pk}", "dataset", str(version), column + 1, page), after=node.key, how="drafted")
@@ -186,20 +186,20 @@ def as_json(graph: Graph) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def begun_from(words: str) -> ModelVersion | None:
-    """The version that a training's parameter names by its full name, OWNER/NAME v2."""
-    parts = NAMED.fullmatch(words)
+def find_version(full_name: str) -> ModelVersion | None:
+    """Return the version that a parameter of a training names by its full name, OWNER/NAME v2."""
+    parts = NAMED.fullmatch(full_name)
     if parts is None or not parts["owner"] or not parts["number"]:
         return None
     rows = ModelVersion.objects.filter(model__owner__username=parts["owner"], model__name=parts["name"])
-    found: ModelVersion | None = rows.filter(number=int(parts["number"])).first()
-    return found
+    version: ModelVersion | None = rows.filter(number=int(parts["number"])).first()
+    return version
 
 
-def of_training(params: dict[str, Any]) -> dict[str, Any]:
-    """Columns of a version that say what its training began with, and what it learned after."""
+def training_columns(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a version that hold the initial model and the teacher of its training."""
     columns: dict[str, Any] = {}
     for column, name in (("parent", FILE), ("teacher", MODEL)):
-        words = str(params.get(name) or "")
-        columns |= {column: begun_from(words) if words else None, f"{column}_label": words[:220]}
+        label = str(params.get(name) or "")
+        columns |= {column: find_version(label) if label else None, f"{column}_label": label[:220]}
     return columns

@@ -68,17 +68,17 @@ class Drawing:
     height: str
 
 
-def of(graph: Graph) -> Drawing:
+def draw(graph: Graph) -> Drawing:
     """Draw a graph from left to right."""
     columns = sorted({node.column for node in graph.nodes.values()})
     stacks = {column: [n for n in graph.nodes.values() if n.column == column] for column in columns}
     tallest = max(len(stack) for stack in stacks.values())
     height = tallest * (HIGH + APART) - APART
     places: dict[str, tuple[int, int]] = {}
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         used = len(stacks[column]) * (HIGH + APART) - APART
         for row, node in enumerate(stacks[column]):
-            places[node.key] = (EDGE + place * (WIDE + GAP), EDGE + (height - used) // 2 + row * (HIGH + APART))
+            places[node.key] = (EDGE + index * (WIDE + GAP), EDGE + (height - used) // 2 + row * (HIGH + APART))
     boxes = [_box(node, *places[node.key]) for node in graph.nodes.values()]
     lines = [_line(places[a], places[b], how) for a, b, how in graph.edges if a in places and b in places]
     width = len(columns) * (WIDE + GAP) - GAP + 2 * EDGE

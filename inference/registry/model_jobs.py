@@ -24,7 +24,7 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import inspections
 from inference.registry import registration as registry
-from inference.registry.file_copies import copied
+from inference.registry.file_copies import copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
 from inference.registry.messages import MODEL_TASK as REFUSALS
 from inference.registry.models import Model, ModelTask, ModelVersion, Visibility
@@ -36,7 +36,7 @@ from workers.jobs.resource_request import Resources, cluster_for
 
 KIND = "model_task"
 CPUS = 2.0
-ARCHIVE = "torch"  # name of the archive beside the attempts of its job
+ARCHIVE = "torch"  # name of the archive next to the attempts of its job
 SPEED, REFUSED = "speed.json", "refused.json"  # in the outputs
 SHOWN = 8
 LONGEST = 300  # characters of what a program says
@@ -55,7 +55,7 @@ class _Made(Exception):
 
 
 def archive_of(job: Job) -> Path:
-    """Where the archive lies that a job reads."""
+    """Return the path of the archive that a job reads."""
     return Path(settings.DATA_ROOT) / "jobs" / str(job.pk) / ARCHIVE
 
 
@@ -76,7 +76,7 @@ def measure(
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": cpus, "gpus_per_node": gpus}
     if device_model:
         resources |= {"gpus_per_node": 1, "device_model": device_model}
-    name = titles.derived(f"{version} speed", room=100)
+    name = titles.derive_name(f"{version} speed", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=Act.MEASURE, version=version)
@@ -128,7 +128,7 @@ def convert(
 
     Raises:
         Invalid: what is declared fits no model.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
         DomainError: the queue refuses.
     """
     with import_workplace(bring, "in", user=user, name=name, model=model, declared=declared) as work:
@@ -139,7 +139,7 @@ def convert(
         }  # fmt: skip
         with transaction.atomic():
             resources: Resources = {"cluster": cluster_for(user, None), "cpus": CPUS, "gpus_per_node": 0}
-            called = titles.derived(f"{model or name} import", room=100)
+            called = titles.derive_name(f"{model or name} import", room=100)
             job = submission.submit(owner=user, kind=KIND, name=called, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=Act.CONVERT)
             queued(task)
@@ -151,7 +151,7 @@ def convert(
 def measurements(version: ModelVersion, user: User) -> Sequence[ModelTask]:
     """The newest measurements of a version that `user` may see: those with figures, and those on their way.
 
-    Whoever sees the version sees how fast it is; `ModelTask.job` is shown to those who see the job.
+    Users who see the version see its speed; `ModelTask.job` is shown to those who see the job.
     """
     rows = version.measurements.filter(act=Act.MEASURE).select_related("job__owner").order_by("-pk")
     rows = narrow(rows, job__owner=USER_NAMES)
@@ -164,9 +164,9 @@ def publish(job: Job, attempt: Attempt) -> None:
     task = ModelTask.objects.filter(job=job).select_related("version__model", "job__owner").first()
     if task is None:
         return
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     if refused := _refusal(read(outputs, REFUSED)):
-        _tell(task, refused)
+        _set_message(task, refused)
     elif task.act == Act.MEASURE:
         if figures := _figures(read(outputs, SPEED)):
             figures |= _machine(attempt)
@@ -175,17 +175,17 @@ def publish(job: Job, attempt: Attempt) -> None:
         _register(task, outputs)
 
 
-def _tell(task: ModelTask, message: wording.Message) -> None:
-    """Say why nothing was made, unless another worker made it meanwhile."""
+def _set_message(task: ModelTask, message: wording.Message) -> None:
+    """Store why nothing was created, unless another worker created it meanwhile."""
     ModelTask.objects.filter(pk=task.pk, made=None).update(message=message)
 
 
 def _register(task: ModelTask, outputs: Path) -> None:
-    """Make the version of what the job read; what is declared may turn out not to fit."""
+    """Create the version from the outputs of the job; the declaration may turn out not to fit."""
     spec, owner = task.job.spec, task.job.owner
     model = Model.objects.editable_by(owner).filter(pk=spec["model"]).first() if spec["model"] else None
     if spec["model"] and model is None:
-        _tell(task, wording.message("model_task.model_gone"))
+        _set_message(task, wording.message("model_task.model_gone"))
         return
 
     def made(version: ModelVersion) -> None:
@@ -193,29 +193,29 @@ def _register(task: ModelTask, outputs: Path) -> None:
             raise _Made
 
     declared = Declared(**spec["declared"] | {"labels": tuple(spec["declared"]["labels"])})
-    about = {name: spec[name] for name in ("name", "description", "visibility")}
+    fields = {name: spec[name] for name in ("name", "description", "visibility")}
     origin = Origin(ModelVersion.Source.IMPORT, label=spec["label"])
     try:
         registry.register(
             user=owner,
-            bring=partial(_taken, outputs),
+            bring=partial(_copy_outputs, outputs),
             origin=origin,
             model=model,
             declared=declared,
             made=made,
             bounds=inspections.WORKER,
-            **about,
+            **fields,
         )
     except _Made:
         return
     except DomainError as exc:
-        _tell(task, wording.of_error(exc))
+        _set_message(task, wording.of_error(exc))
         return
     archive_of(task.job).unlink(missing_ok=True)
 
 
-def _taken(outputs: Path, into: Path) -> None:
-    """Copy what the program wrote, through no link."""
+def _copy_outputs(outputs: Path, into: Path) -> None:
+    """Copy the outputs of the program, following no link."""
     into.mkdir()
     for name in ("model.onnx", "model.safetensors"):
         try:
@@ -223,7 +223,7 @@ def _taken(outputs: Path, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             continue
         with os.fdopen(descriptor, "rb") as source:
-            copied(source, into / name, most=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
 
 
 def _machine(attempt: Attempt) -> dict[str, str]:
@@ -235,9 +235,9 @@ def _machine(attempt: Attempt) -> dict[str, str]:
     return {"node": held.node.name, **({"card": card} if card else {})}
 
 
-def _refusal(given: Mapping[str, Any]) -> wording.Message:
-    """Why a program made nothing, as it says; empty where it says nothing."""
-    code, facts = given.get("code"), given.get("facts")
+def _refusal(document: Mapping[str, Any]) -> wording.Message:
+    """Return the reason that a program states for having no result; empty if it states none."""
+    code, facts = document.get("code"), document.get("facts")
     if code not in REFUSALS or not isinstance(facts, dict) or not is_sound(facts):
         return wording.Message()
     short = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in facts.items()}
@@ -245,17 +245,17 @@ def _refusal(given: Mapping[str, Any]) -> wording.Message:
 
 
 def read(outputs: Path, name: str) -> Mapping[str, Any]:
-    """The table in a file that a program left; {} where there is none."""
+    """Return the table in a file of the outputs; {} if there is none."""
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
-            found = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def _figures(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers and short words of a measurement; {} where it has no time."""
-    numbers = {name: value for name, value in given.items() if finite(value) is not None}
-    words = {name: value[:100] for name, value in given.items() if isinstance(value, str) and is_sound(value)}
-    return words | numbers if numbers.get("p50_ms") else {}
+def _figures(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers and short texts of a measurement; {} if it has no time."""
+    numbers = {name: value for name, value in values.items() if finite(value) is not None}
+    texts = {name: value[:100] for name, value in values.items() if isinstance(value, str) and is_sound(value)}
+    return texts | numbers if numbers.get("p50_ms") else {}

@@ -71,7 +71,7 @@ class ModelVersion(models.Model):
     class Source(models.TextChoices):
         TRAINING = "training", _("Training")
         UPLOAD = "upload", _("Upload")
-        IMPORT = "import", _("Import")  # with a task and classes that somebody declared
+        IMPORT = "import", _("Import")  # with a task and classes that the user declared
         JOB = "job", _("Outputs of a job")  # chosen by hand
         CONVERTED = "convert", _("Conversion")  # of another version of the model
         FILES = "files", _("Own files")
@@ -94,10 +94,10 @@ class ModelVersion(models.Model):
     job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="model_versions")
     attempt = models.PositiveIntegerField(default=0)
     dataset_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="models")
-    dataset_label = models.CharField(max_length=80, blank=True)  # "cells v2", also after the version is gone
-    code_label = models.CharField(max_length=300, blank=True)  # preset, or origin of the person's own code
+    dataset_label = models.CharField(max_length=80, blank=True)  # "cells v2", kept after the version is deleted
+    code_label = models.CharField(max_length=300, blank=True)  # preset, or origin of custom code
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")  # fine-tuned
-    parent_label = models.CharField(max_length=220, blank=True)  # OWNER/NAME v2, also after it is gone
+    parent_label = models.CharField(max_length=220, blank=True)  # OWNER/NAME v2, kept after it is deleted
     teacher = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="students")  # distilled
     teacher_label = models.CharField(max_length=220, blank=True)
     # how far it has come
@@ -166,7 +166,7 @@ class ModelAlias(models.Model):
 
 
 class GroupApproval(models.Model):
-    """A group whose models are approved by another person than the one who made the version."""
+    """A group whose models are approved by another user than the one who made the version."""
 
     group = models.OneToOneField(UserGroup, models.CASCADE, related_name="model_approval")
     set_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

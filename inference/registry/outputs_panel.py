@@ -37,12 +37,12 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
 
 
 def _holds_weights(outputs: Path) -> bool:
-    """Whether there are weights among the files that are looked at; true where there is no time to tell."""
+    """Return whether there are weights among the files that are read; true if time runs out."""
     wanted = tuple(os.fsencode(suffix) for suffix in (*MODEL, *TORCH))
     try:
         with trees.opened(outputs) as folder:
-            found = trees.walk(folder, until=time.monotonic() + LOOK_S)
-            return any(name.lower().endswith(wanted) for _at, name, _about in islice(found, LOOKED_AT))
+            walk = trees.walk(folder, until=time.monotonic() + LOOK_S)
+            return any(name.lower().endswith(wanted) for _at, name, _about in islice(walk, LOOKED_AT))
     except trees.TooLong:
         return True
     except (OSError, OutsideRoot):

@@ -78,43 +78,43 @@ options. It needs Python 3.11 or newer, ONNX Runtime, NumPy and Pillow.
 
 
 def entries(version: ModelVersion, *, by: User | None) -> list[Entry]:
-    """What lies in the package.
+    """Return the entries of the package.
 
     Args:
-        by: who gets it: pictures of a dataset go along only where this person may read it.
+        by: the recipient: images of a dataset are included only if the user may read it.
 
     Raises:
-        Invalid: the version has no ONNX file, or nobody described what its answers mean.
+        Invalid: the version has no ONNX file, or no description of its outputs.
     """
     if not version.can_be_evaluated:
-        said = _("Only models with an ONNX file and a description (model.json) become packages that run.")
-        raise Invalid(said, field="version")
+        message = _("Only models with an ONNX file and a description (model.json) become packages that run.")
+        raise Invalid(message, field="version")
     name = f"{version.model.name} v{version.number}"
-    made: dict[str, bytes] = {
+    contents: dict[str, bytes] = {
         "run.py": RUN.encode(),
         "README.md": README.format(name=name).encode(),
-        "requirements.txt": "".join(f"{one}>={installed(one)}\n" for one in NEEDS).encode(),
+        "requirements.txt": "".join(f"{package}>={installed(package)}\n" for package in NEEDS).encode(),
         "about.json": json.dumps(_about(version), ensure_ascii=False, indent=1).encode() + b"\n",
         **{inside: path.read_bytes() for inside, path in code().items()},
         **_agent_modules(),
         **generation.files(version.path),
-        **self_tests.of(version, by).files,
+        **self_tests.for_package(version, by).files,
     }
-    sums = {inside: hashlib.sha256(data).hexdigest() for inside, data in made.items()}
+    sums = {inside: hashlib.sha256(data).hexdigest() for inside, data in contents.items()}
     sums |= {f"model/{entry['name']}": entry["sha256"] for entry in version.files}
-    made["SHA256SUMS"] = "".join(f"{digest}  {inside}\n" for inside, digest in sorted(sums.items())).encode()
+    contents["SHA256SUMS"] = "".join(f"{digest}  {inside}\n" for inside, digest in sorted(sums.items())).encode()
     files: list[Entry] = [(f"model/{entry['name']}", version.path, entry["name"]) for entry in version.files]
-    return [*sorted(made.items()), *files]
+    return [*sorted(contents.items()), *files]
 
 
 def _agent_modules() -> dict[str, bytes]:
-    """Return the modules that agents import, each an alias of another one, by their place in the package."""
+    """Return the modules that agents import, each an alias of another one, by their path in the package."""
     folder = f"{inference.__name__}/server"
     aliases = {
         f"{folder}/{name}.py": f"import sys\n\nimport {module}\n\nsys.modules[__name__] = sys.modules[{module!r}]\n"
         for name, module in AGENT_MODULES.items()
     }
-    return {place: text.encode() for place, text in {f"{folder}/__init__.py": "", **aliases}.items()}
+    return {path: text.encode() for path, text in {f"{folder}/__init__.py": "", **aliases}.items()}
 
 
 def filename(version: ModelVersion) -> str:
@@ -137,23 +137,23 @@ def _about(version: ModelVersion) -> dict[str, object]:
 
 @cache
 def code() -> dict[str, Path]:
-    """Files of the product that a package needs, by their place in it: what those of START import."""
-    found: dict[str, Path] = {}
+    """Return the files of the product that a package needs, by their path in it: those that START imports."""
+    sources: dict[str, Path] = {}
     waiting = [*START]
     while waiting:
         name = waiting.pop()
         path = _file(name)
         if path is None:
             continue
-        inside = str(path.relative_to(OURS[name.partition(".")[0]].parent))
-        if inside in found:
+        target = str(path.relative_to(OURS[name.partition(".")[0]].parent))
+        if target in sources:
             continue
-        found[inside] = path
+        sources[target] = path
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         waiting += _imports(path, package)
         if name.startswith("inference"):  # those above it say no more than their doc; namespaces do for the other
             waiting += [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 1)]
-    return found
+    return sources
 
 
 def _file(name: str) -> Path | None:

@@ -25,55 +25,55 @@ MASK_ALPHA = 140
 
 
 def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
-    """What is drawn of the answer to a picture, and what is said of it.
+    """Return what is drawn of the predictions of an image, and their summary.
 
     Args:
         places: id of a class → its place, which gives its colour.
         placed: the answers lie somewhere on the picture.
     """
-    drawn = line["predictions"][:MOST_SHAPES]
-    masked = [one for one in drawn if prediction_shapes.mask_of(one, line)][:MOST_MASKS]
+    shown = line["predictions"][:MOST_SHAPES]
+    masked = [prediction for prediction in shown if prediction_shapes.mask_of(prediction, line)][:MOST_MASKS]
     return {
         "n": line["n"],
         "path": line["path"],
         "width": line["width"],
         "height": line["height"],
-        "boxes": [] if masked else list(_boxes(drawn, line)),
-        "outlines": list(_outlines(drawn)),
+        "boxes": [] if masked else list(_boxes(shown, line)),
+        "outlines": list(_outlines(shown)),
         "dots": [
             {"d": f"M{x:g} {y:g}h0", "word": name}
-            for one in drawn
-            for name, (x, y) in prediction_shapes.points_of(one).items()
+            for prediction in shown
+            for name, (x, y) in prediction_shapes.points_of(prediction).items()
         ],
-        "overlay": _overlay(masked, line, places) or _heat(drawn),
-        "said": said(line, placed=placed),
+        "overlay": _overlay(masked, line, places) or _heat(shown),
+        "said": summarize(line, placed=placed),
     }
 
 
-def _boxes(drawn: Sequence[dict[str, Any]], line: Line) -> Iterator[dict[str, str]]:
-    for one in drawn:
-        box = prediction_shapes.box_of(one, line["width"], line["height"])
-        if box and not prediction_shapes.rings_of(one):
+def _boxes(shown: Sequence[dict[str, Any]], line: Line) -> Iterator[dict[str, str]]:
+    for prediction in shown:
+        box = prediction_shapes.box_of(prediction, line["width"], line["height"])
+        if box and not prediction_shapes.rings_of(prediction):
             x1, y1, x2, y2 = box
-            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _named(one)}
+            yield {"x": f"{x1:g}", "y": f"{y1:g}", "w": f"{x2 - x1:g}", "h": f"{y2 - y1:g}", "word": _label(prediction)}
 
 
-def _outlines(drawn: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
-    for one in drawn:
-        if rings := prediction_shapes.rings_of(one):
+def _outlines(shown: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
+    for prediction in shown:
+        if rings := prediction_shapes.rings_of(prediction):
             path = "".join(
                 "M" + "L".join(f"{x:g} {y:g}" for x, y in zip(ring[0::2], ring[1::2], strict=True)) + "Z"
                 for ring in rings
             )
-            yield {"d": path, "word": _named(one)}
+            yield {"d": path, "word": _label(prediction)}
 
 
-def _named(one: dict[str, Any]) -> str:
-    return f"{prediction_lines.word(one.get('name'), 100)} {prediction_shapes.score_of(one):.2f}"
+def _label(prediction: dict[str, Any]) -> str:
+    return f"{prediction_lines.word(prediction.get('name'), 100)} {prediction_shapes.score_of(prediction):.2f}"
 
 
-def said(line: Line, *, placed: bool) -> str:
-    """The answer to a picture in a few words: how many of each class where they are `placed` on it, or which it is."""
+def summarize(line: Line, *, placed: bool) -> str:
+    """Summarize the predictions of an image: the count of each class if they are `placed`, else the class."""
     answers = line["predictions"]
     if not answers:
         return _("Nothing was found.")
@@ -82,26 +82,26 @@ def said(line: Line, *, placed: bool) -> str:
         word = _("unusual") if first["anomalous"] is True else _("as usual")
         return f"{word} {prediction_shapes.score_of(first):.2f}"
     if "present" in first:
-        there = [_named(one) for one in answers if one.get("present") is True]
+        there = [_label(prediction) for prediction in answers if prediction.get("present") is True]
         return ", ".join(there) or _("no tag")
     if placed:
-        counted = Counter(prediction_lines.word(one.get("name"), 100) for one in answers)
+        counted = Counter(prediction_lines.word(prediction.get("name"), 100) for prediction in answers)
         return ", ".join(f"{count} × {name}" for name, count in counted.most_common(6))
-    return _named(first)
+    return _label(first)
 
 
 def _overlay(masked: Sequence[dict[str, Any]], line: Line, places: dict[int, int]) -> str:
-    """The masks of a picture as one PNG, smaller than the picture; "" where there is none."""
+    """Return the masks of an image as one PNG, smaller than the image; "" if there is none."""
     if not masked:
         return ""
     step = max(1, -(-max(line["width"], line["height"]) // MASK_SIDE))
     rows, columns = -(-line["height"] // step), -(-line["width"] // step)
     pixels = np.zeros((rows, columns, 4), np.uint8)
-    for one in masked:
-        covered = _mask(prediction_shapes.mask_of(one, line) or {}, line)
+    for prediction in masked:
+        covered = _mask(prediction_shapes.mask_of(prediction, line) or {}, line)
         if covered is not None:
-            place = places.get(one.get("class_id", 0), 0)
-            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(place), MASK_ALPHA)
+            index = places.get(prediction.get("class_id", 0), 0)
+            pixels[covered[::step, ::step]] = (*class_colors.rgb_of(index), MASK_ALPHA)
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     return base64.b64encode(out.getvalue()).decode()

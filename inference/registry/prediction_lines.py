@@ -16,5 +16,5 @@ def word(value: Any, longest: int) -> str:
     return value[:longest] if isinstance(value, str) and is_sound(value) else ""
 
 
-def whole(value: Any) -> int:
+def to_count(value: Any) -> int:
     return int(min(max(finite(value) or 0, 0), MOST_COUNT))

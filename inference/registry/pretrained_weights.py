@@ -26,7 +26,7 @@ def full_name(version: ModelVersion) -> str:
 
 
 def has_weights(version: ModelVersion) -> bool:
-    """Whether there is something that can go on learning, beside what answers."""
+    """Return whether the version has weights that can be trained further, next to the model that predicts."""
     return _has_weights(version.files)
 
 
@@ -35,14 +35,14 @@ def _has_weights(files: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def goes_on(version: ModelVersion) -> bool:
-    """Whether a preset can begin a training with it."""
+    """Return whether a preset can start a training from it."""
     preset = PRESETS.get(version.preset)
     fit = has_weights(version) and not version.is_archived
     return fit and preset is not None and FILE in {param.name for param in preset.parameters}
 
 
-def named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
-    """What this person may see of a name and a number or an alias; their own alone where no owner is named."""
+def find_named(user: User, owner: str, name: str, which: int | str) -> Sequence[RegisteredModel]:
+    """What the user may see of a name and a number or an alias; their own alone where no owner is named."""
     rows = _visible_to(user).filter(model__name=name)
     rows = rows.filter(number=which) if isinstance(which, int) else rows.filter(aliases__name=which)
     if owner:
@@ -64,10 +64,10 @@ def named(user: User, owner: str, name: str, which: int | str) -> Sequence[Regis
 
 
 def newest(user: User) -> Sequence[str]:
-    """Full names of the newest versions with weights that this person may see."""
+    """Full names of the newest versions with weights that the user may see."""
     rows = _visible_to(user).in_use().order_by("-pk")
     newest_rows = rows.values_list("model__owner__username", "model__name", "number", "files")[:OFFERED]
     return [f"{owner}/{name} v{number}" for owner, name, number, files in newest_rows if _has_weights(files)]
 
 
-MODELS = Models(named, newest)
+MODELS = Models(find_named, newest)

@@ -34,10 +34,10 @@ class ModelQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name or description contains each of the words."""
-        return search.having(self, text, "name", "description")
+        return search.filter_by_text(self, text, "name", "description")
 
     def narrowed(self, *, task: str = "", stage: str = "", alias: str = "", group: int | None = None) -> Self:
-        """Models with a version of a task, in a stage, or under an alias; and those of people in a group."""
+        """Models with a version of a task, in a stage, or under an alias; and those of members of a group."""
         rows = self
         versions = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk"))
         if task:
@@ -57,7 +57,7 @@ class ModelVersionQuerySet(OwnedQuerySet):
     shared = ("inference.model", "model")
 
     def in_use(self) -> Self:
-        """Versions that something new may begin with: those that are not archived."""
+        """Versions that may be used for something new: those that are not archived."""
         return self.exclude(stage="archived")
 
 

@@ -1,4 +1,4 @@
-"""Versions as people write them: NAME@ALIAS, NAME:2, NAME v2, or NAME for the newest; OWNER/ may stand before each."""
+"""Versions as users write them: NAME@ALIAS, NAME:2, NAME v2, or NAME for the newest; each may be prefixed by OWNER/."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WRITTEN = re.compile(
 
 
 def find(user: User, text: str, *, to_use: bool = False, field: str = "model_version") -> ModelVersion:
-    """The one version that somebody means; their own where several people have a model of the name.
+    """Return the version that a text names; the user's own if several users have a model of the name.
 
     Args:
         to_use: it must be one they may work with, not only look at.
 
     Raises:
-        Invalid: it cannot be read, or means models of several people.
-        NotFound: there is no such version for this person.
+        Invalid: it cannot be read, or matches models of several users.
+        NotFound: there is no such version visible to the user.
     """
     parts = WRITTEN.fullmatch(text.strip())
     if parts is None:
@@ -41,13 +41,13 @@ def find(user: User, text: str, *, to_use: bool = False, field: str = "model_ver
         rows = rows.filter(aliases__name=parts["alias"])
     elif parts["number"]:
         rows = rows.filter(number=int(parts["number"]))
-    found: dict[int, ModelVersion] = {}
+    versions: dict[int, ModelVersion] = {}
     for version in rows.order_by("number"):
-        found[version.model_id] = version  # the newest of each model
-    if not found:
+        versions[version.model_id] = version  # the newest of each model
+    if not versions:
         raise NotFound(_("There is no model %(words)s for you.") % {"words": text.strip()[:150]}, field=field)
-    if len(found) > 1:
-        both = ", ".join(f"{one.model.owner.username}/{one.model.name}" for one in list(found.values())[:3])
-        said = _("Several models are called so: %(both)s. Name the owner too.")
-        raise Invalid(said % {"both": both}, field=field)
-    return next(iter(found.values()))
+    if len(versions) > 1:
+        names = ", ".join(f"{match.model.owner.username}/{match.model.name}" for match in list(versions.values())[:3])
+        message = _("Several models are called so: %(both)s. Name the owner too.")
+        raise Invalid(message % {"both": names}, field=field)
+    return next(iter(versions.values()))

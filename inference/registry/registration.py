@@ -27,7 +27,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.registry import history, inspections, retention, withdrawals
 from inference.registry.formats.declared import NOTHING, Declared
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspections import FILES, Bounds, unpack
 from inference.registry.models import Model, ModelVersion, Visibility
@@ -104,16 +104,16 @@ def register(
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
     declared: Declared = NOTHING,
-    read: Callable[[Path], Found] | None = None,
+    read: Callable[[Path], ModelContents] | None = None,
     bounds: Bounds = inspections.REQUEST,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
-    """Make a version out of files from anywhere.
+    """Create a version out of files from anywhere.
 
     Args:
         bring: makes the folder it is given, and puts the files there; or `inspections.unpack` with an archive.
         model: add a version to this one; None makes a new model called `name`.
-        declared: what the person says of files that came without model.json.
+        declared: what the user declares of files without model.json.
         read: says what is in the folder, where the platform itself made the files; None: they are inspected.
         bounds: how long the inspection may take, and what it may reply.
         made: called with the version in the transaction that makes it.
@@ -122,20 +122,20 @@ def register(
         ModelRefused: pickles, no model, broken files; says why in plain words.
         Invalid: what is declared does not fit the files, or each other.
         ArchiveRefused: the archive itself is broken or dangerous.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
     """
-    found, work, placed = Refusals(), workplace(), None
-    with found:
+    refusals, work, placed = Refusals(), workplace(), None
+    with refusals:
         if model is None:
             check_name(user=user, name=name)
-    with found:
+    with refusals:
         declared.check()
     try:
-        with found:
+        with refusals:
             bring(work / FILES)
             content = read(work / FILES) if read else inspections.of_import(work, declared, bounds=bounds)
             content.facts |= origin.facts
-        found.end()
+        refusals.end()
         staged, listed = _stage(content, work, work)
         with transaction.atomic():
             if model is None:
@@ -148,7 +148,7 @@ def register(
         if placed is not None:  # its row is rolled back
             files.remove_tree(placed)
         if isinstance(exc, IntegrityError):
-            raise _taken(name) from None
+            raise _name_taken(name) from None
         raise
     finally:
         files.remove_tree(work)
@@ -165,18 +165,18 @@ def register_training(
     description: str = "",
     begun: Mapping[str, Any] | None = None,
 ) -> ModelVersion | None:
-    """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
+    """Register the model that a job wrote to `folder` (its run's outputs/model); once per attempt.
 
     A model of the job's name gets a further version. Gives None where the job left no model, or one
     that is refused (the log says why).
 
     Args:
-        begun: what it began with and learned after, see `lineage.of_training`.
+        begun: its initial model and its teacher, see `lineage.training_columns`.
     """
     own = ModelVersion.objects.filter(job=job, attempt=attempt, source=ModelVersion.Source.TRAINING)
-    known: ModelVersion | None = own.first()
-    if known is not None or not folder.is_dir():
-        return known
+    existing: ModelVersion | None = own.first()
+    if existing is not None or not folder.is_dir():
+        return existing
     if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
         log.warning("job=%s attempt=%s its outputs/model is a link and is not followed", job.pk, attempt)
         return None
@@ -211,14 +211,14 @@ def register_training(
         files.remove_tree(work)
 
 
-def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes.
+def _stage(content: ModelContents, root: Path, work: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """Copy the files that count into a folder of the platform, outside of any transaction: it takes minutes.
 
     Returns:
         The folder, and its files by name with size and SHA-256.
 
     Args:
-        root: a folder above them that nobody but the platform writes; from there on no link is followed.
+        root: a folder above them that only the platform writes; from there on no link is followed.
 
     Raises:
         RefusedModel: one of them became a link or a special file since it was looked at.
@@ -230,8 +230,8 @@ def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str,
         try:
             descriptor = files.open_beneath(root, source.relative_to(root))
         except files.OutsideRoot:
-            said = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
-            raise RefusedModel(said) from None
+            message = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
+            raise RefusedModel(message) from None
         with os.fdopen(descriptor, "rb") as inside:
             digest = copies.copy_hashed(inside, staged / name)
         listed.append({"name": name, "size": (staged / name).stat().st_size, "sha256": digest})
@@ -239,7 +239,9 @@ def _stage(content: Found, root: Path, work: Path) -> tuple[Path, list[dict[str,
     return staged, sorted(listed, key=lambda entry: entry["name"])
 
 
-def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
+def _add(
+    model: Model, content: ModelContents, staged: Path, listed: list[dict[str, Any]], **lineage: Any
+) -> ModelVersion:
     """Make the row and move the staged files to their place; inside a transaction, which the number needs."""
     running = ("model.onnx", "model.safetensors", "model.json")  # a composed version's names what else there is
     weights = next(name for name in running if name in content.files)
@@ -279,15 +281,15 @@ def edit(
     """
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
-    given: dict[str, Any] = {"description": description, "visibility": visibility}
+    values: dict[str, Any] = {"description": description, "visibility": visibility}
     if packages_pictures is not None:
-        given["packages_pictures"] = packages_pictures
+        values["packages_pictures"] = packages_pictures
     with transaction.atomic():
-        known = Model.objects.select_for_update().get(pk=model.pk)
-        changed = [name for name, value in given.items() if getattr(known, name) != value]
-        for name, value in given.items():
+        current = Model.objects.select_for_update().get(pk=model.pk)
+        changed = [name for name, value in values.items() if getattr(current, name) != value]
+        for name, value in values.items():
             setattr(model, name, value)
-        model.save(update_fields=[*given, "updated_at"])
+        model.save(update_fields=[*values, "updated_at"])
         if changed:
             history.add(model, by, "model_changed", fields=changed)
     withdrawals.stop_unshared(model)
@@ -300,11 +302,11 @@ def delete(*, model: Model, by: User | None = None) -> None:
     Raises:
         StillInUse: something that `retention.users_of` finds uses one of them; names all.
     """
-    found = Refusals()
+    refusals = Refusals()
     for version in model.versions.select_related("model__owner"):
-        with found:
+        with refusals:
             retention.check_unused(version)
-    found.end()
+    refusals.end()
     withdrawals.disable(model)
     folder = model.folder
     with transaction.atomic():
@@ -336,16 +338,16 @@ def delete_version(*, version: ModelVersion, by: User | None = None) -> None:
 
 
 def check_name(*, user: User, name: str | None = None) -> None:
-    """Refuse a name for a new model: odd characters, too long, or of another model of the person; None is no name."""
+    """Refuse a name for a new model: odd characters, too long, or of another model of the user; None is no name."""
     if name is None:
         return
     if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
         raise Invalid(TITLE.message, field="name")
     if Model.objects.filter(owner=user, name=name).exists():
-        raise _taken(name)
+        raise _name_taken(name)
 
 
-def _taken(name: str) -> NameTaken:
+def _name_taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
 
 

@@ -52,15 +52,15 @@ def users_of(version: ModelVersion) -> list[str]:
     owner = version.model.owner
     return users + [
         _("training %(name)s of %(owner)s") % {"name": training.job.name, "owner": owner}
-        for training in _learning_from(version)
+        for training in _dependent_trainings(version)
     ]
 
 
-def _learning_from(version: ModelVersion) -> list[TrainingJob]:
-    """Unfinished trainings of the model's owner that begin with the version, or learn after it."""
-    words = pretrained_weights.full_name(version)
+def _dependent_trainings(version: ModelVersion) -> list[TrainingJob]:
+    """Return unfinished trainings of the model's owner that start from the version, or are distilled from it."""
+    full_name = pretrained_weights.full_name(version)
     unfinished = TrainingJob.objects.unfinished().filter(job__owner=version.model.owner_id).select_related("job")
-    return [training for training in unfinished if words in {training.params.get(name) for name in NAMES}]
+    return [training for training in unfinished if full_name in {training.params.get(name) for name in NAMES}]
 
 
 def check_unused(version: ModelVersion) -> None:
@@ -74,11 +74,11 @@ def check_unused(version: ModelVersion) -> None:
 
 
 def check_no_alias(version: ModelVersion) -> None:
-    """Refuse to delete a version that has an alias.
+    """Raise an error for a version that has an alias.
 
     Raises:
         StillInUse.
     """
     if names := ", ".join(alias.name for alias in version.aliases.all()):
-        said = _("%(version)s is %(names)s. Move or remove the alias first.")
-        raise StillInUse(said % {"version": version, "names": names})
+        message = _("%(version)s is %(names)s. Move or remove the alias first.")
+        raise StillInUse(message % {"version": version, "names": names})

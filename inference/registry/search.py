@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from django.urls import reverse
 
 from accounts.models import User
-from aiplatform.lib.search import Hit, having
+from aiplatform.lib.search import Hit, filter_by_text
 from inference.registry.models import Model
 
 
-def models(user: User, words: str, limit: int) -> Iterator[Hit]:
+def models(user: User, terms: str, limit: int) -> Iterator[Hit]:
     """Find models by name."""
-    for model in having(Model.objects.visible_to(user), words, "name")[:limit]:
+    for model in filter_by_text(Model.objects.visible_to(user), terms, "name")[:limit]:
         yield Hit(model.name, reverse("inference:model-detail", args=[model.pk]))

@@ -49,11 +49,11 @@ class ModelDetailOut(ModelOut):
         fields = [*ModelOut.Meta.fields, "packages_pictures", "card"]
 
     def get_card(self, model: Model) -> dict[str, str]:
-        return cards.of(model)
+        return cards.read(model)
 
 
 class VersionIn(serializers.Serializer):
-    """Where a model lies, one of `file`, `upload`, `path` and `job`; and what its files do not say."""
+    """The location of a model, one of `file`, `upload`, `path` and `job`; and what its files do not say."""
 
     file = serializers.FileField(required=False)
     upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
@@ -128,8 +128,8 @@ class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     @extend_schema_field(SelfTestOut(allow_null=True))
     def get_self_test(self, version: ModelVersion) -> dict[str, Any] | None:
         """None where no job has made samples yet."""
-        found = getattr(version, "self_test", None)
-        return SelfTestOut(found).data if found else None
+        self_test = getattr(version, "self_test", None)
+        return SelfTestOut(self_test).data if self_test else None
 
 
 class JobFields(ProgressFields):
@@ -178,7 +178,7 @@ class MeasureIn(serializers.Serializer):
 
 
 class HardwareSpeedOut(serializers.Serializer):
-    """A kind of hardware, and the medians of what its devices and nodes said: for people to look at."""
+    """A kind of hardware, and the medians of what its devices and nodes measured, for display."""
 
     hardware = serializers.CharField(help_text="The card that ran it, else the processor.")
     machine = serializers.CharField()

@@ -1,7 +1,7 @@
 """Stages of versions: candidate, approved, archived, and who may approve.
 
 Whoever may edit a model moves its versions. In groups that ask for it, a version of a member's model is approved by
-another person than the one who made the version.
+another user than the one who made the version.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ class WrongStage(DomainError):
 
 
 class NeedsAnotherPerson(DomainError):
-    """A group asks for another person's approval."""
+    """A group asks for approval by another user."""
 
     code: ClassVar[str] = "needs_another_person"
     field: ClassVar[str] = "stage"
 
 
 class Archived(DomainError):
-    """Nothing new begins with an archived version."""
+    """An archived version must not be used for anything new."""
 
     code: ClassVar[str] = "version_archived"
     field: ClassVar[str] = "model_version"
 
 
 def check_in_use(version: ModelVersion, *, field: str = "model_version") -> None:
-    """Refuse an archived version for something new.
+    """Raise an error for an archived version.
 
     Raises:
         Archived.
     """
     if version.is_archived:
-        said = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
-        raise Archived(said % {"version": version}, field=field)
+        message = _("%(version)s is archived. Choose another version, or bring it back on the page of the model.")
+        raise Archived(message % {"version": version}, field=field)
 
 
 def check_approval(version: ModelVersion, by: User) -> None:
-    """Refuse an approval that a group leaves to another person.
+    """Raise an error if the group requires the approval of another user.
 
     Raises:
         NeedsAnotherPerson.
@@ -69,29 +69,29 @@ def check_approval(version: ModelVersion, by: User) -> None:
     maker = version.job.owner_id if version.job else version.created_by_id
     if by.pk not in (maker, version.created_by_id):
         return
-    asking = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
-    if asking is not None:
-        said = _(
+    approval = GroupApproval.objects.filter(group__users=version.model.owner_id).select_related("group").first()
+    if approval is not None:
+        message = _(
             "You made %(version)s, and the group %(group)s asks for another person's approval. "
             "Share the model for managing, and ask that person."
         )
-        raise NeedsAnotherPerson(said % {"version": version, "group": asking.group})
+        raise NeedsAnotherPerson(message % {"version": version, "group": approval.group})
 
 
 def _check_move(version: ModelVersion, to: str, reason: str) -> None:
     if to not in Stage.values:
         raise Invalid(_("A stage is one of %(known)s.") % {"known": ", ".join(Stage.values)}, field="stage")
     if to not in MOVES[version.stage]:
-        words = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
-        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % words)
+        values = {"version": version, "stage": version.get_stage_display(), "known": ", ".join(MOVES[version.stage])}
+        raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % values)
     if not reason.strip():
         raise Invalid(_("Say why: others read it in the history of the model."), field="reason")
     if len(reason) > LONGEST_REASON:
         raise Invalid(_("Write at most %(most)s characters.") % {"most": LONGEST_REASON}, field="reason")
     names = ", ".join(alias.name for alias in version.aliases.all())
     if to == Stage.ARCHIVED and names:
-        said = _("%(version)s is %(names)s. Move or remove the alias first.")
-        raise WrongStage(said % {"version": version, "names": names})
+        message = _("%(version)s is %(names)s. Move or remove the alias first.")
+        raise WrongStage(message % {"version": version, "names": names})
 
 
 @transaction.atomic
@@ -120,13 +120,13 @@ def move(*, version: ModelVersion, to: str, by: User, reason: str, **facts: obje
 
 
 def groups_asking() -> set[int]:
-    """Numbers of the groups that ask for another person's approval."""
+    """Numbers of the groups that ask for approval by another user."""
     return set(GroupApproval.objects.values_list("group_id", flat=True))
 
 
 @transaction.atomic
 def ask_in_group(*, group: UserGroup, second_person: bool, by: User) -> None:
-    """Let a group ask for another person's approval, or no longer."""
+    """Let a group ask for approval by another user, or no longer."""
     if second_person:
         _row, changed = GroupApproval.objects.get_or_create(group=group, defaults={"set_by": by})
     else:

@@ -1,4 +1,4 @@
-"""Sweeps over rows of many people: what goes wrong with one of them stops none of the others."""
+"""Sweeps over rows of many users: an error in one of them stops none of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model version is for, in words for people: a task, or less where nobody described it."""
+"""What a model version is for, as a label: a task, or less without a description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from training.catalog.task_kinds import TASKS
 
 NONE = "–"  # shown where there is no value
 UNDESCRIBED = {
-    TENSOR: _("Tensors only"),  # an ONNX file that nobody described
+    TENSOR: _("Tensors only"),  # an ONNX file without a description
     WEIGHTS: _("Weights only"),  # safetensors: kept and handed out, cannot run here
 }
 

@@ -17,7 +17,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainingData:
     """The dataset version that a preset trained a model on, and how the preset divided it."""
 
     version: DatasetVersion
@@ -37,8 +37,8 @@ class Learned:
         return {"dir": str(self.version.path), "group_by": self.group_by, **own}
 
 
-def of(model: ModelVersion, *, owner: User) -> Learned | None:
-    """What a model learned from; None where a preset did not train it, or its data is not `owner`'s to use.
+def for_model(model: ModelVersion, *, owner: User) -> TrainingData | None:
+    """Return the training data of a model; None if no preset trained it, or `owner` may not use the data.
 
     A conversion learned what the version that it was made of learned, and says so itself.
     """
@@ -50,26 +50,26 @@ def of(model: ModelVersion, *, owner: User) -> Learned | None:
         return None
     train, evaluate = model.params.get("train_splits"), model.params.get("eval_split")
     folds, fold = (int(finite(model.params.get(name)) or 0) for name in ("folds", "fold"))  # its file may say anything
-    return Learned(
+    return TrainingData(
         version, str("train" if train is None else train), str("val" if evaluate is None else evaluate), folds, fold,
         str(model.params.get("group_by") or ""),
     )  # fmt: skip
 
 
 def best_split(model: ModelVersion, version: DatasetVersion, *, user: User) -> str:
-    """The split to measure on: test, else val, else what the model did not learn from; "" is all images."""
-    known = of(model, owner=user)
-    akin = known is not None and known.version.dataset_id == version.dataset_id
+    """Return the split to evaluate on: test, else val, else what the model was not trained on; "" is all images."""
+    learned = for_model(model, owner=user)
+    same_dataset = learned is not None and learned.version.dataset_id == version.dataset_id
     for name in ("test", "val"):
-        if version.splits.get(name) and not (known and akin and name in known.splits):
+        if version.splits.get(name) and not (learned and same_dataset and name in learned.splits):
             return name
-    return UNSEEN if akin else ""
+    return UNSEEN if same_dataset else ""
 
 
 def repeats(model: ModelVersion, version: DatasetVersion, split: str, *, user: User) -> bool:
-    """Whether the model learned from images of this split, as far as the names of splits tell."""
-    known = of(model, owner=user)
-    if known is None or known.version.dataset_id != version.dataset_id:
+    """Return whether the model was trained on images of this split, as far as the names of splits show."""
+    learned = for_model(model, owner=user)
+    if learned is None or learned.version.dataset_id != version.dataset_id:
         return False
-    here = {name for name, count in version.splits.items() if name and count}
-    return split == "" or split in known.splits or (not here and split != UNSEEN)
+    names = {name for name, count in version.splits.items() if name and count}
+    return split == "" or split in learned.splits or (not names and split != UNSEEN)

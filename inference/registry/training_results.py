@@ -17,12 +17,12 @@ def keep_model(training: TrainingJob) -> ModelVersion | None:
     return registry.register_training(
         job=job,
         attempt=job.attempt_number,
-        folder=RunDir.of(job.pk, job.attempt_number).outputs / "model",
+        folder=RunDir.for_attempt(job.pk, job.attempt_number).outputs / "model",
         dataset_version=training.version,
         dataset_label=training.version_label,
         code_label=training.preset or (training.code.origin if training.code else ""),
         description=training.description,
-        begun=lineage.of_training(training.params),
+        begun=lineage.training_columns(training.params),
     )
 
 

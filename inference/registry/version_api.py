@@ -52,7 +52,7 @@ class ModelActs(Base):
         context = {**self.get_serializer_context(), "model": model}
         serializer = AliasIn(data=request.data, context=context)
         serializer.is_valid(raise_exception=True)
-        alias = aliases.put(by=request.user, **serializer.validated_data)
+        alias = aliases.assign(by=request.user, **serializer.validated_data)
         return Response(AliasOut(alias).data)
 
     @extend_schema(responses={204: None})
@@ -67,7 +67,7 @@ class ModelActs(Base):
     def history(self, request: ApiRequest, pk: str) -> Response:
         """Who did what to the model, newest first; the newest 200."""
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
-        return Response(ActOut(history.of(model), many=True).data)
+        return Response(ActOut(history.list_entries(model), many=True).data)
 
     @extend_schema(
         parameters=[
@@ -80,7 +80,9 @@ class ModelActs(Base):
     def comparison(self, request: ApiRequest, pk: str) -> Response:
         """Versions of the model fact by fact: what they are, cost, reached, and were trained with."""
         model, query = get_object_or_404(Model.objects.visible_to(request.user), pk=pk), request.query_params
-        versions, base = version_tables.chosen(model, queries.wholes(query, "version"), queries.whole(query, "base"))
+        versions, base = version_tables.select_versions(
+            model, queries.read_ints(query, "version"), queries.read_int(query, "base")
+        )
         rows = [dataclasses.asdict(row) for row in version_tables.rows(versions, base)]
         numbers = [version.number for version in versions]
         return Response({"versions": numbers, "base": base.number, "rows": rows})
@@ -96,8 +98,8 @@ class VersionActs(Base):
         version: Any = self.get_object()
         if not ModelVersion.objects.editable_by(self.request.user).filter(pk=version.pk).exists():
             self.permission_denied(self.request)
-        found: ModelVersion = version
-        return found
+        own: ModelVersion = version
+        return own
 
     @extend_schema(request=StageIn, responses=ModelVersionOut)
     @action(detail=True, methods=["post"], url_path="stage")
@@ -107,8 +109,8 @@ class VersionActs(Base):
         version = self.own_version()
         serializer = StageIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
-        version = stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
+        values = serializer.validated_data
+        version = stages.move(version=version, to=values["stage"], by=request.user, reason=values["reason"])
         return Response(ModelVersionOut(version).data)
 
     @extend_schema(responses=LineageOut)
@@ -116,4 +118,4 @@ class VersionActs(Base):
     def lineage(self, request: ApiRequest, pk: str) -> Response:
         """Where the version came from and what came of it, as far as you may see."""
         version: Any = self.get_object()
-        return Response(lineages.as_json(lineages.of(version, request.user)))
+        return Response(lineages.as_json(lineages.build_graph(version, request.user)))

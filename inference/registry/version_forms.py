@@ -41,13 +41,13 @@ class StageForm(forms.Form):
 
     def __init__(self, *args: Any, version: ModelVersion, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        words = dict(Stage.choices)
-        ways = [(stage.value, words[stage]) for stage in stages.MOVES[version.stage]]
-        self.fields["stage"].choices = ways  # type: ignore[attr-defined]  # a choice, declared above
+        labels = dict(Stage.choices)
+        choices = [(stage.value, labels[stage]) for stage in stages.MOVES[version.stage]]
+        self.fields["stage"].choices = choices  # type: ignore[attr-defined]  # a choice, declared above
 
 
 class AliasForm(forms.Form):
-    """An alias, and the version it stands for."""
+    """An alias, and the version it points at."""
 
     name = forms.CharField(
         label=_("Alias"),

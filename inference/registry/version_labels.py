@@ -1,4 +1,4 @@
-"""Versions beside each other, in words."""
+"""Labels of compared versions."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def lines(versions: Sequence[ModelVersion], base: ModelVersion, *, everything: b
 
 
 def _line(row: Row) -> Line:
-    told = [
-        (_told(row.key, value), _difference(row.key, off))
-        for value, off in zip(row.values, row.differences, strict=True)
+    cells = [
+        (_format_value(row.key, value), _difference(row.key, difference))
+        for value, difference in zip(row.values, row.differences, strict=True)
     ]
-    return Line(row.kind, _label(row), told)
+    return Line(row.kind, _label(row), cells)
 
 
 def _label(row: Row) -> str:
@@ -61,7 +61,7 @@ def _label(row: Row) -> str:
     return str(LABELS[row.key])
 
 
-def _told(key: str, value: Any) -> str:
+def _format_value(key: str, value: Any) -> str:
     if value is None or value == "":
         return NONE
     if isinstance(value, bool):
@@ -70,18 +70,18 @@ def _told(key: str, value: Any) -> str:
         return bytes_(value)
     if isinstance(value, int | float):
         return _number(value)
-    words = dict(task_labels.choices()) if key == "task" else WORDS.get(key, {})
-    word = str(words.get(value, value))
-    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"
+    labels = dict(task_labels.choices()) if key == "task" else WORDS.get(key, {})
+    label = str(labels.get(value, value))
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def _difference(key: str, off: float | None) -> str:
-    if not off:
+def _difference(key: str, difference: float | None) -> str:
+    if not difference:
         return ""
     if key == "size_bytes":
-        return f"{'+' if off > 0 else '−'}{bytes_(abs(off))}"
-    return f"{'+' if off > 0 else '−'}{_number(abs(off))}"
+        return f"{'+' if difference > 0 else '−'}{bytes_(abs(difference))}"
+    return f"{'+' if difference > 0 else '−'}{_number(abs(difference))}"

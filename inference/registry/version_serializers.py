@@ -41,7 +41,7 @@ class StageIn(StrictMixin, serializers.Serializer):
 
 
 class AliasIn(StrictMixin, serializers.Serializer):
-    """An alias, and the version of the model that it stands for."""
+    """An alias, and the version of the model that it points at."""
 
     name = serializers.CharField(max_length=50)
     version = VersionField()

@@ -1,4 +1,4 @@
-"""Versions of a model beside each other: what they are, cost and reached, and what they were trained with."""
+"""Comparison of versions of a model: facts, cost, metrics and training parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Row:
     differences: list[float | None]
 
 
-def chosen(model: Model, numbers: Sequence[int], base: int | None = None) -> tuple[list[ModelVersion], ModelVersion]:
+def select_versions(
+    model: Model, numbers: Sequence[int], base: int | None = None
+) -> tuple[list[ModelVersion], ModelVersion]:
     """Versions by their numbers, in that order, the newest that are in use where none are named; and the base.
 
     Raises:
@@ -44,10 +46,10 @@ def chosen(model: Model, numbers: Sequence[int], base: int | None = None) -> tup
         raise Invalid(_("Choose at most %(most)s versions.") % {"most": MOST}, field="version")
     rows = model.versions.select_related("dataset_version__dataset", "model")
     if wanted:
-        found = {row.number: row for row in rows.filter(number__in=wanted)}
-        if missing := [str(number) for number in wanted if number not in found]:
+        versions_by_number = {row.number: row for row in rows.filter(number__in=wanted)}
+        if missing := [str(number) for number in wanted if number not in versions_by_number]:
             raise NotFound(_("The model has no version %(numbers)s.") % {"numbers": ", ".join(missing)})
-        versions = [found[number] for number in wanted]
+        versions = [versions_by_number[number] for number in wanted]
     else:
         used = [row for row in rows.order_by("-number")[:50] if not row.is_archived]
         versions = used[:USUAL]
@@ -62,27 +64,33 @@ def chosen(model: Model, numbers: Sequence[int], base: int | None = None) -> tup
 
 
 def rows(versions: Sequence[ModelVersion], base: ModelVersion) -> list[Row]:
-    """Everything versions can differ in."""
-    place = [row.pk for row in versions].index(base.pk)
-    found = [_row(kind, key, [value(one) for one in versions], place) for kind, key, value in FACTS]
-    metrics = sorted({key for one in versions for key, value in one.metrics.items() if finite(value) is not None})
-    found += [_row(FIGURE, key, [finite(one.metrics.get(key)) for one in versions], place) for key in metrics]
-    params = sorted({key for one in versions for key in one.params})
-    found += [_row(PARAM, key, [_plain(one.params.get(key)) for one in versions], place) for key in params]
-    told = [row for row in found if any(value not in (None, "") for value in row.values)]
-    return told[:MOST_ROWS]
+    """Return all rows in which versions can differ."""
+    base_index = [row.pk for row in versions].index(base.pk)
+    table = [_row(kind, key, [value(version) for version in versions], base_index) for kind, key, value in FACTS]
+    metrics = sorted(
+        {key for version in versions for key, value in version.metrics.items() if finite(value) is not None}
+    )
+    table += [
+        _row(FIGURE, key, [finite(version.metrics.get(key)) for version in versions], base_index) for key in metrics
+    ]
+    params = sorted({key for version in versions for key in version.params})
+    table += [
+        _row(PARAM, key, [_plain_value(version.params.get(key)) for version in versions], base_index) for key in params
+    ]
+    filled = [row for row in table if any(value not in (None, "") for value in row.values)]
+    return filled[:MOST_ROWS]
 
 
 def same_data(versions: Sequence[ModelVersion]) -> bool:
-    """Whether all figures come from the same data, as their trainings say."""
-    return len({one.dataset_label for one in versions}) == 1
+    """Return whether all metrics come from the same data, as their trainings say."""
+    return len({version.dataset_label for version in versions}) == 1
 
 
-def _row(kind: str, key: str, values: list[Any], place: int) -> Row:
-    base = values[place]
+def _row(kind: str, key: str, values: list[Any], base_index: int) -> Row:
+    base = values[base_index]
     differences = [
-        value - base if at != place and _is_number(value) and _is_number(base) else None
-        for at, value in enumerate(values)
+        value - base if index != base_index and _is_number(value) and _is_number(base) else None
+        for index, value in enumerate(values)
     ]
     return Row(kind, key, values, any(value != values[0] for value in values), differences)
 
@@ -91,26 +99,28 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float | bool | str) else str(value)
 
 
 def _signature(kind: str) -> Callable[[ModelVersion], str]:
-    def told(version: ModelVersion) -> str:
+    def tensors_text(version: ModelVersion) -> str:
         tensors = version.facts.get(kind)
         if not isinstance(tensors, list):
             return ""
-        return ", ".join(f"{one.get('name')} {one.get('shape')}" for one in tensors[:8] if isinstance(one, dict))
+        return ", ".join(
+            f"{tensor.get('name')} {tensor.get('shape')}" for tensor in tensors[:8] if isinstance(tensor, dict)
+        )
 
-    return told
+    return tensors_text
 
 
 def _speed(key: str) -> Callable[[ModelVersion], float | None]:
-    def told(version: ModelVersion) -> float | None:
+    def read_value(version: ModelVersion) -> float | None:
         speed = version.facts.get("speed")
         return finite(speed.get(key)) if isinstance(speed, dict) else None
 
-    return told
+    return read_value
 
 
 def _processor(version: ModelVersion) -> str:
@@ -119,17 +129,17 @@ def _processor(version: ModelVersion) -> str:
 
 
 FACTS: tuple[tuple[str, str, Callable[[ModelVersion], Any]], ...] = (
-    (ABOUT, "stage", lambda one: one.stage),
-    (ABOUT, "task", lambda one: one.task),
-    (ABOUT, "architecture", lambda one: one.architecture),
-    (ABOUT, "preset", lambda one: one.preset),
-    (ABOUT, "dataset", lambda one: one.dataset_label),
-    (ABOUT, "source", lambda one: one.source),
-    (ABOUT, "classes", lambda one: ", ".join(str(label.get("name")) for label in one.classes[:50])),
+    (ABOUT, "stage", lambda row: row.stage),
+    (ABOUT, "task", lambda row: row.task),
+    (ABOUT, "architecture", lambda row: row.architecture),
+    (ABOUT, "preset", lambda row: row.preset),
+    (ABOUT, "dataset", lambda row: row.dataset_label),
+    (ABOUT, "source", lambda row: row.source),
+    (ABOUT, "classes", lambda row: ", ".join(str(label.get("name")) for label in row.classes[:50])),
     (ABOUT, "inputs", _signature("inputs")),
     (ABOUT, "outputs", _signature("outputs")),
-    (COST, "size_bytes", lambda one: one.size_bytes),
-    (COST, "parameters", lambda one: finite(one.facts.get("parameters"))),
+    (COST, "size_bytes", lambda row: row.size_bytes),
+    (COST, "parameters", lambda row: finite(row.facts.get("parameters"))),
     (COST, "gflops", _speed("gflops")),
     (COST, "ms", _speed("ms")),
     (COST, "processor", _processor),

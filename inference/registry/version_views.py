@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.presentation import audit_sentences
 from aiplatform.lib import ids
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from inference.registry import (
     aliases,
     cards,
@@ -39,15 +39,15 @@ def model_versions(request: SignedInRequest, pk: int) -> HttpResponse:
     if len(context["versions"]) > 1:
         numbers = [number for text in request.GET.getlist("compare") if (number := ids.number(text)) is not None]
         base, everything = ids.number(request.GET.get("base", "")), request.GET.get("all") == "1"
-        with refusals_said(request):
-            beside, first = version_tables.chosen(context["model"], numbers, base)
+        with errors_as_messages(request):
+            beside, first = version_tables.select_versions(context["model"], numbers, base)
             context |= {
                 "beside": beside,
                 "base": first,
                 "lines": version_labels.lines(beside, first, everything=everything),
                 "everything": everything,
                 "same_data": version_tables.same_data(beside),
-                "asked": "&".join(f"compare={one.number}" for one in beside),
+                "asked": "&".join(f"compare={version.number}" for version in beside),
             }
     return render(request, "inference/model_versions.html", context)
 
@@ -58,8 +58,8 @@ def model_lineage(request: SignedInRequest, pk: int) -> HttpResponse:
     context = model_page.context(request, pk, "model-lineage")
     version = context["chosen"]
     if version is not None:
-        graph = lineage.of(version, request.user)
-        drawn = lineage_layout.of(graph)
+        graph = lineage.build_graph(version, request.user)
+        drawn = lineage_layout.draw(graph)
         context |= {
             "graph": graph,
             "drawing": drawn,
@@ -74,8 +74,8 @@ def model_lineage(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
     """Who did what to a model."""
     context = model_page.context(request, pk, "model-history")
-    entries = history.of(context["model"])
-    audit_sentences.tell(entries, reader=request.user)
+    entries = history.list_entries(context["model"])
+    audit_sentences.add_display(entries, reader=request.user)
     return render(request, "inference/model_history.html", context | {"entries": entries})
 
 
@@ -83,13 +83,13 @@ def model_history(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_card(request: SignedInRequest, pk: int) -> HttpResponse:
     """Write the card of a model."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    form = CardForm(request.POST or None, initial=cards.of(model))
+    form = CardForm(request.POST or None, initial=cards.read(model))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             cards.write(model=model, by=request.user, card=form.cleaned_data)
             return redirect("inference:model-detail", pk)
-    words = {"title": _("Card"), "lead": _("What others must know before they use the model.")}
-    return _form(request, model, form, words)
+    texts = {"title": _("Card"), "lead": _("What others must know before they use the model.")}
+    return _form(request, model, form, texts)
 
 
 @needs(Action.MODELS_MANAGE)
@@ -98,24 +98,24 @@ def version_stage(request: SignedInRequest, pk: int) -> HttpResponse:
     version = _own(request, pk)
     form = StageForm(request.POST or None, version=version, initial={"stage": request.GET.get("stage", "")})
     if form.is_valid():
-        with refusals_shown_on(form):
-            given = form.cleaned_data
-            stages.move(version=version, to=given["stage"], by=request.user, reason=given["reason"])
+        with errors_shown_on(form):
+            values = form.cleaned_data
+            stages.move(version=version, to=values["stage"], by=request.user, reason=values["reason"])
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
     lead = _("An archived version is not offered for new services and trainings; services that run with it go on.")
-    words = {"title": _("Stage of version %(n)s") % {"n": version.number}, "lead": lead}
-    return _form(request, version.model, form, words)
+    texts = {"title": _("Stage of version %(n)s") % {"n": version.number}, "lead": lead}
+    return _form(request, version.model, form, texts)
 
 
 @needs(Action.MODELS_MANAGE)
 def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
     """Set an alias; `?version=` and `?name=` fill in what is known."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    known = {name: request.GET[name] for name in ("version", "name") if name in request.GET}
-    form = AliasForm(request.POST or None, model=model, initial=known)
+    initial = {name: request.GET[name] for name in ("version", "name") if name in request.GET}
+    form = AliasForm(request.POST or None, model=model, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
-            aliases.put(version=form.cleaned_data["version"], name=form.cleaned_data["name"], by=request.user)
+        with errors_shown_on(form):
+            aliases.assign(version=form.cleaned_data["version"], name=form.cleaned_data["name"], by=request.user)
             return redirect("inference:model-versions", pk)
     lead = _("Programs and commands name the version by it, as in %(name)s@champion. It moves in one step.")
     return _form(request, model, form, {"title": _("Alias"), "lead": lead % {"name": model.name}})
@@ -126,7 +126,7 @@ def model_alias(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_alias_remove(request: SignedInRequest, pk: int) -> HttpResponse:
     """Take an alias away."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         aliases.remove(model=model, name=request.POST.get("name", ""), by=request.user)
     return redirect("inference:model-versions", pk)
 
@@ -137,6 +137,6 @@ def _own(request: SignedInRequest, pk: int) -> ModelVersion:
     return version
 
 
-def _form(request: SignedInRequest, model: Model, form: object, words: dict[str, str]) -> HttpResponse:
+def _form(request: SignedInRequest, model: Model, form: object, texts: dict[str, str]) -> HttpResponse:
     status = 422 if getattr(form, "errors", None) else 200
-    return render(request, "inference/model_form.html", {"model": model, "form": form, **words}, status=status)
+    return render(request, "inference/model_form.html", {"model": model, "form": form, **texts}, status=status)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from aiplatform.lib.zips import send_zip
 from inference.registry import cards, hardware_speeds, imports, model_jobs, model_page, packages, task_labels
 from inference.registry import registration as registry
@@ -36,13 +36,15 @@ from workers.resources.nodes import device_rules
 
 @needs(Action.MODELS_VIEW)
 def model_list(request: SignedInRequest) -> HttpResponse:
-    """Models this person may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
+    """Models the user may see; `?q=`, `?mine=1`, `?task=`, `?stage=`, `?alias=`, `?group=`, `?ordering=`.
 
     htmx gets the table alone.
     """
-    query, seen = request.GET, Model.objects.visible_to(request.user)
+    query, visible = request.GET, Model.objects.visible_to(request.user)
     narrow = {name: query.get(name, "") for name in ("task", "stage", "alias")}
-    rows = seen.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    rows = (
+        visible.for_list().named_like(query.get("q", "")).narrowed(**narrow, group=ids.number(query.get("group", "")))
+    )
     if query.get("mine") == "1":
         rows = rows.filter(owner=request.user)
     context: dict[str, Any] = {"page": MODELS.page(request, rows)}
@@ -61,13 +63,13 @@ def model_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.MODELS_MANAGE)
 def model_upload(request: SignedInRequest) -> HttpResponse:
     """Upload a model."""
-    known = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
-    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("job", "path", "name") if name in request.GET}
+    form = UploadForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
-            return _page_of(_brought_in(request, form))
+        with errors_shown_on(form):
+            return _page_of(_import_model(request, form))
     else:
-        look_further(form, imports.check, user=request.user)
+        check_valid_fields(form, imports.check, user=request.user)
     return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -80,14 +82,14 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if chosen and chosen.dataset_version_id:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
         visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
-    written = cards.of(model)
+    written = cards.read(model)
     speed = _measurements(request, chosen) if chosen else {}
-    words = dict(task_labels.choices())
+    task_names = dict(task_labels.choices())
     context = shared | speed | {
         "data": visible_data,
         "job_url": _job_url(request, chosen),
         "evaluations": chosen.evaluations.visible_to(request.user).for_card()[:8] if chosen else [],
-        "hardware": hardware_speeds.of(chosen) if chosen else [],
+        "hardware": hardware_speeds.for_version(chosen) if chosen else [],
         "measure_on": device_rules.on_offer(kinds.get(model_jobs.KIND).device_kinds)[::-1] if chosen else [],
         "card_parts": [
             {"label": part.label, "markdown": part.markdown, "text": written[part.name]}
@@ -97,7 +99,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "form": VersionForm(user=request.user),
         **(_self_test(request, chosen) | _torch(chosen) | model_page.sections(request, chosen) if chosen else {}),
         "parts": parts_of(chosen, request.user) if chosen else [],
-        "declared_task": words.get(chosen.facts.get("declared_task", "")) if chosen else "",
+        "declared_task": task_names.get(chosen.facts.get("declared_task", "")) if chosen else "",
     }  # fmt: skip
     return render(request, "inference/model_detail.html", context)
 
@@ -108,14 +110,14 @@ def _measurements(request: SignedInRequest, version: ModelVersion) -> dict[str, 
 
 
 def _self_test(request: SignedInRequest, version: ModelVersion) -> dict[str, Any]:
-    row = self_tests.kept(version)
+    row = self_tests.for_version(version)
     carried = row is not None and row.pictures and self_tests.may_carry_pictures(version.model, row, request.user)
     return {"self_test": row, "carries_pictures": carried}
 
 
 def _torch(version: ModelVersion) -> dict[str, Any]:
-    newest = exports.of(version)
-    made = newest if newest is None or newest.figures else exports.made(version)
+    newest = exports.latest_task(version)
+    made = newest if newest is None or newest.figures else exports.latest_program(version)
     return {"can_torch": exports.can_export(version), "torch": newest, "torch_made": made}
 
 
@@ -128,7 +130,7 @@ def version_speed(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
-    """Page of the training behind a version, where this person may see it."""
+    """Page of the training behind a version, where the user may see it."""
     job = version.job if version else None
     if job is None or job.kind not in kinds.names():
         return ""
@@ -142,24 +144,24 @@ def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
     form = VersionForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
-            return _page_of(_brought_in(request, form, model=model))
+        with errors_shown_on(form):
+            return _page_of(_import_model(request, form, model=model))
     return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
 
 
-def _brought_in(request: SignedInRequest, form: BringForm, **about: Any) -> ModelVersion | ModelTask:
-    """What becomes of a form that is filled in rightly: a version, or the job that will make it."""
-    given, declared = form.cleaned_data, form.declared()
-    about |= form.about() | {"user": request.user, "declared": declared}
+def _import_model(request: SignedInRequest, form: BringForm, **fields: Any) -> ModelVersion | ModelTask:
+    """Import the model of a valid form; returns a version, or the job that will create it."""
+    values, declared = form.cleaned_data, form.declared()
+    fields |= form.about() | {"user": request.user, "declared": declared}
     with ExitStack() as open_files:
-        bring: Callable[..., ModelVersion | ModelTask] = imports.bring_in
+        bring: Callable[..., ModelVersion | ModelTask] = imports.import_model
         if form.is_trial:
-            pictures = open_files.enter_context(trials.examples(given["pictures"]))
-            bring = partial(trials.submit, pictures=pictures, version=given["dataset"])
-        if given["file"]:
-            archive, filename = open_files.enter_context(on_disk(given["file"]))
-            return bring(brought=imports.uploaded(archive, filename, declared, tried=form.is_trial), **about)
-        return bring(brought=imports.lying(request.user, given["path"], given["job"]), **about)
+            pictures = open_files.enter_context(trials.examples(values["pictures"]))
+            bring = partial(trials.submit, pictures=pictures, version=values["dataset"])
+        if values["file"]:
+            archive, filename = open_files.enter_context(on_disk(values["file"]))
+            return bring(brought=imports.from_upload(archive, filename, declared, tried=form.is_trial), **fields)
+        return bring(brought=imports.from_path(request.user, values["path"], values["job"]), **fields)
 
 
 def _page_of(made: ModelVersion | ModelTask) -> HttpResponse:
@@ -185,7 +187,7 @@ def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a model with its versions; its name must have been typed."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    if not name_typed(request, model.name):
+    if not is_name_confirmed(request, model.name):
         return redirect("inference:model-detail", pk)
     registry.delete(model=model, by=request.user)
     return redirect("inference:model-list")
@@ -210,7 +212,7 @@ def version_measure(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue a measurement of how fast a version answers, on the processor or on a kind of card (`device`)."""
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
     kind, card = device_rules.parsed(request.POST.get("device") or CPU.name)
-    with refusals_said(request):
+    with errors_as_messages(request):
         gpus = 0 if kind == CPU.name else 1
         model_jobs.measure(user=request.user, version=version, gpus=gpus, device_model=card if gpus else "")
     page = reverse("inference:model-detail", args=[version.model_id])

@@ -11,7 +11,7 @@ KIND = "service_host"  # of the jobs whose process several services share
 
 
 class Place(NamedTuple):
-    """Host and port of a server, and what stands before its paths ("/m/3-7"); "" where the process is its own."""
+    """Host and port of a server, and the prefix of its paths ("/m/3-7"); "" for a server with its own process."""
 
     host: str
     port: int
@@ -36,8 +36,8 @@ def ids(name: str) -> tuple[int, int] | None:
 
 
 def place(job: Job, service_id: int, version_id: int | None) -> Place | None:
-    """Where a service answers with a version in the running attempt of a job; None while that listens nowhere."""
-    found = endpoints.endpoint(job)
-    if found is None:
+    """Return the address of a service's server for a version in the running attempt of a job; None without one."""
+    endpoint = endpoints.endpoint(job)
+    if endpoint is None:
         return None
-    return Place(*found, f"/m/{name_of(service_id, version_id or 0)}" if is_shared(job) else "")
+    return Place(*endpoint, f"/m/{name_of(service_id, version_id or 0)}" if is_shared(job) else "")

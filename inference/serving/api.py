@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.idempotency import once
 from inference.serving import endpoints, model_swaps
 from inference.serving.feedback.api import FeedbackActions
@@ -88,21 +88,21 @@ class ServiceViewSet(
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = ServiceIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, endpoints.check, user=request.user)
-        return self._answer(endpoints.create(user=request.user, **given), 201)
+        fields = parse_request(serializer, endpoints.check, user=request.user)
+        return self._answer(endpoints.create(user=request.user, **fields), 201)
 
     @extend_schema(request=ServiceEditIn, responses=ServiceOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         service = self._own()
         serializer = ServiceEditIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        known = {"description": service.description, "visibility": service.visibility}
-        return self._answer(endpoints.edit(service=service, **{**known, **serializer.validated_data}))
+        current = {"description": service.description, "visibility": service.visibility}
+        return self._answer(endpoints.edit(service=service, **{**current, **serializer.validated_data}))
 
     @extend_schema(request=ServiceModelIn, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])
     def model(self, request: ApiRequest, pk: str) -> Response:
-        """Answer with another version: its server starts beside, and takes over once it answers."""
+        """Serve another version: its server starts next to the current one, and takes over when it is ready."""
         service = self._own()
         serializer = ServiceModelIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)

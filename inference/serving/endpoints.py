@@ -38,7 +38,7 @@ DEFAULT_CPUS = 1.0
 MAX_NAME = 50
 
 
-#: What a service asks of the machines each time it starts, and what it means where nothing was said.
+#: Resources that a service requests each time it starts, with their defaults.
 KEPT: Mapping[str, Any] = {
     "gpus_per_node": 0,
     "device_kind": "gpu",
@@ -79,43 +79,43 @@ def create(
     share_process: bool = False,
     **resources: Unpack[Resources],
 ) -> Service:
-    """Make a service and start it.
+    """Create a service and start it.
 
     Args:
         name: "" takes the model's.
-        resources: what it asks of the machines; without a cluster the person's current one. A service has no
+        resources: requested resources; without a cluster the user's current one. A service has no
             longest run time.
         max_batch: images of different callers answered in one run of the model.
         max_delay_ms: how long a batch waits for requests already on their way.
         limits: what it allows its callers, by the names of `LIMITS`.
-        share_process: with other services of the person that ask the same of the machines.
+        share_process: with other services of the user that request the same resources.
 
     Raises:
         CannotServe: the version has no ONNX file.
         CannotShare: it needs a process of its own, see `host_assignment.check`.
         Archived: the version is.
-        NameTaken: the person has a service of this name.
+        NameTaken: the user has a service of this name.
         Invalid, NotAMember: a value is wrong.
     """
     if not name:
         taken = set(Service.objects.filter(owner=user).values_list("name", flat=True))
-        name = titles.derived(model_version.model.name, taken=taken, room=MAX_NAME)
+        name = titles.derive_name(model_version.model.name, taken=taken, room=MAX_NAME)
     resources.setdefault("cpus", DEFAULT_CPUS)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check(user=user, name=name, model_version=model_version, visibility=visibility)
-    with found:
+    with refusals:
         _check_numbers(max_batch=max_batch, max_delay_ms=max_delay_ms, cpus=resources["cpus"])
-    with found:
-        limits_.check(limits, {name: limit.usual for name, limit in LIMITS.items()})
-    with found:
+    with refusals:
+        limits_.check(limits, {name: limit.default for name, limit in LIMITS.items()})
+    with refusals:
         if share_process:
             host_assignment.check(version=model_version, gpus_per_node=resources.get("gpus_per_node", 0), limits=limits)
-    with found:
+    with refusals:
         resources["cluster"] = cluster_for(user, resources.get("cluster"))
-        if found:  # what the machines cannot give is said as well
+        if refusals:  # also report resources that no node has
             submission.check(user, KIND, **resources)
-    found.end()
+    refusals.end()
     options = {name: resources.get(name, otherwise) for name, otherwise in KEPT.items()} | {
         "cluster": resources["cluster"].pk,
         "max_batch": max_batch,
@@ -136,7 +136,7 @@ def create(
             )
             return start_held(service)
     except IntegrityError:
-        raise _taken(name) from None
+        raise _name_taken(name) from None
 
 
 def check(
@@ -146,39 +146,39 @@ def check(
     model_version: ModelVersion | None = None,
     visibility: str = Visibility.PRIVATE,
 ) -> None:
-    """Refuse at once what `create` refuses of what is given, and write nothing; "" is a name to be made."""
-    found = Refusals()
-    with found:
+    """Check the fields of `create` without writing anything; the name "" is generated later."""
+    refusals = Refusals()
+    with refusals:
         if name and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME):
             raise Invalid(TITLE.message, field="name")
         if name and Service.objects.filter(owner=user, name=name).exists():
-            raise _taken(name)
-    with found:
+            raise _name_taken(name)
+    with refusals:
         if visibility not in Visibility.values:
             raise Invalid(_("A service is private or public."), field="visibility")
-    with found:
+    with refusals:
         if model_version is not None and not model_version.can_serve:
             raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
         if model_version is not None:
             stages.check_in_use(model_version)
-    found.end()
+    refusals.end()
 
 
 def _check_numbers(*, max_batch: int, max_delay_ms: float, cpus: float) -> None:
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 1 <= max_batch <= 256:
             raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
-    with found:
+    with refusals:
         if not 0 <= max_delay_ms <= 1000:
             raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
-    with found:
+    with refusals:
         if not 0.1 <= cpus <= 256:
             raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
-    found.end()
+    refusals.end()
 
 
-def _taken(name: str) -> NameTaken:
+def _name_taken(name: str) -> NameTaken:
     return NameTaken(_("You already have a service called “%(name)s”.") % {"name": name})
 
 
@@ -204,7 +204,7 @@ def start_held(service: Service) -> Service:
     """
     version = withdrawal.usable_version(service)
     shares = host_assignment.wants(service) and host_assignment.fits(version)
-    service.job = _shared(service) if shares else submit(service, version)
+    service.job = _assign_process(service) if shares else submit(service, version)
     service.ready_attempt, service.asleep_at = 0, None
     service.save(update_fields=["job", "ready_attempt", "asleep_at", "updated_at"])
     return service
@@ -218,15 +218,15 @@ def submit(service: Service, version: ModelVersion) -> Job:
         kind=KIND,
         name=service.name,
         spec={"service": service.pk, "model_version": version.pk, **service.options},
-        **_asked(service),
+        **_requested_resources(service),
         restart=Job.Restart.ON_FAILURE,
     )
 
 
-def _shared(service: Service) -> Job:
-    """The process that a service shares; within a transaction that holds it."""
-    return host_assignment.take(
-        service, cluster=_cluster(service), asked=_asked(service), restart=Job.Restart.ON_FAILURE
+def _assign_process(service: Service) -> Job:
+    """Return the process that a service shares; within a transaction that locks it."""
+    return host_assignment.assign(
+        service, cluster=_cluster(service), requested=_requested_resources(service), restart=Job.Restart.ON_FAILURE
     )
 
 
@@ -234,8 +234,8 @@ def _cluster(service: Service) -> VirtualCluster:
     return cluster_for(service.owner, VirtualCluster.objects.filter(pk=service.options["cluster"]).first())
 
 
-def _asked(service: Service) -> dict[str, Any]:
-    """What a service asks of the machines each time it starts."""
+def _requested_resources(service: Service) -> dict[str, Any]:
+    """Return the resources that a service requests each time it starts."""
     return {name: service.options.get(name, otherwise) for name, otherwise in KEPT.items()}
 
 
@@ -248,7 +248,7 @@ def stop(*, service: Service, by: User) -> Service:
     """
     held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
     first = [held.job] if held.job is not None and held.is_up else []
-    beside = _beside(held)
+    beside = _detach_other_servers(held)
     if not first and not beside and held.asleep_at is None:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
     host_assignment.leave(held)  # others go on in there
@@ -259,19 +259,19 @@ def stop(*, service: Service, by: User) -> Service:
     return service
 
 
-def _beside(service: Service) -> list[Job]:
-    """Take from a service all servers but its first that are not over: the next, the old, a trial's, and further ones.
+def _detach_other_servers(service: Service) -> list[Job]:
+    """Detach all servers except the first from a service: the next, the old, a trial's, and further ones.
 
     Within a transaction that holds it.
     """
     rows = Service.objects.select_related("next_job", "old_job").get(pk=service.pk)
-    found = [rows.next_job, rows.old_job, *trial_closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
-    return [job for job in found if job is not None and not job.is_final]
+    jobs = [rows.next_job, rows.old_job, *trial_closing.close_of(service.pk), *scaling_closing.close_of(service.pk)]
+    return [job for job in jobs if job is not None and not job.is_final]
 
 
 def end(job: Job | None, by: User | None) -> None:
     """Request a stop of a server that need not be there any more; a shared process stays while others need it."""
-    if job is not None and not host_assignment.may_go(job):
+    if job is not None and not host_assignment.may_end(job):
         return
     for _try in range(TRIES):
         if job is None or job.is_final:
@@ -295,7 +295,7 @@ def edit(
     limits: Mapping[str, int] = MappingProxyType({}),
     share_process: bool | None = None,
 ) -> Service:
-    """Change a service while it runs; of its limits, how often one caller may ask holds within a second.
+    """Change a service while it runs; of its limits, the rate limit takes effect within a second.
 
     Args:
         limits: those to be changed, by the names of `LIMITS`; the others hold from its next start.
@@ -304,27 +304,27 @@ def edit(
     Raises:
         CannotShare, Invalid: a value is wrong.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if visibility not in Visibility.values:
             raise Invalid(_("A service is private or public."), field="visibility")
-    with found:
+    with refusals:
         limits_.check(limits, limits_of(service))
-    shares = host_assignment.wants(service) if share_process is None else share_process
-    with found:
-        if shares:
+    shares_process = host_assignment.wants(service) if share_process is None else share_process
+    with refusals:
+        if shares_process:
             gpus = service.options.get("gpus_per_node", 0)
             host_assignment.check(
                 version=service.model_version, gpus_per_node=gpus, limits={**limits_of(service), **limits}
             )
-    found.end()
-    held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-    held.description, held.visibility = description, visibility
-    held.options = {**held.options, **limits, host_assignment.OPTION: shares}
-    held.sharing_message = Message() if shares else held.sharing_message
-    held.save(update_fields=["description", "visibility", "options", "sharing_message", "updated_at"])
-    if held.asleep_at is not None and limits_of(held)["min_replicas"] > 0:
-        start_held(held)  # it is to have a server always
+    refusals.end()
+    locked = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+    locked.description, locked.visibility = description, visibility
+    locked.options = {**locked.options, **limits, host_assignment.OPTION: shares_process}
+    locked.sharing_message = Message() if shares_process else locked.sharing_message
+    locked.save(update_fields=["description", "visibility", "options", "sharing_message", "updated_at"])
+    if locked.asleep_at is not None and limits_of(locked)["min_replicas"] > 0:
+        start_held(locked)  # it is to have a server always
     service.refresh_from_db()
     return service
 
@@ -333,7 +333,7 @@ def edit(
 def delete(*, service: Service, by: User) -> None:
     """Remove a service; a running one is stopped. Its model stays."""
     held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
-    jobs = (held.job, *_beside(held))
+    jobs = (held.job, *_detach_other_servers(held))
     service.delete()
     for job in jobs:
         end(job, by)
@@ -350,7 +350,7 @@ def refresh(service: Service) -> Service:
     if job is None or job.state != JobState.RUNNING or service.answers:
         return service
     where = place(job, service.pk, service.model_version_id)
-    if where is not None and answers(where, key_for(job.pk, job.attempt_number)):
+    if where is not None and is_ready(where, key_for(job.pk, job.attempt_number)):
         remember_ready(service, job.attempt_number)
     return service
 
@@ -361,12 +361,12 @@ def remember_ready(service: Service, attempt: int) -> None:
     service.ready_attempt = attempt
 
 
-def answers(where: Place, key: str) -> bool:
-    """Whether the server at a place says it is ready; at most 0.7 s."""
+def is_ready(where: Place, key: str) -> bool:
+    """Return whether the server at an address reports that it is ready; takes at most 0.7 s."""
     path = f"{where.prefix}/v2/health/ready"
     try:
         with requests.connected(where, longest_s=requests.PROBE_S) as connection:
-            status, _body = requests.ask(connection, "GET", path, {KEY_HEADER: key}, most=1 << 16)
+            status, _body = requests.send(connection, "GET", path, {KEY_HEADER: key}, max_bytes=1 << 16)
             return status == 200
     except requests.FAILURES:
         return False

@@ -100,12 +100,12 @@ class ServiceModelForm(forms.Form):
 def _limit(name: str, label: Any, help_text: Any) -> forms.IntegerField:
     limit = LIMITS[name]
     return forms.IntegerField(
-        label=label, min_value=limit.least, max_value=limit.most, required=False, help_text=help_text
+        label=label, min_value=limit.minimum, max_value=limit.maximum, required=False, help_text=help_text
     )
 
 
 class ServiceEditForm(forms.Form):
-    """What can be changed of a service while it runs; limits beside `per_minute` hold from its next start."""
+    """The settings of a service that can change while it runs; limits except `per_minute` apply from its next start."""
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above
@@ -149,7 +149,7 @@ class ServiceEditForm(forms.Form):
     )
 
     def change(self) -> dict[str, Any]:
-        """Arguments of `endpoints.edit`; limits that were not sent stay."""
-        given = dict(self.cleaned_data)
-        limits = {name: given.pop(name) for name in LIMITS}
-        return {"limits": {name: value for name, value in limits.items() if value is not None}, **given}
+        """Return the arguments of `endpoints.edit`; limits that were not sent are unchanged."""
+        values = dict(self.cleaned_data)
+        limits = {name: values.pop(name) for name in LIMITS}
+        return {"limits": {name: value for name, value in limits.items() if value is not None}, **values}

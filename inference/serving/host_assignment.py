@@ -51,39 +51,39 @@ def fits(version: ModelVersion) -> bool:
 
 
 def check(*, version: ModelVersion | None, gpus_per_node: int, limits: Mapping[str, int]) -> None:
-    """Refuse what cannot be had in a shared process, all at once.
+    """Check that a service can share a process; all errors are raised at once.
 
     Raises:
         CannotShare, Invalid: a card, a large model, or several servers are asked for.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if gpus_per_node:
             raise CannotShare(_("Services share a process on the processor alone. Ask for no card, or do not share."))
-    with found:
+    with refusals:
         if version is not None and not fits(version):
-            said = _("%(model)s has more than %(most)s MiB, so it needs a process of its own.")
-            raise CannotShare(said % {"model": version, "most": MOST_MIB})
-    with found:
+            message = _("%(model)s has more than %(most)s MiB, so it needs a process of its own.")
+            raise CannotShare(message % {"model": version, "most": MOST_MIB})
+    with refusals:
         if limits.get("max_replicas", 1) > 1:
-            said = _("A service that shares its process has one server. Allow one at most, or do not share.")
-            raise Invalid(said, field="max_replicas")
-    found.end()
+            message = _("A service that shares its process has one server. Allow one at most, or do not share.")
+            raise Invalid(message, field="max_replicas")
+    refusals.end()
 
 
-def take(service: Service, *, cluster: VirtualCluster, asked: Mapping[str, Any], restart: str) -> Job:
-    """The job of the process that a service is to share: one that has room, else a new one.
+def assign(service: Service, *, cluster: VirtualCluster, requested: Mapping[str, Any], restart: str) -> Job:
+    """Return the job of the process that a service will share: one that has room, else a new one.
 
     Within a transaction that holds the service and then gives it this job.
 
     Args:
-        asked: what the service asks of the machines; only those that ask the same share.
+        requested: resources of the service; only services that request the same share a process.
 
     Raises:
         DomainError: see `submission.submit`.
     """
     _hold(service.owner_id)
-    alike = {name: asked[name] for name in ALIKE}
+    alike = {name: requested[name] for name in ALIKE}
     rows = Job.objects.filter(kind=KIND, owner=service.owner_id, cluster=cluster, desired=Desired.RUN)
     for job in rows.exclude(state__in=[*FINAL, JobState.STOPPING]).order_by("pk"):
         if job.spec.get("alike") == alike and residents(job).count() < MOST:
@@ -92,14 +92,14 @@ def take(service: Service, *, cluster: VirtualCluster, asked: Mapping[str, Any],
         spec = {"alike": alike}
         job = submission.submit(
             owner=service.owner, cluster=cluster, kind=KIND, name="shared_services", spec=spec, restart=restart,
-            **asked,
+            **requested,
         )  # fmt: skip
     refill(job)
     return job
 
 
 def refill(job: Job) -> None:
-    """Let a shared process be told what it holds, once the rows say so."""
+    """Send a shared process its services, after the transaction that changes them."""
     enqueue("inference.fill_host", job_id=job.pk)
 
 
@@ -114,8 +114,8 @@ def residents(job: Job) -> QuerySet[Service]:
     return rows.filter(Q(job=job) | Q(next_job=job))
 
 
-def may_go(job: Job) -> bool:
-    """Whether nobody needs a job that is to be ended; where others share it, it is only told to forget who left.
+def may_end(job: Job) -> bool:
+    """Return whether a job may end; if other services share it, it only unloads those that left.
 
     Within a transaction, after the rows say who left.
     """
@@ -129,7 +129,7 @@ def may_go(job: Job) -> bool:
 
 
 def leave(service: Service) -> Job | None:
-    """Take a service out of the process that it shares; its job, to be ended where `may_go` says so.
+    """Take a service out of the process that it shares; its job may be ended if `may_end` allows it.
 
     Its row is written at once; what it has of servers of its own stays.
     """
@@ -149,5 +149,5 @@ def leave(service: Service) -> Job | None:
 
 
 def folder(job_id: int) -> Path:
-    """Where the models of a shared process lie, beside the attempts of its job."""
+    """Return the folder with the models of a shared process, next to the attempts of its job."""
     return Path(settings.DATA_ROOT) / "jobs" / str(job_id) / "models"

@@ -39,7 +39,7 @@ class ServiceKind(JobKind):
     start_word = gettext_lazy("Start a service")
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
-    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
+    idle_guard = False  # an idle service is no waste: it holds its GPU in order to answer
     answers_requests = True
     evictable = False
     can = Capabilities(pause=False, finish=False)  # started again by a new job, see `endpoints.start`
@@ -53,8 +53,8 @@ class ServiceKind(JobKind):
         if service is None:
             raise Vanished(wording.message("service.deleted"))
         # what it is to answer with next, or tries, is another than what it answers with
-        asked = job.spec["model_version"] if job.pk != service.job_id else None
-        version = withdrawal.usable_version(service, asked)
+        version_id = job.spec["model_version"] if job.pk != service.job_id else None
+        version = withdrawal.usable_version(service, version_id)
         copy_code(run, "kit", "serving/server")
         return Launch(
             argv=[sys.executable, "-m", "inference.serving.server"],
@@ -68,7 +68,7 @@ class ServiceKind(JobKind):
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        collection.keep_last(job, attempt)
+        collection.store_last_counts(job, attempt)
 
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()
@@ -77,8 +77,8 @@ class ServiceKind(JobKind):
     def count(self, user: User) -> int:
         return Service.objects.visible_to(user).count()
 
-    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
-        return search.services(user, words, limit)
+    def find(self, user: User, query: str, limit: int) -> Iterator[Hit]:
+        return search.services(user, query, limit)
 
 
 def _of_owner(version: ModelVersion) -> list[tuple[object, object]]:

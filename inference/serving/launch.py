@@ -1,4 +1,4 @@
-"""What the server of a service is told, whether its process is its own or shared."""
+"""The environment of the server of a service, whether its process is shared or not."""
 
 from __future__ import annotations
 

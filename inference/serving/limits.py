@@ -14,11 +14,11 @@ from inference.serving.models import Service
 
 @dataclass(frozen=True)
 class Limit:
-    """What a service allows its callers: the usual number and the bounds of others; `env`: what its server calls it."""
+    """A limit that a service sets for its callers: the default and the bounds; `env`: its name in the server."""
 
-    usual: int
-    least: int
-    most: int
+    default: int
+    minimum: int
+    maximum: int
     env: str = ""
 
 
@@ -31,7 +31,7 @@ LIMITS: Mapping[str, Limit] = {
     "keep_below": Limit(0, 0, 100, "AIP_SERVE_KEEP_BELOW"),  # pictures with an answer of a lower score, in percent
     "keep_differing": Limit(0, 0, 100),  # pictures of which the answers of two models agree less, in percent
     "keep_days": Limit(30, 1, 90),  # how long pictures that a rule kept wait
-    "min_replicas": Limit(1, 0, 32),  # servers; 0: none while nobody asks
+    "min_replicas": Limit(1, 0, 32),  # servers; 0: none without requests
     "max_replicas": Limit(1, 1, 32),
     "queue_ms": Limit(100, 10, 10_000),  # one more server where 1 of 20 requests waits longer
     "idle_minutes": Limit(15, 1, 10_080),  # without a request, until it has no server
@@ -41,16 +41,16 @@ LIMITS: Mapping[str, Limit] = {
 
 def limits_of(service: Service) -> dict[str, int]:
     """What a service allows its callers, by the names of `LIMITS`."""
-    return {name: service.options.get(name, limit.usual) for name, limit in LIMITS.items()}
+    return {name: service.options.get(name, limit.default) for name, limit in LIMITS.items()}
 
 
 def environment(spec: Mapping[str, Any]) -> dict[str, str]:
-    """What a server is told of its limits."""
+    """Return the environment variables with the limits of a server."""
     return {limit.env: str(spec[name]) for name, limit in LIMITS.items() if limit.env and name in spec}
 
 
 def check(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
-    """Refuse numbers out of bounds, all at once.
+    """Check that limits are within their bounds; all errors are raised at once.
 
     Args:
         others: limits that stay as they are.
@@ -58,15 +58,18 @@ def check(limits: Mapping[str, int], others: Mapping[str, int]) -> None:
     Raises:
         Invalid: a limit is wrong.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name, value in limits.items():
-        least, most = LIMITS[name].least, LIMITS[name].most
-        with found:
-            if not least <= value <= most:
-                said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
-                raise Invalid(said, field=name)
-    with found:
-        both = {**others, **limits}
-        if both["min_replicas"] > both["max_replicas"]:
+        minimum, maximum = LIMITS[name].minimum, LIMITS[name].maximum
+        with refusals:
+            if not minimum <= value <= maximum:
+                message = _("This must be a whole number from %(least)d to %(most)d.") % {
+                    "least": minimum,
+                    "most": maximum,
+                }
+                raise Invalid(message, field=name)
+    with refusals:
+        combined = {**others, **limits}
+        if combined["min_replicas"] > combined["max_replicas"]:
             raise Invalid(_("There cannot be more servers always than at most."), field="max_replicas")
-    found.end()
+    refusals.end()

@@ -1,6 +1,6 @@
 """Give a service another model without a moment in which it does not answer.
 
-A server with the new model is started beside the old one. Once it answers, the service's address leads to it; the old
+A server with the new model is started next to the old one. Once it answers, the service's address leads to it; the old
 one finishes what it is at and is stopped. Where the new one fails, the old one goes on answering.
 """
 
@@ -28,7 +28,7 @@ DRAINING = timedelta(seconds=10)
 
 
 def change_model(*, service: Service, version: ModelVersion, by: User) -> Service:
-    """Let a service answer with another version: at once where it is stopped, else when its server answers.
+    """Serve another version: at once if the service is stopped, else when the new server is ready.
 
     A change that is under way is given up for the new one.
 
@@ -39,27 +39,27 @@ def change_model(*, service: Service, version: ModelVersion, by: User) -> Servic
     if version.pk != service.model_version_id:
         endpoints.check(user=service.owner, model_version=version)
     with transaction.atomic():
-        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
-        if held.model_version_id == version.pk and held.next_job_id is None:
-            said = _("%(name)s answers with %(model)s already.") % {"name": held.name, "model": version}
-            raise Invalid(said, field="model_version")
-        if held.trials.filter(outcome="").exists():
-            said = _("%(name)s tries another model. Promote that or roll it back first.")
-            raise Invalid(said % {"name": held.name}, field="model_version")
-        given_up, held.next_job, held.next_version = held.next_job, None, None
-        endpoints.end(given_up, by)
-        if held.model_version_id == version.pk:
+        locked = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if locked.model_version_id == version.pk and locked.next_job_id is None:
+            message = _("%(name)s answers with %(model)s already.") % {"name": locked.name, "model": version}
+            raise Invalid(message, field="model_version")
+        if locked.trials.filter(outcome="").exists():
+            message = _("%(name)s tries another model. Promote that or roll it back first.")
+            raise Invalid(message % {"name": locked.name}, field="model_version")
+        cancelled, locked.next_job, locked.next_version = locked.next_job, None, None
+        endpoints.end(cancelled, by)
+        if locked.model_version_id == version.pk:
             pass  # back to what answers: giving the other up is all
-        elif held.is_up and not held.is_ending:
-            held.next_version, held.next_job = version, _beside(held, version)
-            replicas.start_as_many(held, version)
+        elif locked.is_up and not locked.is_ending:
+            locked.next_version, locked.next_job = version, _start_next(locked, version)
+            replicas.start_matching(locked, version)
         else:
-            held.model_version = version
-        held.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
-    return held
+            locked.model_version = version
+        locked.save(update_fields=["next_job", "next_version", "model_version", "updated_at"])
+    return locked
 
 
-def _beside(held: Service, version: ModelVersion) -> Job:
+def _start_next(held: Service, version: ModelVersion) -> Job:
     """What is to answer with another version: the shared process that the service is in, else a server of its own."""
     job: Job | None = held.job
     if job is None or not addresses.is_shared(job) or not host_assignment.fits(version):
@@ -87,33 +87,33 @@ def _lead_over(service: Service) -> None:
         return
     if service.job is not None and service.job.is_final and replicas.replace_first(service):
         service.refresh_from_db()
-    if service.job is None or service.job.is_final:  # the old one is gone: nothing to wait for
+    if service.job is None or service.job.is_final:  # the old one has ended: nothing to wait for
         _take_over(service, ready=False)
         return
     if job.is_final or job.state != JobState.RUNNING:
         return  # it waits, starts, or failed; the page says which, and the old one answers
     where = addresses.place(job, service.pk, service.next_version_id)
     key = endpoints.key_for(job.pk, job.attempt_number)
-    if where is not None and endpoints.answers(where, key) and not replicas.waits(service):
+    if where is not None and endpoints.is_ready(where, key) and not replicas.waits(service):
         _take_over(service, ready=True)
 
 
 def _take_over(service: Service, *, ready: bool) -> None:
-    """Make the next job the one that the address leads to; once, whoever sees it first."""
+    """Make the next job the one that serves the address; only the first of concurrent calls does."""
     with transaction.atomic():
-        held = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
-        if held.next_job_id != service.next_job_id or held.next_job is None:
+        locked = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job").get(pk=service.pk)
+        if locked.next_job_id != service.next_job_id or locked.next_job is None:
             return
-        forgotten = None
-        if held.job_id != held.next_job_id:  # else one process answers with both for a while
-            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
-        elif held.job is not None:
-            host_assignment.refill(held.job)
-        held.job, held.model_version = held.next_job, held.next_version
-        held.ready_attempt = held.job.attempt_number if ready else 0
-        held.next_job, held.next_version = None, None
-        held.save()
-        endpoints.end(forgotten, None)
+        detached = None
+        if locked.job_id != locked.next_job_id:  # else one process answers with both for a while
+            detached, locked.old_job, locked.swapped_at = locked.old_job, locked.job, now()
+        elif locked.job is not None:
+            host_assignment.refill(locked.job)
+        locked.job, locked.model_version = locked.next_job, locked.next_version
+        locked.ready_attempt = locked.job.attempt_number if ready else 0
+        locked.next_job, locked.next_version = None, None
+        locked.save()
+        endpoints.end(detached, None)
     service.refresh_from_db()
 
 

@@ -44,7 +44,7 @@ class Service(models.Model):
     swapped_at = models.DateTimeField(null=True)
     # how many servers it has, see scaling/
     asked_at = models.DateTimeField(null=True)  # the last request, to some seconds
-    asleep_at = models.DateTimeField(null=True)  # nobody asked, so it has no server; the next request starts one
+    asleep_at = models.DateTimeField(null=True)  # no server as there were no requests; the next one starts it
     scaling_message = MessageField()  # why it has fewer servers than it needs
     sharing_message = MessageField()  # why it left the process that it shared, see sharing/
     options = models.JSONField(default=dict)  # cluster, gpus_per_node, cpus, max_batch, max_delay_ms, priority
@@ -124,7 +124,7 @@ class ServiceTrial(models.Model):
 
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="trials")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="+")
-    model_name = models.CharField(max_length=130)  # "cells v2", also after the version is gone
+    model_name = models.CharField(max_length=130)  # "cells v2", kept after the version is deleted
     beside = models.CharField(max_length=130)  # what the service answered with meanwhile
     job = models.ForeignKey("workers.Job", models.SET_NULL, null=True, related_name="+")
     ready_attempt = models.PositiveIntegerField(default=0)  # attempt of `job` that was seen to answer

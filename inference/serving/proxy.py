@@ -40,8 +40,8 @@ def new() -> PortProxy:
     return PortProxy(split=_split, find=_find, not_listening=_starting, broken_off=_broken_off, error=_error)
 
 
-def _error(path: str, status: int, code: str, said: str) -> object:
-    return error(path.removeprefix(PREFIX).partition("/")[2], status, code, said)
+def _error(path: str, status: int, code: str, message: str) -> object:
+    return error(path.removeprefix(PREFIX).partition("/")[2], status, code, message)
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -56,16 +56,16 @@ def _find(scope: Scope, slug: str) -> Upstream:
     """Return who calls, which service, and where it runs.
 
     Raises:
-        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped or without model, 503 not up yet.
+        Refused: 401 unknown caller, 403 role, 404 not visible, 410 stopped or without model, 503 not up yet.
     """
     close_old_connections()
-    service, caller = _asked(scope, slug)
+    service, caller = _find_caller(scope, slug)
     if service.asleep_at is None and _is_stopped(service):
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
     if why := withdrawal.why_not(service):
         raise Refused(410, "model_withdrawn", why)
     if service.asleep_at is not None or limits_of(service)["min_replicas"] == 0:
-        service = _woken(service, _split(scope["path"])[1])
+        service = _wake(service, _split(scope["path"])[1])
     own = routing.servers(service)
     if not own:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})
@@ -75,15 +75,15 @@ def _find(scope: Scope, slug: str) -> Upstream:
 
 
 def _is_stopped(service: Service) -> bool:
-    """Whether it has no server, or was told to have none; where the first one failed, others may go on."""
+    """Return whether the service has no server, or is stopping; if the first one failed, others may still answer."""
     job = service.job
     if job is None or job.state == JobState.STOPPING:
         return True
     return job.is_final and not (job.state in (JobState.FAILED, JobState.LOST) and routing.others(service))
 
 
-def _woken(service: Service, path: str) -> Service:
-    """Start a service that is asleep; a call for an answer waits until it answers, any other leaves it asleep.
+def _wake(service: Service, path: str) -> Service:
+    """Start a service that is asleep; a prediction request waits for it, any other leaves it asleep.
 
     Raises:
         NotYet: it does not answer yet.
@@ -93,9 +93,9 @@ def _woken(service: Service, path: str) -> Service:
         if not asks(path):
             raise Refused(503, "service_asleep", _("This service is asleep. A call for an answer starts it."))
         moment = time.monotonic()
-        until, said = _cannot.get(service.pk, (0.0, ""))
+        until, message = _cannot.get(service.pk, (0.0, ""))
         if moment < until:
-            raise Refused(503, "cannot_wake", said, **{"Retry-After": str(NOT_AGAIN_S)})
+            raise Refused(503, "cannot_wake", message, **{"Retry-After": str(NOT_AGAIN_S)})
         try:
             service = sleep.wake(service)
         except DomainError as refusal:  # planned anew at most once in so long: it takes the time of all others
@@ -111,7 +111,7 @@ def _woken(service: Service, path: str) -> Service:
 _cannot: dict[int, tuple[float, str]] = {}  # services that could not be started, until when, and why
 
 
-def _asked(scope: Scope, slug: str) -> tuple[Service, Caller]:
+def _find_caller(scope: Scope, slug: str) -> tuple[Service, Caller]:
     """Return the service that is called, and who calls it: with a key of its own, or with an account.
 
     Raises:

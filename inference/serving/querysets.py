@@ -17,7 +17,7 @@ class ServiceQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
 
     def of_others(self, model: Any) -> Self:
-        """Services of other people than the model's owner that answer with one of its versions."""
+        """Services of users other than the model's owner that serve one of its versions."""
         return self.filter(model_version__model=model).exclude(owner=model.owner_id)
 
     def for_list(self) -> Self:
@@ -27,4 +27,4 @@ class ServiceQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, description or model contains each of the words."""
-        return search.having(self, text, "name", "description", "model_version__model__name")
+        return search.filter_by_text(self, text, "name", "description", "model_version__model__name")

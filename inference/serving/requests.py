@@ -16,16 +16,16 @@ FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
 @contextmanager
-def connected(place: Sequence[Any], *, longest_s: float = LONGEST_S) -> Iterator[http.client.HTTPConnection]:
-    """A connection to a server; all that is done with it ends after so many seconds, however slowly bytes come.
+def connected(address: Sequence[Any], *, longest_s: float = LONGEST_S) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to a server; everything done with it ends after `longest_s`, however slowly bytes arrive.
 
     Args:
-        place: host and port; what follows is not looked at.
+        address: host and port; further items are ignored.
 
     Raises:
         One of FAILURES: whatever is done with it.
     """
-    connection = http.client.HTTPConnection(place[0], place[1], timeout=PROBE_S)
+    connection = http.client.HTTPConnection(address[0], address[1], timeout=PROBE_S)
     cut = threading.Timer(longest_s, _cut, [connection])
     cut.daemon = True
     cut.start()
@@ -41,17 +41,17 @@ def _cut(connection: http.client.HTTPConnection) -> None:
         connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def ask(
-    connection: http.client.HTTPConnection, method: str, path: str, headers: dict[str, str], *, most: int
+def send(
+    connection: http.client.HTTPConnection, method: str, path: str, headers: dict[str, str], *, max_bytes: int
 ) -> tuple[int, bytes]:
-    """Status and body of an answer of at most so many bytes.
+    """Return status and body of a response of at most `max_bytes`.
 
     Raises:
         One of FAILURES; ValueError: the answer has more, or broke off.
     """
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
-    body = answer.read(most + 1)
-    if len(body) > most or answer.length:  # the rest is more than may be, or never came
-        raise ValueError(f"no whole answer of at most {most} bytes")
+    body = answer.read(max_bytes + 1)
+    if len(body) > max_bytes or answer.length:  # the rest is more than may be, or never came
+        raise ValueError(f"no whole answer of at most {max_bytes} bytes")
     return answer.status, body

@@ -21,7 +21,9 @@ from workers.jobs.api.resource_request import ResourcesIn
 
 def _limit(name: str, help_text: str) -> serializers.IntegerField:
     limit = LIMITS[name]
-    return serializers.IntegerField(min_value=limit.least, max_value=limit.most, required=False, help_text=help_text)
+    return serializers.IntegerField(
+        min_value=limit.minimum, max_value=limit.maximum, required=False, help_text=help_text
+    )
 
 
 class ServiceLimitsIn(StrictMixin, serializers.Serializer):
@@ -93,7 +95,7 @@ class ServiceOut(OutMixin, serializers.ModelSerializer):
 
 
 class ServiceDetailOut(ServiceOut):
-    """One service, with the score that requests to it best begin with."""
+    """One service, with the best score threshold for requests."""
 
     best_score = serializers.SerializerMethodField(
         help_text="Lowest score of an answer that its page begins with: the best (F1) of the newest evaluation of "
@@ -105,7 +107,7 @@ class ServiceDetailOut(ServiceOut):
 
     def get_best_score(self, service: Service) -> float | None:
         version = service.model_version
-        return thresholds.to_begin_with(version, by=self.context["request"].user) if version else None
+        return thresholds.default_score(version, by=self.context["request"].user) if version else None
 
 
 class ServiceIn(ResourcesIn):

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from inference.evaluation import thresholds
 from inference.evaluation.thresholds import BestScore
 from inference.kit.task_kinds import TASKS
@@ -28,7 +28,7 @@ from workers.scheduling import preview
 
 @needs(Action.SERVICES_VIEW)
 def service_list(request: SignedInRequest) -> HttpResponse:
-    """Services this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    """Services the user may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     rows = Service.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
     if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)
@@ -43,14 +43,14 @@ def service_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.SERVICES_MANAGE)
 def service_new(request: SignedInRequest) -> HttpResponse:
     """Make a service; `?model_version=` fills in the model."""
-    known = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
-    form = ServiceForm(request.POST or None, user=request.user, initial=known)
+    initial = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
+    form = ServiceForm(request.POST or None, user=request.user, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             service = endpoints.create(user=request.user, **form.submission())
             return redirect("inference:service-detail", service.pk)
     else:
-        look_further(form, endpoints.check, user=request.user)
+        check_valid_fields(form, endpoints.check, user=request.user)
     context = {
         "form": form,
         "list_url": reverse("inference:service-list"),
@@ -65,7 +65,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
     """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = ServiceForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(request.user, form.resources(), kind=endpoints.KIND, unclear=form.unclear())
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
@@ -75,7 +75,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     service = model_swaps.refresh(_visible(request, pk))
     version = service.model_version
     own = Service.objects.editable_by(request.user).filter(pk=pk).exists()
-    best = thresholds.of(version, by=request.user) if version else None
+    best = thresholds.for_version(version, by=request.user) if version else None
     score = _score_percent(version, best) if version else 0
     context = {
         "service": service,
@@ -89,7 +89,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_call": request.user.can(Action.SERVICES_CALL),
         "score_percent": score or 30,
         "best_score": best,
-        **traffic.shown(service),
+        **traffic.trial_context(service),
         "limits": limits_of(service),
         "replicas": _replicas(service),
         "shares": _shares(service) if own else [],
@@ -103,11 +103,11 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     """Description, and who may call it."""
     service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
-    known = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
-    known["share_process"] = host_assignment.wants(service)
-    form = ServiceEditForm(request.POST or None, initial=known)
+    initial = {"description": service.description, "visibility": service.visibility, **limits_of(service)}
+    initial["share_process"] = host_assignment.wants(service)
+    form = ServiceEditForm(request.POST or None, initial=initial)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             endpoints.edit(service=service, **form.change())
             return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
@@ -120,7 +120,7 @@ def service_model(request: SignedInRequest, pk: int) -> HttpResponse:
     service = _own(request, pk)
     form = ServiceModelForm(request.POST or None, service=service, initial=_other_than(service))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             model_swaps.change_model(service=service, version=form.cleaned_data["model_version"], by=request.user)
             return redirect("inference:service-detail", pk)
     context = {"form": form, "service": service}
@@ -155,7 +155,7 @@ def service_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a service; its name must have been typed."""
     service = _own(request, pk)
-    if not name_typed(request, service.name):
+    if not is_name_confirmed(request, service.name):
         return redirect("inference:service-detail", pk)
     endpoints.delete(service=service, by=request.user)
     return redirect("inference:service-list")
@@ -224,13 +224,13 @@ def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[s
         "console.log((await answer.json()).predictions);"
     )
     host = address.split("://", 1)[1]
-    asked = f' parameters={{"score_threshold": {score}}},' if score else ""
+    parameters = f' parameters={{"score_threshold": {score}}},' if score else ""
     triton = (
         "import os\nimport numpy as np\nimport tritonclient.http as client\n\n"
         f'server = client.InferenceServerClient("{host}")\n'
         'picture = client.InferInput("images", [1], "BYTES")\n'
         'picture.set_data_from_numpy(np.array([open("picture.jpg", "rb").read()], dtype=object))\n'
-        f'answer = server.infer("{model}", [picture],{asked}\n'
+        f'answer = server.infer("{model}", [picture],{parameters}\n'
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"})\n'
         'print(answer.as_numpy("predictions"))'
     )

@@ -1,6 +1,6 @@
-"""Services whose model is deleted or made private, when another person owns the model.
+"""Services whose model is deleted or made private, when another user owns the model.
 
-A service holds the model of its own owner; the model of somebody else it only uses. Nobody can keep another's model
+A service holds the model of its own owner; the model of another user it only uses. No user can keep another's model
 alive, so such a service is stopped, stays as a row that says why, and starts again where the model comes back.
 """
 
@@ -26,7 +26,7 @@ class ModelWithdrawn(DomainError):
 
 
 def usable_version(service: Service, number: int | None = None) -> ModelVersion:
-    """Return the version a service may use, checked anew: its owner's rights may have changed.
+    """Return the version that a service may use; its owner's permissions are checked again.
 
     Args:
         number: the id of a version that it is to answer with; None: the one that it answers with.
@@ -37,15 +37,15 @@ def usable_version(service: Service, number: int | None = None) -> ModelVersion:
     number = service.model_version_id if number is None else number
     if number is None:
         raise ModelWithdrawn(wording.message("service.model_deleted"))
-    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
-    found: ModelVersion | None = seen.filter(pk=number).first()
-    if found is None:
+    usable = ModelVersion.objects.usable_by(service.owner).select_related("model")
+    version: ModelVersion | None = usable.filter(pk=number).first()
+    if version is None:
         raise ModelWithdrawn(wording.message("service.model_not_shared"))
-    return found
+    return version
 
 
 def others_count(model: Model) -> int:
-    """Count services of other people that use a model; only the number, as some may be private."""
+    """Count services of other users that use a model; only the number, as some may be private."""
     count: int = Service.objects.of_others(model).count()
     return count
 
@@ -82,7 +82,7 @@ def _stop(service: Service, message: Message) -> None:
             queue.stop(service.job, reason=Reason.OPERATOR, message=message)
     tried = [trial.job for trial in service.trials.filter(outcome="").select_related("job")]
     for job in (service.next_job, service.old_job, *tried, *replica_closing.close_of(service.pk), shared):
-        if job is not None and not job.is_final and host_assignment.may_go(job):
+        if job is not None and not job.is_final and host_assignment.may_end(job):
             with contextlib.suppress(DomainError):
                 queue.stop(job, reason=Reason.OPERATOR, message=message)
 

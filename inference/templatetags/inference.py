@@ -50,12 +50,12 @@ def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
 
 @register.filter
 def evaluation_headline(evaluation: Evaluation) -> str:
-    """The main figure of an evaluation, for lists: of an own script the one of its task, else its first."""
-    found = metric_labels.headline(evaluation.task, evaluation.metrics)
-    if found or not evaluation.is_scripted:
-        return found
+    """Return the main metric of an evaluation, for lists: of a custom script that of its task, else its first."""
+    headline = metric_labels.headline(evaluation.task, evaluation.metrics)
+    if headline or not evaluation.is_scripted:
+        return headline
     first = next(iter(script_figures.flat(evaluation.script.figures).items()), None)
-    return f"{first[0]} {script_figures.shown(first[1])}" if first else ""
+    return f"{first[0]} {script_figures.format_number(first[1])}" if first else ""
 
 
 @register.filter
@@ -87,7 +87,7 @@ def provider_word(provider: str) -> str:
 @register.filter
 def note_words(note: str) -> str:
     """A note of the evaluator in the reader's language."""
-    return notes.said(str(note))
+    return notes.translate(str(note))
 
 
 @register.filter
@@ -114,8 +114,8 @@ def unlocalize_number(number: float) -> str:
 
 
 @register.filter
-def of(names: dict[int, str], key: int) -> str:
-    """The name with this key; the key itself where there is none."""
+def name_for(names: dict[int, str], key: int) -> str:
+    """Return the name with this key, else the key itself."""
     return names.get(key, str(key))
 
 

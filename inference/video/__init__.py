@@ -1,1 +1,1 @@
-"""Video: a detector watches a file or a stream, and what it follows is counted, told and drawn."""
+"""Video: a detector watches a file or a stream; tracked objects are counted, reported and drawn."""

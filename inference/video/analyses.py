@@ -30,7 +30,7 @@ from workers.jobs.resource_request import Resources
 KIND = "video"
 INTERVAL_S, STILL_S = 10.0, 60.0
 MOST_RATE = 240.0
-WATCHING = tuple(name for name, task in TASKS.items() if task.answer.found)  # tasks whose models find objects
+WATCHING = tuple(name for name, task in TASKS.items() if task.answer.detect)  # tasks whose models find objects
 
 
 class CannotWatch(DomainError):
@@ -67,14 +67,14 @@ def submit(
 
     Args:
         video: what is watched, or
-        url: the address of a stream, which is watched until somebody ends it.
+        url: the address of a stream, which is watched until a user ends it.
         places: lines and zones, see `zones.checked`.
         classes: names of those to follow; none: all.
-        min_score: score from which something is followed; None: see `thresholds.of`, else the model's own.
+        min_score: score from which something is followed; None: see `thresholds.for_version`, else the model's own.
         max_rate: pictures a second that are looked at, at most; None: all of them.
         film: whether an annotated film is made.
         interval_s: how much time the figures of a row are put together.
-        still_s: how long a stream may show the same picture, or black, before that is told; 0: for ever.
+        still_s: how long a stream may show the same frame, or black, before that is reported; 0: no limit.
         webhook_url: gets each event.
         name: empty makes one of the video.
         resources: what it asks of the machines; without a cluster the person's current one.
@@ -88,36 +88,36 @@ def submit(
         NotAMember: the person does not belong to the cluster.
     """
     label = video.name if video else streams.masked(url)
-    name = name or titles.derived(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
-    found = Refusals()
-    with found:
+    name = name or titles.derive_name(f"{_stem(label)} {model_version.model.name}", room=evaluations.MAX_NAME)
+    refusals = Refusals()
+    with refusals:
         check_decoder()
-    with found:
+    with refusals:
         check_model(model_version)
-    with found:
+    with refusals:
         if video:
-            files.check_there(video)
+            files.check_exists(video)
         else:
             streams.check(url)
     params: dict[str, Any] = {"film": bool(film)}
-    with found:
+    with refusals:
         params |= zones.checked(places or {})
-    with found:
+    with refusals:
         params |= _checked_classes(model_version, classes)
     if min_score is None:
-        best = thresholds.of(model_version, by=user)
+        best = thresholds.for_version(model_version, by=user)
         min_score = max(0.01, best.score) if best else None
-    params |= _checked_numbers(found, min_score=min_score, max_rate=max_rate, interval_s=interval_s, still_s=still_s)
-    with found:
+    params |= _checked_numbers(refusals, min_score=min_score, max_rate=max_rate, interval_s=interval_s, still_s=still_s)
+    with refusals:
         if webhook_url:
             outbox.check_address(webhook_url)
-    with found:
+    with refusals:
         evaluations.check_name(name)
-    with found:
+    with refusals:
         resources = evaluations.complete(user, resources)
-        if found:  # what the machines cannot give is said as well
+        if refusals:  # resources that no node has are reported as well
             submission.check(user, KIND, **resources)
-    found.end()
+    refusals.end()
     spec = {"model_version": model_version.pk, "video": video.pk if video else None, "params": params}
     with transaction.atomic():
         job = submission.submit(owner=user, kind=KIND, name=name, spec=spec, **resources)
@@ -136,34 +136,34 @@ def submit(
 
 
 def _stem(label: str) -> str:
-    """The part of a source's name that tells it from others."""
+    """Return the distinctive part of a source's name."""
     return PurePosixPath(urlsplit(label).path).stem or urlsplit(label).hostname or "stream"
 
 
 def check(*, model_version: ModelVersion | None = None, video: VideoFile | None = None, url: str = "") -> None:
-    """Refuse at once what `submit` refuses of model and source."""
-    found = Refusals()
-    with found:
+    """Refuse early what `submit` refuses of model and source."""
+    refusals = Refusals()
+    with refusals:
         if model_version is not None:
             check_model(model_version)
-    with found:
+    with refusals:
         if video is not None:
-            files.check_there(video)
-    with found:
+            files.check_exists(video)
+    with refusals:
         if url:
             streams.check(url)
-    found.end()
+    refusals.end()
 
 
 def check_decoder() -> None:
     """Refuse where videos cannot be read.
 
     Raises:
-        NoDecoder: tells an operator what to do.
+        NoDecoder: names the fix for an operator.
     """
     if pyav.is_missing():
-        said = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
-        raise NoDecoder(said % {"how": pyav.HOW})
+        message = _("Videos are read by PyAV, which is not installed here. An operator installs it with: %(how)s")
+        raise NoDecoder(message % {"how": pyav.HOW})
 
 
 def check_model(version: ModelVersion) -> None:
@@ -179,18 +179,18 @@ def check_model(version: ModelVersion) -> None:
 
 
 def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, Any]:
-    known = {str(entry["name"]): int(entry["id"]) for entry in version.classes}
+    ids_by_name = {str(entry["name"]): int(entry["id"]) for entry in version.classes}
     for name in names:
-        if name not in known:
-            facts = {"name": name[:100], "known": ", ".join(list(known)[:20])}
+        if name not in ids_by_name:
+            facts = {"name": name[:100], "known": ", ".join(list(ids_by_name)[:20])}
             raise Invalid(_("This model knows no “%(name)s”. It knows: %(known)s.") % facts, field="classes")
     return {
-        "classes": [known[name] for name in dict.fromkeys(names)],
-        "class_names": {str(number): name for name, number in known.items()},
+        "classes": [ids_by_name[name] for name in dict.fromkeys(names)],
+        "class_names": {str(number): name for name, number in ids_by_name.items()},
     }
 
 
-def _checked_numbers(found: Refusals, **given: float | None) -> dict[str, float | None]:
+def _checked_numbers(refusals: Refusals, **numbers: float | None) -> dict[str, float | None]:
     bounds = {
         "min_score": (0.01, 1.0),
         "max_rate": (0.01, MOST_RATE),
@@ -198,31 +198,33 @@ def _checked_numbers(found: Refusals, **given: float | None) -> dict[str, float 
         "still_s": (0.0, 86_400.0),
     }
     for name, (low, high) in bounds.items():
-        value = given[name]
-        with found:
+        value = numbers[name]
+        with refusals:
             if value is not None and (finite(value) is None or not low <= value <= high):
-                said = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
-                raise Invalid(said, field=name)
-    return dict(given)
+                message = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
+                raise Invalid(message, field=name)
+    return dict(numbers)
 
 
 def publish(job: Job, attempt: Attempt) -> None:
-    """Keep the figures of an attempt, and its last events; may be called again."""
+    """Store the results of an attempt, and its last events; may be called again."""
     analysis = VideoAnalysis.objects.filter(job=job).first()
     if analysis is None or attempt.number < analysis.published_attempt:
         return
     events.read_new(job, attempt)
-    found = results.read(RunDir.of(job.pk, attempt.number).outputs)
-    if found:
-        kept = {name: found[name] for name in ("objects", "events", "lines", "zones", "pictures", "at", "complete")}
-        VideoAnalysis.objects.filter(pk=analysis.pk).update(published_attempt=attempt.number, summary=kept)
+    outcome = results.read(RunDir.for_attempt(job.pk, attempt.number).outputs)
+    if outcome:
+        summary = {
+            name: outcome[name] for name in ("objects", "events", "lines", "zones", "pictures", "at", "complete")
+        }
+        VideoAnalysis.objects.filter(pk=analysis.pk).update(published_attempt=attempt.number, summary=summary)
 
 
 def again(*, before: VideoAnalysis, by: User, places: Any) -> VideoAnalysis:
     """Watch the source of an analysis once more, with other lines and zones and on as much as it had.
 
     Raises:
-        CannotWatch: model or video are gone.
+        CannotWatch: model or video were deleted.
         DomainError: see `submit`.
     """
     version = ModelVersion.objects.usable_by(by).filter(pk=before.version_id or 0).first()

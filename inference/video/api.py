@@ -11,25 +11,24 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
+from aiplatform.lib.api import VisibleField, parse_request
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.idempotency import once_in_parts
+from aiplatform.objects.viewsets import DeleteObject, ObjectViewSet, object_action
 from datasets.models import Upload
 from inference.registry.serializers import JobFields
 from inference.registry.uploads import on_disk
 from inference.registry.version_serializers import VersionField
 from inference.video import analyses, files, results, streams
+from inference.video.filters import VIDEO_EVENTS, VideoFileFilters, VideoFilters
 from inference.video.models import VideoAnalysis, VideoEvent, VideoFile
-from inference.video.orders import VIDEO_EVENTS, VIDEO_FILES, VIDEOS
-from workers.core.states import GROUPS, JobState
 from workers.jobs import actions
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
@@ -80,11 +79,11 @@ class VideoOut(OutMixin, JobFields, serializers.ModelSerializer):
 
     def to_representation(self, analysis: VideoAnalysis) -> dict[str, Any]:
         """The secret that signs webhooks is for those who may change the analysis."""
-        found: dict[str, Any] = super().to_representation(analysis)
+        content: dict[str, Any] = super().to_representation(analysis)
         user = getattr(self.context.get("request"), "user", None)
         if user is None or not (user.sees_everything or analysis.job.owner_id == user.pk):
-            found["webhook_secret"] = ""
-        return found
+            content["webhook_secret"] = ""
+        return content
 
 
 class VideoIn(ResourcesIn):
@@ -123,60 +122,41 @@ class VideoIn(ResourcesIn):
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
-class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class VideoViewSet(ObjectViewSet):
     """Analyses of videos. `?state=` filters (a state, or a group such as running or completed), `?search=` finds.
 
     `events/?type=` and `?place=` leave events of a type, or of one line or zone.
     """
 
-    needs = {
-        "list": Action.EVALUATIONS_VIEW,
-        "retrieve": Action.EVALUATIONS_VIEW,
-        "results": Action.EVALUATIONS_VIEW,
-        "events": Action.EVALUATIONS_VIEW,
-        "film": Action.EVALUATIONS_VIEW,
-        "create": Action.EVALUATIONS_SUBMIT,
-        "stop": Action.EVALUATIONS_SUBMIT,
-    }
-    asks = {"list": ("state", "search"), "events": ("type", "place", "limit", "cursor")}
-    orders = VIDEOS
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    needs = dict.fromkeys(("results", "events", "film"), Action.EVALUATIONS_VIEW)
+    asks = {"events": ("type", "place", "limit", "cursor")}
     serializer_class = VideoOut
-    queryset = VideoAnalysis.objects.none()
-
-    def get_queryset(self) -> Any:
-        given = queries.given(self.request)
-        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-        rows = VideoAnalysis.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(state).named_like(given.get("search", ""))
+    filters = VideoFilters
+    forbids_change = True
 
     @extend_schema(request=VideoIn, responses={201: VideoOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         """Queue an analysis of a video that is sent along, of a finished upload, or of an uploaded video."""
         serializer = VideoIn(data=request.data, context=self.get_serializer_context())
-        given = sent(serializer, analyses.check)
-        sources = {name: given.pop(name) for name in SOURCES if name in given}
+        params = parse_request(serializer, analyses.check)
+        sources = {name: params.pop(name) for name in SOURCES if name in params}
         if len(sources) != 1:
-            said = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
-            raise Invalid(said, field="file")
+            message = _("Send a file, the id of a finished upload or of an uploaded video, or the address of a stream.")
+            raise Invalid(message, field="file")
         analyses.check_decoder()
-        analyses.check(model_version=given["model_version"])
+        analyses.check(model_version=params["model_version"])
         if "url" in sources:
-            analysis = analyses.submit(user=request.user, url=sources["url"], **given)
+            analysis = analyses.submit(user=request.user, url=sources["url"], **params)
         else:
-            analysis = analyses.submit(user=request.user, video=_video(request, sources), **given)
+            analysis = analyses.submit(user=request.user, video=_video(request, sources), **params)
         return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=201)
 
-    @extend_schema(request=None, responses=VideoOut)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(status=202)
+    def stop(self, analysis: VideoAnalysis) -> None:
         """Request a stop."""
-        analysis: VideoAnalysis = self.get_object()
-        if not VideoAnalysis.objects.editable_by(request.user).filter(pk=analysis.pk).exists():
-            self.permission_denied(request)
-        actions.stop(analysis.job, by=request.user)
-        analysis.job.refresh_from_db()
-        return Response(VideoOut(analysis, context=self.get_serializer_context()).data, status=202)
+        actions.stop(analysis.job, by=self.request.user)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
@@ -188,11 +168,11 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"])
     def events(self, request: ApiRequest, pk: str) -> Response:
         """What happened, in its order; also while it runs."""
-        given = queries.given(request)
-        kind = queries.one_of(given, "type", *VideoEvent.Type.values)
+        query = queries.read_filters(request)
+        kind = queries.read_choice(query, "type", *VideoEvent.Type.values)
         rows = VideoEvent.objects.visible_to(request.user).filter(analysis=self.get_object())
         self.orders = VIDEO_EVENTS  # type: ignore[misc]  # of this action alone
-        page = self.paginate_queryset(rows.narrowed(type=kind, place=given.get("place", "")))
+        page = self.paginate_queryset(rows.narrowed(type=kind, place_name=query.get("place", "")))
         return self.get_paginated_response(VideoEventOut(page, many=True).data)
 
     @extend_schema(responses={(200, "video/webm"): bytes})
@@ -206,30 +186,16 @@ class VideoViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return send_file(request._request, opened, f"{analysis.job.name}.webm", inline=True)
 
 
-class VideoFileViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class VideoFileViewSet(DeleteObject, ObjectViewSet):
     """Uploaded videos. `?search=` finds by name."""
 
-    needs = {
-        "list": Action.EVALUATIONS_VIEW,
-        "retrieve": Action.EVALUATIONS_VIEW,
-        "destroy": Action.EVALUATIONS_SUBMIT,
-    }
-    asks = {"list": ("search",)}
-    orders = VIDEO_FILES
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
     serializer_class = VideoFileOut
-    queryset = VideoFile.objects.none()
+    filters = VideoFileFilters
+    forbids_change = True
 
-    def get_queryset(self) -> Any:
-        rows = VideoFile.objects.visible_to(self.request.user).select_related("owner")
-        return rows.named_like(queries.given(self.request).get("search", ""))
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        """Delete a video; what was found in it stays."""
-        video: VideoFile = self.get_object()
-        if not VideoFile.objects.editable_by(request.user).filter(pk=video.pk).exists():
-            self.permission_denied(request)
+    def delete_object(self, video: VideoFile) -> None:
         files.delete(video=video)
-        return Response(status=204)
 
 
 def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
@@ -237,7 +203,7 @@ def _video(request: ApiRequest, sources: dict[str, Any]) -> VideoFile:
     if "video" in sources:
         return sources["video"]
     with _bytes(sources) as (source, filename):
-        return files.keep(user=request.user, source=source, filename=filename)
+        return files.store(user=request.user, source=source, filename=filename)
 
 
 def _bytes(sources: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:

@@ -48,26 +48,26 @@ def _pass(job: Job, number: int) -> int:
     if analysis is None or number < analysis.read_attempt:
         return 0
     begin = analysis.read_bytes if number == analysis.read_attempt else 0
-    whole = _lines(job.pk, number, begin)
-    if not whole:
+    lines = _lines(job.pk, number, begin)
+    if not lines:
         return 0
-    rows = [row for row in (_row(analysis, line) for line in whole.splitlines()) if row]
+    rows = [row for row in (_row(analysis, line) for line in lines.splitlines()) if row]
     room = MOST_ROWS - analysis.events.count()
     VideoEvent.objects.bulk_create(rows[: max(room, 0)], ignore_conflicts=True, batch_size=500)
-    VideoAnalysis.objects.filter(pk=analysis.pk).update(read_attempt=number, read_bytes=begin + len(whole))
+    VideoAnalysis.objects.filter(pk=analysis.pk).update(read_attempt=number, read_bytes=begin + len(lines))
     if analysis.webhook_url:
         for row in rows:
             _send(analysis, row)
     for row in rows:
         if row.type in (Type.FROZEN, Type.BLACK):
-            _tell(analysis, row)
-    return whole.count(b"\n")
+            _notify_owner(analysis, row)
+    return lines.count(b"\n")
 
 
 def _lines(job: int, attempt: int, begin: int) -> bytes:
     """Complete lines from a place of the file on."""
     try:
-        with os.fdopen(files.open_beneath(RunDir.of(job, attempt).outputs, results.EVENTS), "rb") as file:
+        with os.fdopen(files.open_beneath(RunDir.for_attempt(job, attempt).outputs, results.EVENTS), "rb") as file:
             file.seek(begin)
             read = file.read(AT_ONCE)
     except (OSError, files.OutsideRoot):
@@ -76,37 +76,37 @@ def _lines(job: int, attempt: int, begin: int) -> bytes:
 
 
 def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
-    """An event of a line; None of one that is none: a job may write what it likes."""
+    """Convert a line to an event; None if it is not valid, because a job may write any text."""
     try:
-        given = json.loads(line)
+        content = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(given, dict) or not is_sound(given):
+    if not isinstance(content, dict) or not is_sound(content):
         return None
-    key, at, number = results.word(given.get("key"), 40), finite(given.get("at")), _whole(given.get("object"))
-    kind, way = given.get("type"), given.get("way", "")
-    if not key or at is None or number is None or kind not in Type.values or way not in WAYS:
+    key, at, number = results.word(content.get("key"), 40), finite(content.get("at")), _to_count(content.get("object"))
+    kind, direction = content.get("type"), content.get("way", "")
+    if not key or at is None or number is None or kind not in Type.values or direction not in WAYS:
         return None
     kinds = analysis.params.get("class_names", {})
-    area = given.get("area")
+    area = content.get("area")
     return VideoEvent(
         analysis=analysis,
         key=key,
         at=at,
         type=kind,
-        place=results.word(given.get("place"), 40),
-        way=way,
+        place=results.word(content.get("place"), 40),
+        way=direction,
         object=number,
-        class_id=(class_id := _whole(given.get("class_id"))),
+        class_id=(class_id := _to_count(content.get("class_id"))),
         class_name=str(kinds.get(str(class_id), ""))[:100] if class_id is not None else "",
-        score=finite(given.get("score")),
+        score=finite(content.get("score")),
         area=[finite(edge) or 0.0 for edge in area[:4]] if isinstance(area, list) else [],
-        seconds=finite(given.get("seconds")),
-        happened_at=_moment(given.get("time")),
+        seconds=finite(content.get("seconds")),
+        happened_at=_moment(content.get("time")),
     )
 
 
-def _whole(value: Any) -> int | None:
+def _to_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
@@ -116,7 +116,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def facts_of(event: VideoEvent) -> Mapping[str, Any]:
-    """What a webhook says of an event beside its sentence."""
+    """Return the fields of an event that a webhook sends with its sentence."""
     return {
         "analysis": event.analysis_id,
         "key": event.key,
@@ -132,8 +132,8 @@ def facts_of(event: VideoEvent) -> Mapping[str, Any]:
     }
 
 
-def _tell(analysis: VideoAnalysis, event: VideoEvent) -> None:
-    """Tell the owner that a camera hangs, once for each time."""
+def _notify_owner(analysis: VideoAnalysis, event: VideoEvent) -> None:
+    """Notify the owner that a camera hangs, once for each time."""
     notify(
         analysis.job.owner,
         KIND.name,
@@ -145,7 +145,7 @@ def _tell(analysis: VideoAnalysis, event: VideoEvent) -> None:
 
 
 def _send(analysis: VideoAnalysis, event: VideoEvent) -> None:
-    outbox.put(
+    outbox.add(
         Delivery.Channel.WEBHOOK,
         analysis.webhook_url,
         kind=f"video_{event.type}",

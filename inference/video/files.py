@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid, StillInUse
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.video.models import VideoAnalysis, VideoFile
 
 MOST_BYTES = 16 << 30
@@ -29,8 +29,8 @@ class VideoRefused(DomainError):
     field: ClassVar[str] = "file"
 
 
-def keep(*, user: User, source: Path, filename: str) -> VideoFile:
-    """Take a copy of an uploaded video. What is in it is looked at by the job, in its sandbox.
+def store(*, user: User, source: Path, filename: str) -> VideoFile:
+    """Store a copy of an uploaded video. Its content is inspected by the job, in its sandbox.
 
     Raises:
         VideoRefused: it is empty, too large, or by its name no video.
@@ -38,25 +38,25 @@ def keep(*, user: User, source: Path, filename: str) -> VideoFile:
     """
     suffix = Path(filename).suffix.lower()
     if suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
+        suffixes = ", ".join(SUFFIXES)
         raise VideoRefused(
-            _("%(name)s is no video by its name. Send one of: %(known)s.") % {"name": filename[:100], "known": known}
+            _("%(name)s is no video by its name. Send one of: %(known)s.") % {"name": filename[:100], "known": suffixes}
         )
     if not source.stat().st_size:
         raise VideoRefused(_("The file is empty."))
     row = VideoFile(owner=user, uid=secrets.token_hex(16), name=_title(filename))
     row.path.parent.mkdir(parents=True, exist_ok=True)
-    making = row.path.with_suffix(".partial")
+    partial = row.path.with_suffix(".partial")
     try:
         with source.open("rb") as opened:
-            row.size_bytes = copied(opened, making, most=MOST_BYTES)
-        row.sha256 = files.sha256_of(making)
-        making.rename(row.path)
+            row.size_bytes = copy_rest(opened, partial, max_bytes=MOST_BYTES)
+        row.sha256 = files.sha256_of(partial)
+        partial.rename(row.path)
         row.save()
     except TooLarge:
         raise VideoRefused(_("A video has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}) from None
     except BaseException:
-        making.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         row.path.unlink(missing_ok=True)
         raise
     return row
@@ -64,7 +64,7 @@ def keep(*, user: User, source: Path, filename: str) -> VideoFile:
 
 def _title(filename: str) -> str:
     """A name for people, of whatever the file was called."""
-    return titles.derived(Path(filename).name, room=100)
+    return titles.derive_name(Path(filename).name, room=100)
 
 
 @transaction.atomic
@@ -82,8 +82,8 @@ def delete(*, video: VideoFile) -> None:
     transaction.on_commit(lambda: path.unlink(missing_ok=True))
 
 
-def check_there(video: VideoFile) -> None:
-    """Refuse a video whose file is gone.
+def check_exists(video: VideoFile) -> None:
+    """Refuse a video whose file does not exist.
 
     Raises:
         Invalid.

@@ -128,8 +128,8 @@ class VideoForm(ResourceForm):
         return [name for part in self.cleaned_data["classes"].split(",") if (name := part.strip())]
 
     def clean_still_s(self) -> float:
-        given: float | None = self.cleaned_data["still_s"]
-        return analyses.STILL_S if given is None else given
+        seconds: float | None = self.cleaned_data["still_s"]
+        return analyses.STILL_S if seconds is None else seconds
 
     def clean_places(self) -> dict[str, Any]:
         text = self.cleaned_data["places"].strip()
@@ -141,14 +141,14 @@ class VideoForm(ResourceForm):
             raise forms.ValidationError(exc.message) from None
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
-        chosen = [name for name in ("video", "file", "url") if given.get(name)]
+        values: dict[str, Any] = super().clean() or {}
+        chosen = [name for name in ("video", "file", "url") if values.get(name)]
         if len(chosen) != 1 and not {"video", "file", "url"} & set(self.errors):
-            # where nothing is said no field is wrong by itself
+            # where no source is given, no single field is wrong
             self.add_error(
                 "file" if chosen else None, _("Choose a video, send one, or give the address of a stream: one of them.")
             )
-        return given
+        return values
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `analyses.submit`, all but the video."""

@@ -10,7 +10,7 @@ _WAY_WORDS = {"in": _("in"), "out": _("out")}
 VIDEO = {
     "crossed": Wording(
         _("%(class)s %(object)s crossed %(place)s (%(way)s)."),
-        way=labelled("way", lambda way: _WAY_WORDS.get(way, way)),
+        way=labelled("way", lambda direction: _WAY_WORDS.get(direction, direction)),
     ),
     "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
     "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),

@@ -14,7 +14,7 @@ from inference.video.querysets import VideoAnalysisQuerySet, VideoEventQuerySet,
 
 
 class VideoFile(models.Model):
-    """A video that somebody uploaded; it lies at data root/videos/UID."""
+    """An uploaded video; it is stored in data root/videos/UID."""
 
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="videos")
@@ -41,8 +41,10 @@ class VideoAnalysis(models.Model):
 
     job = models.OneToOneField("workers.Job", models.CASCADE, related_name="video")
     version = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="video_analyses")
-    model_label = models.CharField(max_length=120)  # "cells v2", also after the version is gone
-    video = models.ForeignKey(VideoFile, models.SET_NULL, null=True, related_name="analyses")  # None: a stream, or gone
+    model_label = models.CharField(max_length=120)  # "cells v2", also after the version was deleted
+    video = models.ForeignKey(
+        VideoFile, models.SET_NULL, null=True, related_name="analyses"
+    )  # None: a stream, or deleted
     is_stream = models.BooleanField(default=False)
     source_label = models.CharField(max_length=300)  # the video's name, or the stream's address without its password
     secrets = models.TextField(blank=True, editable=False)  # the whole address of a stream, see aiplatform.lib.sealed
@@ -65,7 +67,7 @@ class VideoAnalysis(models.Model):
 
 
 class VideoEvent(models.Model):
-    """Something that happened in a watched video: somebody crossed a line, entered, left or stays; a camera hangs."""
+    """An event in a video: a line is crossed, a zone entered or left, an object stays long, or a camera hangs."""
 
     class Type(models.TextChoices):
         CROSSED = "crossed", _("Crossed")

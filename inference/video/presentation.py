@@ -21,30 +21,30 @@ MOST_INTERVALS = 60
 WAY_WORDS = {"in": gettext_lazy("in"), "out": gettext_lazy("out"), "": ""}
 
 
-def of(analysis: VideoAnalysis) -> dict[str, Any]:
-    """Figures and events of an analysis, as far as it has come."""
-    found = results.load(analysis)
-    rows, intervals = analysis.events.all(), _intervals(found)
+def build_context(analysis: VideoAnalysis) -> dict[str, Any]:
+    """Return results and events of an analysis, as far as it has progressed."""
+    summary = results.load(analysis)
+    rows, intervals = analysis.events.all(), _intervals(summary)
     total = rows.count()
-    if analysis.is_stream:  # goes on for days: what is new is looked for
+    if analysis.is_stream:  # runs for days: users look for what is new
         rows, intervals = rows.reverse(), intervals[::-1]
     events = [_event(event) for event in rows[:MOST_EVENTS]]
-    length = max(found.get("duration_s") or 0.0, found.get("at", 0.0), 0.001)
+    length = max(summary.get("duration_s") or 0.0, summary.get("at", 0.0), 0.001)
     drawn = {name: analysis.params.get(name, []) for name in ("lines", "zones")}
     return {
-        "found": found,
+        "found": summary,
         "events": events,
         "events_total": total,
         "marks": _marks(analysis, total, length),
         "length": length,
         "intervals": intervals[:MOST_INTERVALS],
-        "intervals_total": len(found.get("intervals", [])),
+        "intervals_total": len(summary.get("intervals", [])),
         "drawn": drawn,
-        "silent_since": times.moment(found["silent_since"]) if found.get("silent_since") else None,
-        "still_since": times.moment(found["still_since"]) if found.get("still_since") else None,
+        "silent_since": times.moment(summary["silent_since"]) if summary.get("silent_since") else None,
+        "still_since": times.moment(summary["still_since"]) if summary.get("still_since") else None,
         "has_first": _has(analysis, results.FIRST),
         "has_latest": _has(analysis, results.LATEST),
-        "has_film": found.get("film", False) and _has(analysis, results.FILM),
+        "has_film": summary.get("film", False) and _has(analysis, results.FILM),
     }
 
 
@@ -74,8 +74,8 @@ def _marks(analysis: VideoAnalysis, total: int, length: float) -> list[dict[str,
     return [{"x": round(1000 * at / length, 1), "type": kind} for at, kind in rows[::step]]
 
 
-def _intervals(found: dict[str, Any]) -> list[dict[str, Any]]:
-    names = [line["name"] for line in found.get("lines", [])], [zone["name"] for zone in found.get("zones", [])]
+def _intervals(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    names = [line["name"] for line in summary.get("lines", [])], [zone["name"] for zone in summary.get("zones", [])]
     return [
         {
             "clock": clock(row["at"]),
@@ -84,7 +84,7 @@ def _intervals(found: dict[str, Any]) -> list[dict[str, Any]]:
             "lines": [row["lines"].get(name, {"in": 0, "out": 0}) for name in names[0]],
             "zones": [row["zones"].get(name, 0) for name in names[1]],
         }
-        for row in found.get("intervals", [])
+        for row in summary.get("intervals", [])
     ]
 
 

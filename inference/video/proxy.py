@@ -36,7 +36,7 @@ def _find(scope: Scope, called: str) -> Upstream:
     """Return who looks, at which analysis, and where it runs.
 
     Raises:
-        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 405 no look, 410 over, 503 not up yet.
+        Refused: 401 not signed in, 403 role, 404 not visible or missing, 405 not GET, 410 over, 503 not up yet.
     """
     close_old_connections()
     user = find_user(scope)
@@ -55,10 +55,10 @@ def _find(scope: Scope, called: str) -> Upstream:
     job = analysis.job
     if job.is_final or job.state == JobState.STOPPING:
         raise Refused(410, "stream_over", _("This stream is watched no longer."))
-    place = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
-    if place is None:
+    address = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
+    if address is None:
         raise _starting()
-    return Upstream(*place, headers=((serving.KEY_HEADER, serving.key_for(job.pk, job.attempt_number)),))
+    return Upstream(*address, headers=((serving.KEY_HEADER, serving.key_for(job.pk, job.attempt_number)),))
 
 
 def _starting() -> Refused:

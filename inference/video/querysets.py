@@ -5,29 +5,23 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from inference.registry.querysets import JobRowQuerySet
 
 
 class VideoFileQuerySet(OwnedQuerySet):
-    def named_like(self, text: str) -> Self:
-        """Its name contains each of the words."""
-        return search.having(self, text, "name")
+    def for_list(self) -> Self:
+        return self.select_related("owner")
 
 
 class VideoAnalysisQuerySet(JobRowQuerySet):
     def for_list(self) -> Self:
         return self.select_related("job__owner", "job__cluster", "version__model", "video")
 
-    def named_like(self, text: str) -> Self:
-        """Name, model or source contains each of the words."""
-        return search.having(self, text, "job__name", "model_label", "source_label")
-
 
 class VideoEventQuerySet(OwnedQuerySet):
     owner_path = "analysis__job__owner"
 
-    def narrowed(self, *, type: str = "", place: str = "") -> Self:
-        """Those of a type, and those of one line or zone."""
+    def narrowed(self, *, type: str = "", place_name: str = "") -> Self:
+        """Filter by type, and by line or zone."""
         rows = self.filter(type=type) if type else self
-        return rows.filter(place=place) if place else rows
+        return rows.filter(place=place_name) if place_name else rows

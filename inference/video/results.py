@@ -23,7 +23,7 @@ LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loite
 
 def outputs(analysis: VideoAnalysis) -> Path:
     """The outputs of the attempt that was published, or of the newest one."""
-    return RunDir.of(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
+    return RunDir.for_attempt(analysis.job_id, analysis.published_attempt or analysis.job.attempt_number).outputs
 
 
 def load(analysis: VideoAnalysis) -> dict[str, Any]:
@@ -40,61 +40,61 @@ def opened(analysis: VideoAnalysis, name: str) -> int | None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The summary in the outputs of an attempt."""
+    """Read the summary in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            found = json.loads(file.read(MOST_BYTES))
+            content = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return {}
-    source = _table(found.get("source"))
-    names = {entry.get("id"): word(entry.get("name"), 100) for entry in _rows(found.get("classes"))}
+    source = _table(content.get("source"))
+    names = {entry.get("id"): word(entry.get("name"), 100) for entry in _rows(content.get("classes"))}
     return {
-        "at": _number(found, "at"),
-        "pictures": _whole(found, "pictures"),
-        "pictures_per_s": _number(found, "pictures_per_s"),
-        "events": _whole(found, "events"),
+        "at": _number(content, "at"),
+        "pictures": _count(content, "pictures"),
+        "pictures_per_s": _number(content, "pictures_per_s"),
+        "events": _count(content, "events"),
         "objects": [
-            {"name": names.get(row.get("class_id")) or str(row.get("class_id")), "count": _whole(row, "count")}
-            for row in _rows(found.get("objects"))
+            {"name": names.get(row.get("class_id")) or str(row.get("class_id")), "count": _count(row, "count")}
+            for row in _rows(content.get("objects"))
         ],
-        "lines": [_figures(row, LINE_FIGURES) for row in _rows(found.get("lines"))],
-        "zones": [_figures(row, ZONE_FIGURES) for row in _rows(found.get("zones"))],
-        "interval_s": _number(found, "interval_s"),
-        "intervals": [_interval(row) for row in _rows(found.get("intervals"))],
-        "film": found.get("film") is True,
-        "film_begin": _number(found, "film_begin"),
-        "complete": found.get("complete") is True,
-        "width": _whole(source, "width"),
-        "height": _whole(source, "height"),
+        "lines": [_figures(row, LINE_FIGURES) for row in _rows(content.get("lines"))],
+        "zones": [_figures(row, ZONE_FIGURES) for row in _rows(content.get("zones"))],
+        "interval_s": _number(content, "interval_s"),
+        "intervals": [_interval(row) for row in _rows(content.get("intervals"))],
+        "film": content.get("film") is True,
+        "film_begin": _number(content, "film_begin"),
+        "complete": content.get("complete") is True,
+        "width": _count(source, "width"),
+        "height": _count(source, "height"),
         "duration_s": finite(source.get("duration_s")),
         "rate": finite(source.get("rate")),
         "codec": word(source.get("codec"), 30),
         "decoder": word(source.get("decoder"), 20),
-        "silent_since": finite(found.get("silent_since")),
-        "silent_why": word(found.get("silent_why"), 200),
-        "still": still if (still := found.get("still")) in STILL else "",
-        "still_since": finite(found.get("still_since")),
-        "reconnects": _whole(found, "reconnects"),
+        "silent_since": finite(content.get("silent_since")),
+        "silent_why": word(content.get("silent_why"), 200),
+        "still": still if (still := content.get("still")) in STILL else "",
+        "still_since": finite(content.get("still_since")),
+        "reconnects": _count(content, "reconnects"),
     }
 
 
 def _figures(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {"name": word(row.get("name"), 40)} | {name: _whole(row, name) for name in names}
+    return {"name": word(row.get("name"), 40)} | {name: _count(row, name) for name in names}
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
     lines, zones = _table(row.get("lines")), _table(row.get("zones"))
     return {
         "at": _number(row, "at"),
-        "most": _whole(row, "most"),
-        "new": _whole(row, "new"),
+        "most": _count(row, "most"),
+        "new": _count(row, "new"),
         "lines": {
-            word(name, 40): {way: _whole(_table(counted), way) for way in LINE_FIGURES}
+            word(name, 40): {direction: _count(_table(counted), direction) for direction in LINE_FIGURES}
             for name, counted in lines.items()
         },
-        "zones": {word(name, 40): _whole(zones, name) for name in zones},
+        "zones": {word(name, 40): _count(zones, name) for name in zones},
     }
 
 
@@ -103,12 +103,12 @@ def word(value: Any, longest: int) -> str:
     return value[:longest] if isinstance(value, str) and is_sound(value) else ""
 
 
-def _number(given: Mapping[str, Any], name: str) -> float:
-    return finite(given.get(name)) or 0.0
+def _number(entry: Mapping[str, Any], name: str) -> float:
+    return finite(entry.get(name)) or 0.0
 
 
-def _whole(given: Mapping[str, Any], name: str) -> int:
-    return max(0, int(_number(given, name)))
+def _count(entry: Mapping[str, Any], name: str) -> int:
+    return max(0, int(_number(entry, name)))
 
 
 def _table(value: Any) -> Mapping[str, Any]:

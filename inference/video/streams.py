@@ -30,18 +30,18 @@ def check(url: str) -> None:
     """
     parts = _parts(url)
     if len(url) > LONGEST or parts is None or parts.scheme not in gate.PORTS or not parts.hostname:
-        known = ", ".join(f"{name}://" for name in gate.PORTS)
-        raise StreamRefused(_("The address of a stream begins with one of: %(known)s.") % {"known": known})
+        prefixes = ", ".join(f"{name}://" for name in gate.PORTS)
+        raise StreamRefused(_("The address of a stream begins with one of: %(known)s.") % {"known": prefixes})
     try:
-        gate.judged(url, settings.STREAM_ALLOWED)
+        gate.resolve(url, settings.STREAM_ALLOWED)
     except gate.Refused as exc:
         if not exc.final:
             return
-        said = _(
+        message = _(
             "%(host)s lies inside this network, or is no address of a stream. An operator can allow it with "
             "AIP_STREAM_ALLOWED."
         )
-        raise StreamRefused(said % {"host": parts.hostname}) from None
+        raise StreamRefused(message % {"host": parts.hostname}) from None
 
 
 def _parts(url: str) -> SplitResult | None:
@@ -54,19 +54,19 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def masked(url: str) -> str:
-    """The address for people: without password, and without what stands behind a question mark."""
+    """Return the address for display: without password and without query."""
     parts = _parts(url)
     if parts is None:
         return "–"
-    place = parts.netloc.rpartition("@")[2]
+    host = parts.netloc.rpartition("@")[2]
     name = f"{parts.username}:***@" if parts.username else ""
-    return urlunsplit((parts.scheme, name + place, parts.path, "…" if parts.query else "", ""))
+    return urlunsplit((parts.scheme, name + host, parts.path, "…" if parts.query else "", ""))
 
 
 def secrets_of(url: str) -> list[str]:
-    """What is starred out in the log of the job."""
+    """Return the parts that are masked in the log of the job."""
     parts = _parts(url)
     if parts is None:
         return []
-    found = [url, parts.password or "", parts.query, *(part.partition("=")[2] for part in parts.query.split("&"))]
-    return [secret for secret in found if len(secret) > 2]
+    secrets = [url, parts.password or "", parts.query, *(part.partition("=")[2] for part in parts.query.split("&"))]
+    return [secret for secret in secrets if len(secret) > 2]

@@ -9,19 +9,22 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
+from aiplatform.objects.pages import ObjectPages
+from aiplatform.objects.tables import Column, Table
 from inference.evaluation import evaluations
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
 from inference.registry.uploads import on_disk
 from inference.video import analyses, files, presentation, results
+from inference.video.filters import VideoFileFilters, VideoFilters
 from inference.video.forms import VideoForm
 from inference.video.models import VideoAnalysis, VideoFile
-from inference.video.orders import VIDEO_FILES, VIDEOS
 from inference.video.watcher import pyav
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
@@ -30,18 +33,43 @@ from workers.scheduling import preview
 CARRIED = ("min_score", "max_rate", "film", "interval_s", "still_s")  # to an analysis that is made anew
 
 
-@needs(Action.EVALUATIONS_VIEW)
-def video_list(request: SignedInRequest) -> HttpResponse:
-    """Analyses this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = VideoAnalysis.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(job__owner=request.user)
-    page = VIDEOS.page(request, rows)
-    alive = any(not analysis.job.is_final for analysis in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
-    template = "inference/_video_table.html" if request.htmx else "inference/video_list.html"
-    return render(request, template, context)
+class VideoPages(JobRowPages[VideoAnalysis]):
+    """The list of video analyses."""
+
+    model, filters = VideoAnalysis, VideoFilters
+    basename, path, url_names = "video", "videos/", {"detail": "video-detail"}
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    source = Column(_("Video"), "row.source_label", sort="source", css="wrap-any")
+    events = Column(_("Events"), 'row.summary.events|default_if_none:"–"|default:"–"', kind="num")
+    table = Table(NAME, STATE, source, MODEL, events, OWNER, CREATED)
+    region, title = "videos", _("Videos")
+    lead = _("A detector watches a video: it follows what moves, and counts what crosses lines and enters zones.")
+    filter_label, no_match_text = _("Filter videos"), _("No video matches.")
+    empty_text = _("No videos yet. Upload one, choose a detector, and see what it follows.")
+    new_title, list_template = _("Analyse a video"), "inference/video_list.html"
+
+
+class VideoFilePages(ObjectPages[VideoFile]):
+    """Uploaded videos: the list, and their end."""
+
+    model, filters = VideoFile, VideoFileFilters
+    namespace, basename, path = "inference", "video-file", "videos/files/"
+    view_permission, change_permission = Action.EVALUATIONS_VIEW, Action.EVALUATIONS_SUBMIT
+    table = Table(
+        Column(_("Name"), "row.name", sort="name", css="main-cell"),
+        Column(_("Size"), "row.size_bytes|filesizeformat", sort="size", kind="num"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        Column(_("Acts"), template="inference/_video_file_buttons.html", kind="actions", css="nowrap"),
+    )
+    region, art, confirms_name = "video-files", "search", False
+    title, lead = _("Uploaded videos"), _("They stay until they are deleted, so that they can be analysed again.")
+    filter_label, no_match_text = _("Filter videos"), _("No video matches.")
+    empty_text = _("No videos yet. They are uploaded where an analysis begins.")
+    list_template = "inference/video_file_list.html"
+
+    def remove(self, request: SignedInRequest, row: VideoFile) -> None:
+        files.delete(video=row)
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
@@ -49,12 +77,12 @@ def video_new(request: SignedInRequest) -> HttpResponse:
     """The form of an analysis; `?model_version=`, `?video=` fill in what is known, `?again=` all of an analysis."""
     form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_known(request))
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             analyses.check_decoder()
             analysis = analyses.submit(user=request.user, video=_video(request, form), **form.submission())
             return redirect("inference:video-detail", analysis.pk)
     else:
-        look_further(form, analyses.check)
+        check_valid_fields(form, analyses.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],
@@ -66,32 +94,32 @@ def video_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _known(request: SignedInRequest) -> dict[str, Any]:
-    known: dict[str, Any] = {name: request.GET[name] for name in ("model_version", "video") if name in request.GET}
+    initial: dict[str, Any] = {name: request.GET[name] for name in ("model_version", "video") if name in request.GET}
     again = request.GET.get("again", "")
     if again.isascii() and again.isdigit() and len(again) < 10:
-        before = get_object_or_404(VideoAnalysis.objects.visible_to(request.user), pk=int(again))
-        params = before.params
+        earlier = get_object_or_404(VideoAnalysis.objects.visible_to(request.user), pk=int(again))
+        params = earlier.params
         places = {name: params.get(name, []) for name in ("lines", "zones")}
-        known = {
-            "model_version": before.version_id,
-            "video": before.video_id,
+        initial = {
+            "model_version": earlier.version_id,
+            "video": earlier.video_id,
             "places": json.dumps(places, ensure_ascii=False) if any(places.values()) else "",
             "classes": ", ".join(params.get("class_names", {}).get(str(kind), "") for kind in params["classes"]),
             **{name: params[name] for name in CARRIED if name in params},
-        } | known
-    return known
+        } | initial
+    return initial
 
 
 def _video(request: SignedInRequest, form: VideoForm) -> VideoFile | None:
-    """The chosen video, or the one that was sent with the form; None where a stream is watched."""
-    given = form.cleaned_data
-    if given["video"]:
-        return given["video"]
-    if not given["file"]:
+    """Return the chosen video, or the one that was sent with the form; None for a stream."""
+    values = form.cleaned_data
+    if values["video"]:
+        return values["video"]
+    if not values["file"]:
         return None
-    analyses.check(model_version=given["model_version"])
-    with on_disk(given["file"]) as (source, filename):
-        return files.keep(user=request.user, source=source, filename=filename)
+    analyses.check(model_version=values["model_version"])
+    with on_disk(values["file"]) as (source, filename):
+        return files.store(user=request.user, source=source, filename=filename)
 
 
 @require_POST
@@ -101,7 +129,9 @@ def video_fit(request: SignedInRequest) -> HttpResponse:
     form = VideoForm(request.POST, user=request.user)
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    return render(request, "workers/_fit.html", {"verdict": preview.look(request.user, resources, kind=analyses.KIND)})
+    return render(
+        request, "workers/_fit.html", {"verdict": preview.preview_request(request.user, resources, kind=analyses.KIND)}
+    )
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -124,7 +154,7 @@ def _shown(request: SignedInRequest, analysis: VideoAnalysis) -> dict[str, Any]:
         "analysis": analysis,
         "may_control": may,
         "can_again": bool(analysis.video_id or analysis.is_stream),
-        **presentation.of(analysis),
+        **presentation.build_context(analysis),
     }
 
 
@@ -164,31 +194,12 @@ def video_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def video_again(request: SignedInRequest, pk: int) -> HttpResponse:
     """Watch the same video once more, with the lines and zones that were drawn on the page."""
     before = get_object_or_404(VideoAnalysis.objects.editable_by(request.user).for_list(), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         made = analyses.again(
             before=before, by=request.user, places=presentation.parsed(request.POST.get("places", ""))
         )
         return redirect("inference:video-detail", made.pk)
     return redirect("inference:video-detail", pk)
-
-
-@needs(Action.EVALUATIONS_VIEW)
-def file_list(request: SignedInRequest) -> HttpResponse:
-    """Uploaded videos; `?q=`, `?ordering=`. htmx gets the table alone."""
-    rows = VideoFile.objects.visible_to(request.user).named_like(request.GET.get("q", "")).select_related("owner")
-    context = {"page": VIDEO_FILES.page(request, rows)}
-    template = "inference/_video_file_table.html" if request.htmx else "inference/video_file_list.html"
-    return render(request, template, context)
-
-
-@require_POST
-@needs(Action.EVALUATIONS_SUBMIT)
-def file_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a video; what was found in it stays."""
-    video = get_object_or_404(VideoFile.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
-        files.delete(video=video)
-    return redirect("inference:video-file-list")
 
 
 def _visible(request: SignedInRequest, pk: int) -> VideoAnalysis:

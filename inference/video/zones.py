@@ -1,4 +1,4 @@
-"""Lines and zones that somebody drew: checked before a job gets them."""
+"""Lines and zones drawn by a user: checked before a job gets them."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ LONGEST_STAY_S = 86_400
 NEAREST = 0.005  # two ends of a line lie further apart
 
 
-def checked(given: Any) -> dict[str, list[dict[str, Any]]]:
-    """{"lines": […], "zones": […]} as the program takes them; unknown fields are refused.
+def checked(content: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return {"lines": […], "zones": […]} as the program reads them; unknown fields are refused.
 
     Raises:
         Invalid: says which line or zone is wrong, and how.
     """
-    if not isinstance(given, Mapping) or set(given) - {"lines", "zones"}:
+    if not isinstance(content, Mapping) or set(content) - {"lines", "zones"}:
         raise _wrong(_("Lines and zones are an object with “lines” and “zones”."))
-    lines, zones = given.get("lines") or [], given.get("zones") or []
+    lines, zones = content.get("lines") or [], content.get("zones") or []
     if not isinstance(lines, list) or not isinstance(zones, list) or max(len(lines), len(zones)) > MOST:
         raise _wrong(_("Draw at most %(most)s lines and %(most)s zones.") % {"most": MOST})
-    found = {"lines": [_line(line) for line in lines], "zones": [_zone(zone) for zone in zones]}
-    names = [place["name"] for place in (*found["lines"], *found["zones"])]
+    result = {"lines": [_line(line) for line in lines], "zones": [_zone(zone) for zone in zones]}
+    names = [entry["name"] for entry in (*result["lines"], *result["zones"])]
     if len(set(names)) < len(names):
         raise _wrong(_("Each line and each zone has a name of its own."))
-    return found
+    return result
 
 
-def _line(given: Any) -> dict[str, Any]:
-    name, points = _named(given, {"name", "points"})
+def _line(entry: Any) -> dict[str, Any]:
+    name, points = _named(entry, {"name", "points"})
     if len(points) != 2 or max(abs(points[0][axis] - points[1][axis]) for axis in (0, 1)) < NEAREST:
         raise _wrong(_("Line “%(name)s” has two ends, apart from each other.") % {"name": name})
     return {"name": name, "points": points}
 
 
-def _zone(given: Any) -> dict[str, Any]:
-    name, points = _named(given, {"name", "points", "loiter_s"})
+def _zone(entry: Any) -> dict[str, Any]:
+    name, points = _named(entry, {"name", "points", "loiter_s"})
     if not FEWEST_CORNERS <= len(points) <= MOST_CORNERS:
         facts = {"name": name, "low": FEWEST_CORNERS, "high": MOST_CORNERS}
         raise _wrong(_("Zone “%(name)s” has %(low)s to %(high)s corners.") % facts)
-    stay = finite(given.get("loiter_s") or 0)
+    stay = finite(entry.get("loiter_s") or 0)
     if stay is None or not 0 <= stay <= LONGEST_STAY_S:
         raise _wrong(_("The seconds after which somebody stays long are a number from 0 to 86400."))
     return {"name": name, "points": points, "loiter_s": stay}
 
 
-def _named(given: Any, known: set[str]) -> tuple[str, list[list[float]]]:
-    if not isinstance(given, Mapping) or set(given) - known:
-        raise _wrong(_("A line or zone has the fields %(names)s.") % {"names": ", ".join(sorted(known))})
-    name, points = given.get("name"), given.get("points")
+def _named(entry: Any, fields: set[str]) -> tuple[str, list[list[float]]]:
+    if not isinstance(entry, Mapping) or set(entry) - fields:
+        raise _wrong(_("A line or zone has the fields %(names)s.") % {"names": ", ".join(sorted(fields))})
+    name, points = entry.get("name"), entry.get("points")
     if not isinstance(name, str) or not is_sound(name) or not 1 <= len(name.strip()) <= LONGEST_NAME:
         raise _wrong(_("A line or zone has a name of 1 to %(most)s characters.") % {"most": LONGEST_NAME})
     if not isinstance(points, list) or any(not isinstance(point, list) or len(point) != 2 for point in points):
@@ -68,5 +68,5 @@ def _named(given: Any, known: set[str]) -> tuple[str, list[list[float]]]:
     return name.strip(), [[round(value or 0.0, 5) for value in point] for point in numbers]
 
 
-def _wrong(said: str) -> Invalid:
-    return Invalid(said, field="places")
+def _wrong(message: str) -> Invalid:
+    return Invalid(message, field="places")

@@ -95,12 +95,12 @@ def test_audit_trail_page_searches_filters_and_is_for_administrators(olga, alice
 def test_fact_words_told_puts_facts_in_words():
     facts = {"before": {"roles": ["User"], "groups": []}, "to": "", "sign_ins": 3}
 
-    assert audit_facts.told(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
+    assert audit_facts.to_texts(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
 
 
 def test_fact_words_know_every_fact_and_name_the_zone_of_moments():
     with translation.override("zh-hans"), timezone.override("Asia/Shanghai"):
-        said = audit_facts.told({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
+        said = audit_facts.to_texts({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
 
     assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "使用"), ("名称", "2027")]
 
@@ -114,7 +114,7 @@ def test_fact_words_name_rights_fields_and_severities_and_leave_what_is_unknown(
     facts = {"actions": held, "before": held, "after": [], "fields": ["email"], "severity": "critical", "least": "info"}
 
     with translation.override(language):
-        said = [words for _name, words in audit_facts.told(facts)]
+        said = [words for _name, words in audit_facts.to_texts(facts)]
 
     assert said[:5] == [rights, rights, "–", fields, severity]
     assert said[5] != "info"

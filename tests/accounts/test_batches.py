@@ -24,7 +24,7 @@ TABLE = (
 
 def begin(olga, text, **more):
     chosen = {"roles": [Role.objects.get(name=USER)], "groups": [], "chosen": []} | more
-    return batches.begin(data=text.encode() if isinstance(text, str) else text, name="t.csv", by=olga, **chosen)
+    return batches.start(data=text.encode() if isinstance(text, str) else text, name="t.csv", by=olga, **chosen)
 
 
 def test_a10_account_batch_is_made_in_the_background_and_reported(

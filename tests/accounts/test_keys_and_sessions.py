@@ -72,7 +72,7 @@ def test_a06_password_change_leaves_this_session_only(alice, as_alice):
 
     as_alice.post("/account/password/", {"current": "correct horse", "password": new, "again": new})
 
-    assert [row.session_key for row in sessions.of(alice)] == [as_alice.session.session_key]
+    assert [row.session_key for row in sessions.list_live(alice)] == [as_alice.session.session_key]
     assert elsewhere.get("/").status_code == 302
 
 
@@ -123,11 +123,11 @@ def test_ssh_keys_are_kept_by_fingerprint_and_without_comment(alice, as_alice):
 )
 def test_ssh_keys_read_refuses_what_is_no_good_public_key(line):
     with pytest.raises(Invalid):
-        ssh_keys.read(line)
+        ssh_keys.parse(line)
 
 
 def test_ssh_keys_read_accepts_a_strong_rsa_key():
-    assert ssh_keys.read(rsa(4096))[0] == "ssh-rsa"
+    assert ssh_keys.parse(rsa(4096))[0] == "ssh-rsa"
 
 
 def test_ssh_key_names_one_person(alice, bob):

@@ -351,7 +351,7 @@ def test_openid_sends_its_secret_in_the_body_where_the_provider_wants_it(there, 
 def test_openid_sign_in_still_requires_the_local_second_factor(there, client):
     arrive(Client(), there)
     grace = User.objects.get()
-    phone = pyotp.TOTP(second_factor.begin(grace)[0])
+    phone = pyotp.TOTP(second_factor.start_setup(grace)[0])
     codes = second_factor.confirm(grace, phone.at(now()))
 
     answer = arrive(client, there, "/account/")
@@ -370,11 +370,11 @@ def test_openid_identities_make_one_account_of_two_first_arrivals(there, monkeyp
     other = identities.enter(arrival)
     asked = []
 
-    def known(arrival, really=identities._known):
+    def known(arrival, really=identities._find_user):
         asked.append(1)
         return really(arrival) if len(asked) > 1 else None  # the first look came too early
 
-    monkeypatch.setattr(identities, "_known", known)
+    monkeypatch.setattr(identities, "_find_user", known)
 
     assert identities.enter(arrival) == other
     assert User.objects.count() == 1

@@ -32,7 +32,7 @@ def test_rights_hold_from_the_next_request(alice, as_alice, as_olga):
     as_olga.post(f"/people/{alice.pk}/rights/", {"roles": [role(SYSTEM_ADMIN).pk]})
 
     assert as_alice.get("/people/").status_code == 200
-    assert clusters.of(alice) == []  # not chosen: taken out
+    assert clusters.ids_for_user(alice) == []  # not chosen: taken out
 
 
 def test_groups_give_their_roles(alice):

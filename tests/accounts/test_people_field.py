@@ -90,7 +90,7 @@ def test_people_field_names_all_who_do_not_exist(rosas):
     with pytest.raises(ValidationError, match="Nobody is called “ros”, “w”"):
         field.clean("ros w rosa.w")
     with pytest.raises(ValidationError, match="Name one person only"):
-        PeopleField(among=User.objects.all(), most=1).clean("rosa.w rosa.m")
+        PeopleField(among=User.objects.all(), max_count=1).clean("rosa.w rosa.m")
 
 
 def test_cluster_takes_pasted_usernames_and_keeps_them_when_one_is_wrong(as_olga, rosas, lab):

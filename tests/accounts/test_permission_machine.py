@@ -113,7 +113,7 @@ class Machine(RuleBasedStateMachine):
         if to != ("person", thing.owner):
             thing.shares[to] = level = known.levels[place % len(known.levels)]
             named = self.user(to[1]) if to[0] == "person" else self.team(to[1])
-            sharing.put(KINDS[kind].objects.get(pk=pk), named, level)
+            sharing.set_level(KINDS[kind].objects.get(pk=pk), named, level)
 
     # --- helpers
 
@@ -165,12 +165,12 @@ class Machine(RuleBasedStateMachine):
         touches = name not in truth.own[to] and by != to
         allowed = by is None or (truth.covers(by, ROLES[name]) and (not touches or truth.covers(by, truth.granted(to))))
         caller = self.user(by) if by else None
-        if self.does(allowed, lambda: roles.give(role=self.role(name), people=[self.user(to)], by=caller)):
+        if self.does(allowed, lambda: roles.assign(role=self.role(name), people=[self.user(to)], by=caller)):
             truth.own[to].add(name)
 
     @rule(of=person, name=role_name)
     def take_a_role(self, of: str, name: str) -> None:
-        roles.take(role=self.role(name), person=self.user(of), by=None)
+        roles.revoke(role=self.role(name), person=self.user(of), by=None)
         self.truth.own[of].discard(name)
 
     @rule(of=person)

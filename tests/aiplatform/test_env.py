@@ -37,10 +37,10 @@ def test_env_variables_have_a_default_and_a_line_of_help():
 
 
 def test_A01_secrets_kept_are_private_and_differ_between_installations(tmp_path):
-    first = installation_secrets.kept(tmp_path / "a" / "key")
-    second = installation_secrets.kept(tmp_path / "b" / "key")
+    first = installation_secrets.load_or_create(tmp_path / "a" / "key")
+    second = installation_secrets.load_or_create(tmp_path / "b" / "key")
 
     assert first != second
     assert len(first) >= 48
-    assert installation_secrets.kept(tmp_path / "a" / "key") == first
+    assert installation_secrets.load_or_create(tmp_path / "a" / "key") == first
     assert (tmp_path / "a" / "key").stat().st_mode & 0o077 == 0

@@ -45,8 +45,8 @@ def command_of(pid: int) -> str:
 async def test_role_is_our_child_with_its_own_command_line_and_survives_the_fork_server(small, capfd):
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
-    supervisor.keep(server)
-    supervisor.keep(sleeper)
+    supervisor.keep_running(server)
+    supervisor.keep_running(sleeper)
     child = await until(lambda: supervisor.running.get("role"))
 
     assert parent_of(child.pid) == os.getpid()
@@ -68,7 +68,7 @@ async def test_role_is_our_child_with_its_own_command_line_and_survives_the_fork
 
 async def test_role_ends_with_the_code_of_its_program_and_its_output_is_shown(small, capfd):
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
-    supervisor.keep(server)
+    supervisor.keep_running(server)
 
     code = await supervisor.run(role(server, "tests.fakes.leaver", env={"AIP_TEST_CODE": "7"}))
     await supervisor.stop([server])
@@ -81,8 +81,8 @@ async def test_spare_takes_over_at_once_when_the_fork_server_is_killed(small, ca
     before = set(children._live)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
-    supervisor.keep(server)
-    supervisor.keep(sleeper)
+    supervisor.keep_running(server)
+    supervisor.keep_running(sleeper)
     first, spare = (await until(lambda: supervisor.running.get("forks"))), await until(lambda: server.server._spare)
 
     first.kill()
@@ -104,8 +104,8 @@ async def test_spare_that_is_killed_is_replaced(small, capfd):
     before = set(children._live)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
-    supervisor.keep(server)
-    supervisor.keep(sleeper)
+    supervisor.keep_running(server)
+    supervisor.keep_running(sleeper)
     first = (await until(lambda: server.server._spare))[1]
 
     first.kill()
@@ -118,7 +118,7 @@ async def test_spare_that_is_killed_is_replaced(small, capfd):
 async def test_fork_server_that_hangs_is_replaced(small, monkeypatch, capfd):
     monkeypatch.setattr("aiplatform.cli.forks.FORK_TIMEOUT_S", 0.2)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
-    supervisor.keep(server)
+    supervisor.keep_running(server)
     await asyncio.wait_for(server.server.ready.wait(), 60)
     supervisor.running["forks"].send_signal(signal.SIGSTOP)
 
@@ -131,8 +131,8 @@ async def test_fork_server_that_hangs_is_replaced(small, monkeypatch, capfd):
 async def test_restarted_role_runs_again_without_a_failure(small, capfd):
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
-    supervisor.keep(server)
-    supervisor.keep(sleeper)
+    supervisor.keep_running(server)
+    supervisor.keep_running(sleeper)
     before = await until(lambda: supervisor.running.get("role"))
 
     await asyncio.wait_for(supervisor.restart(sleeper), 60)
@@ -148,7 +148,7 @@ async def test_stop_ends_a_role_that_waits_for_a_fork_server(small, monkeypatch,
     monkeypatch.setattr(processes, "SHORTEST_S", 0.01)
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     waiting = role(server, "tests.fakes.sleeper")  # no server is started
-    supervisor.keep(waiting)
+    supervisor.keep_running(waiting)
     await asyncio.sleep(0)
 
     await asyncio.wait_for(supervisor.stop([waiting]), 2)
@@ -164,7 +164,7 @@ async def test_fork_succeeds_while_another_server_answers_its_last_request(small
     monkeypatch.setattr("aiplatform.cli.forks.FORK_TIMEOUT_S", 5)
     supervisor, slow, quick = ProcessSupervisor(), ForkServerProcess("slow", []), ForkServerProcess("quick", [])
     for server in (slow, quick):
-        supervisor.keep(server)
+        supervisor.keep_running(server)
         await asyncio.wait_for(server.server.ready.wait(), 60)
     first = supervisor.running["slow"]
     first.send_signal(signal.SIGSTOP)
@@ -182,7 +182,7 @@ async def test_fork_succeeds_while_another_server_answers_its_last_request(small
 
 async def test_role_whose_request_was_cancelled_does_not_run(small, capfd):
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
-    supervisor.keep(server)
+    supervisor.keep_running(server)
     await asyncio.wait_for(server.server.ready.wait(), 60)
     before = children_of(os.getpid())
     supervisor.running["forks"].send_signal(signal.SIGSTOP)
@@ -222,7 +222,7 @@ async def test_role_that_waits_for_a_discarded_server_is_forked_by_its_successor
     supervisor, successor = ProcessSupervisor(), ForkServerProcess("forks2", [])
     servers = [ForkServerProcess("forks", []), successor]  # the first one never becomes ready
     waiting = ForkedProcess("role", [sys.executable, "-m", "tests.fakes.leaver"], server=lambda: servers[0].server)
-    supervisor.keep(successor)
+    supervisor.keep_running(successor)
     run = asyncio.create_task(supervisor.run(waiting))
     await asyncio.sleep(0)
 
@@ -238,8 +238,8 @@ async def test_refused_role_is_started_again_and_the_reason_is_shown(small, monk
     monkeypatch.setenv("AIP_TEST_THREAD", "1")
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     sleeper = role(server, "tests.fakes.sleeper")
-    supervisor.keep(server)
-    supervisor.keep(sleeper)
+    supervisor.keep_running(server)
+    supervisor.keep_running(sleeper)
     await until(lambda: supervisor.failures.get("role"))
 
     monkeypatch.delenv("AIP_TEST_THREAD")
@@ -252,8 +252,8 @@ async def test_refused_role_is_started_again_and_the_reason_is_shown(small, monk
 async def test_replaced_role_finishes_beside_its_successor_and_ends_with_the_platform(small, capfd):
     supervisor, server = ProcessSupervisor(), ForkServerProcess("forks", [])
     stubborn = role(server, "tests.fakes.stubborn")
-    supervisor.keep(server)
-    supervisor.keep(stubborn)
+    supervisor.keep_running(server)
+    supervisor.keep_running(stubborn)
     shown = ""
     while "ignores SIGTERM" not in shown:
         await asyncio.sleep(0.02)
@@ -279,8 +279,8 @@ async def test_replaced_role_is_told_to_end_when_its_successor_accepts_connectio
     go.touch()
     env = {"AIP_TEST_GO": str(go)}
     server_role = role(server, "tests.fakes.late_listener", listener=listener.fileno(), env=env)
-    supervisor.keep(server)
-    supervisor.keep(server_role)
+    supervisor.keep_running(server)
+    supervisor.keep_running(server_role)
     await until(lambda: "role" in supervisor.running and server_role.is_ready(supervisor.running["role"].pid))
     before = supervisor.running["role"]
     go.unlink()

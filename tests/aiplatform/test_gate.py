@@ -96,7 +96,7 @@ def test_gate_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
     def apart(name: str) -> gate.Result:
         return gate.Result(name, 1 if name == "chaos" else 0, 1.0, 1.5)
 
-    monkeypatch.setattr(gate, "_apart", apart)
+    monkeypatch.setattr(gate, "_run_in_process", apart)
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.settings")
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -230,7 +230,7 @@ def test_gate_ends_a_step_that_hangs_and_says_where_it_stood(monkeypatch, capsys
     monkeypatch.setattr(gate, "LAST_WORDS_S", 0.5)
     monkeypatch.setenv("AIP_STEP_TIMEOUT", "2")
 
-    result = gate._apart("browser")
+    result = gate._run_in_process("browser")
 
     said = capsys.readouterr().out
     assert result.code != 0
@@ -257,7 +257,7 @@ def test_gate_ends_a_step_when_the_total_budget_is_used_up(monkeypatch, capsys):
     monkeypatch.delenv("AIP_STEP_TIMEOUT", raising=False)
     monkeypatch.setitem(gate._started, "at", time.monotonic() - gate_steps.TOTAL_BUDGET_S + 0.3)
 
-    result = gate._apart("journey")
+    result = gate._run_in_process("journey")
 
     assert result.code != 0
     assert "the other steps had left it 0 s of the total budget of 3600 s" in result.problem
@@ -287,7 +287,7 @@ def test_gate_waits_for_a_step_that_ends(monkeypatch, capsys):
         gate.subprocess, "Popen", lambda _argv, **more: real([sys.executable, "-c", "print(7)"], **more)
     )
 
-    assert gate._apart("browser").code == 0
+    assert gate._run_in_process("browser").code == 0
     assert "7" in capsys.readouterr().out
 
 

@@ -174,7 +174,7 @@ def test_queues_of_gpus_need_a_worker_and_the_job_its_gpus(context, monkeypatch,
     settings.NODE = "node1"
     queues = {"cpu@node1": [{"name": f"node1.gpu{index}"} for index in served]}
     monkeypatch.setattr(app.control, "inspect", lambda **_o: SimpleNamespace(active_queues=lambda: queues))
-    run = RunDir.of(77, 1).path
+    run = RunDir.for_attempt(77, 1).path
     run.mkdir(parents=True, exist_ok=True)
     records.write(run / records.LAUNCH, {"env": {"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2"}})
 

@@ -60,7 +60,7 @@ class Platform:
             attempt = placing.place(start.job, start.places)
             launch.start(attempt.pk)
         for job in Job.objects.filter(kind="gpu_reservation", ended_at=None).exclude(state=JobState.QUEUED):
-            run = RunDir.of(job.pk, 1).path
+            run = RunDir.for_attempt(job.pk, 1).path
             if job.state == JobState.STARTING and records.read(run / records.SUPERVISOR):
                 transitions.move(job.pk, Event.STARTED, attempt=1)
             if ended := records.read(run / records.EXIT):
@@ -139,7 +139,7 @@ def test_report_survives_a_database_that_does_not_answer(node, cluster, olga, fo
     monkeypatch.undo()
 
     assert list(folder.iterdir()) == []
-    assert wait_for(lambda: records.read(RunDir.of(held.job, 1).path / records.EXIT))["code"] == 0
+    assert wait_for(lambda: records.read(RunDir.for_attempt(held.job, 1).path / records.EXIT))["code"] == 0
 
 
 def test_drained_node_is_measured_without_a_job_until_it_takes_work_again(node, cluster, olga, folder, platform):
@@ -184,7 +184,7 @@ def test_reservation_of_a_killed_process_ends_by_itself(node, cluster, olga, fol
         lock.chmod(0o644)
         job = reservations.submit(node, gpus=1, lock=lock, name="GPU report", max_runtime=timedelta(minutes=5), by=olga)
         wait_for(lambda: platform(0) or reservations.reserved_gpus(job))
-        exit_record = RunDir.of(job.pk, 1).path / records.EXIT
+        exit_record = RunDir.for_attempt(job.pk, 1).path / records.EXIT
         assert not exit_record.exists()
     finally:
         os.kill(owner.pid, signal.SIGKILL)
@@ -205,4 +205,4 @@ def test_reservation_whose_owner_is_gone_does_not_start(node, cluster, olga, fol
     attempt = placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
 
     with pytest.raises(reservations.OwnerGone):
-        kinds.get("gpu_reservation").prepare(job, attempt, RunDir.of(job.pk, 1))
+        kinds.get("gpu_reservation").prepare(job, attempt, RunDir.for_attempt(job.pk, 1))

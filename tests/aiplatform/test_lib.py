@@ -17,7 +17,7 @@ from aiplatform.lib.api import exception_handler
 from aiplatform.lib.celery_worker import Consumer
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import Invalid, StillInUse
-from aiplatform.lib.times import words
+from aiplatform.lib.times import format_duration
 from workers.tasks import finish
 
 
@@ -34,8 +34,8 @@ from workers.tasks import finish
     ],
 )
 def test_words_of_durations_read_naturally(seconds, text):
-    assert words(seconds) == text
-    assert words(timedelta(seconds=seconds)) == text
+    assert format_duration(seconds) == text
+    assert format_duration(timedelta(seconds=seconds)) == text
 
 
 def test_keyset_pages_go_forth_and_back_without_gaps(db):

@@ -26,7 +26,7 @@ async def test_process_supervisor_restarts_what_dies(capfd):
     supervisor, process = ProcessSupervisor(), python("web", "print('hello', flush=True); raise SystemExit(3)")
     shown = ""
 
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     async with asyncio.timeout(60):
         while shown.count("hello") < 2:
             await asyncio.sleep(0.05)
@@ -41,7 +41,7 @@ async def test_process_supervisor_finds_our_modules_from_any_folder(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     supervisor = ProcessSupervisor()
     process = Process("web", [sys.executable, "-m", "aiplatform.cli.bundle"])
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     shown = ""
     async with asyncio.timeout(60):
         while "ended with" not in shown:
@@ -54,7 +54,7 @@ async def test_process_supervisor_finds_our_modules_from_any_folder(tmp_path, mo
 
 async def test_process_supervisor_stops_what_is_only_being_started(capfd):
     supervisor, process = ProcessSupervisor(), python("web", "import time; time.sleep(60)")
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     await asyncio.sleep(0)
 
     async with asyncio.timeout(30):
@@ -68,7 +68,7 @@ async def test_process_supervisor_kills_what_ignores_the_signal(capfd):
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     )
     supervisor, process = ProcessSupervisor(), python("web", stubborn, grace_s=0.3)
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     await until(lambda: "web" in supervisor.running)
     child = supervisor.running["web"]
     shown = ""
@@ -89,7 +89,7 @@ async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tm
         f"pathlib.Path({str(told)!r}).write_text(str(child.pid)); time.sleep(60)"
     )
     supervisor, process = ProcessSupervisor(), python("web", parent)
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     await until(lambda: told.exists() and told.read_text())
     orphan = Path(f"/proc/{told.read_text()}/stat")
 
@@ -116,7 +116,7 @@ async def test_process_supervisor_kills_what_answers_nobody(monkeypatch, capfd, 
     supervisor = ProcessSupervisor()
     process = python("web", "import time; time.sleep(60)", answers=lambda: next(said))
 
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     shown = ""
     async with asyncio.timeout(60):
         while "starts again" not in shown:
@@ -151,7 +151,7 @@ class ScriptedSupervisor(ProcessSupervisor):
 async def pauses_after(*lives: tuple[float, int]) -> tuple[list[float], int]:
     """Pauses after all but the last of these lives, and how many failures count."""
     supervisor, process = ScriptedSupervisor(*lives, (0, 0)), python("web", "")
-    await supervisor._keep(process)
+    await supervisor._keep_running(process)
     return supervisor.pauses, supervisor.failures["web"]
 
 
@@ -188,7 +188,7 @@ async def test_process_supervisor_starts_what_was_killed_again_at_once(capfd, mo
     """The signal that ended a real process is known."""
     monkeypatch.setattr(processes, "HEALTHY_S", 0.0)
     supervisor, process = ProcessSupervisor(), python("web", "import time; time.sleep(60)")
-    supervisor.keep(process)
+    supervisor.keep_running(process)
     for _death in range(3):
         await until(lambda: "web" in supervisor.running)
         child = supervisor.running["web"]

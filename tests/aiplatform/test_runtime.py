@@ -26,7 +26,7 @@ async def runtime(monkeypatch, capfd):
     monkeypatch.setattr(Runtime, "_prepare", prepared)
     runtime = Runtime()
     runtime.start_fork_server()
-    runtime.keep(
+    runtime.keep_running(
         *(runtime.role(f"role{n}", [sys.executable, "-m", "tests.fakes.sleeper"], colour="36") for n in (1, 2))
     )
     await until(lambda: len(runtime.supervisor.running) == 3)

@@ -39,7 +39,10 @@ def test_selection_stops_at_a_minute_and_names_what_it_left_out():
 
 def test_selection_takes_tests_of_what_is_no_module():
     assert "tests/aiplatform/test_migrations.py" in files_for("workers/migrations/0001_x.py")
-    assert list(files_for("aiplatform/docs/glossary.md")) == ["tests/architecture/test_docs.py"]
+    assert list(files_for("aiplatform/docs/glossary.md")) == [
+        "tests/architecture/test_docs.py",
+        "tests/architecture/test_docs_references.py",
+    ]
     assert list(files_for("aiplatform/locale/zh_Hans/LC_MESSAGES/django.po")) == [
         "tests/aiplatform/test_translations.py"
     ]

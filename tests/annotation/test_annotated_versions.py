@@ -229,10 +229,10 @@ def test_filling_goes_on_where_a_worker_died(alice, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(ImageTask.objects, "bulk_create", _dying_at(ImageTask.objects.bulk_create, 3))
         with pytest.raises(KeyboardInterrupt):
-            task_creation.fill(made.pk)
+            task_creation.create_tasks(made.pk)
     assert (made.tasks.count(), Shape.objects.filter(task__set=made).count()) == (4, 4)
 
-    task_creation.fill(made.pk)
+    task_creation.create_tasks(made.pk)
 
     made.refresh_from_db()
     assert made.filled
@@ -259,7 +259,7 @@ def test_filling_asks_little_of_the_database(alice, django_assert_max_num_querie
     made.save()
 
     with django_assert_max_num_queries(14):
-        task_creation.fill(made.pk)
+        task_creation.create_tasks(made.pk)
 
     assert Shape.objects.filter(task__set=made).count() == 60
 

@@ -198,7 +198,7 @@ def test_a_later_file_does_not_hide_the_version_of_an_earlier_conversion(annotat
     version = converted(annotated, alice).version
     converted(annotated, alice, target="voc", make_version=False)
 
-    shown = listing.leading_on(annotated, alice)
+    shown = listing.next_steps(annotated, alice)
     page = as_alice.get(f"/annotation/projects/{annotated.project_id}/datasets/{annotated.pk}/").content.decode()
 
     assert (shown["conversion"].target, shown["version"]) == ("voc", version)

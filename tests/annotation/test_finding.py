@@ -34,7 +34,7 @@ def test_todo_begins_with_what_was_sent_back_then_with_what_was_begun(smears, al
     review.judge(task=task(smears, 3), by=alice, verdict="rejected", comment="One is missing")
     work.submit(task=task(done, 1), by=anna, empty=True)
 
-    rows = todo.of(anna)
+    rows = todo.for_user(anna)
 
     assert [(row.set, row.image.number, row.sent_back, row.begun) for row in rows] == [
         (smears, 3, 1, False), (begun, 2, 0, True), (fresh, 1, 0, False),
@@ -42,11 +42,11 @@ def test_todo_begins_with_what_was_sent_back_then_with_what_was_begun(smears, al
 
 
 def test_todo_of_an_operator_is_their_own_and_a_strangers_is_empty(smears, olga, bob):
-    assert todo.of(olga) == todo.of(bob) == []
+    assert todo.for_user(olga) == todo.for_user(bob) == []
 
     make.draw(task(smears, 1), olga)
 
-    assert [row.set for row in todo.of(olga)] == [smears]
+    assert [row.set for row in todo.for_user(olga)] == [smears]
 
 
 def test_home_of_an_annotator_leads_to_the_image_to_go_on_with(smears, anna):
@@ -65,7 +65,7 @@ def test_home_costs_the_same_however_many_datasets_there_are(smears, alice, anna
         make.annotation_set(alice, of=smears.project, name=f"more {number}", images=1)
 
     with django_assert_max_num_queries(10):
-        assert len(todo.of(anna)) == todo.SHOWN
+        assert len(todo.for_user(anna)) == todo.SHOWN
 
 
 # --- people

@@ -283,7 +283,7 @@ def test_annotation_set_that_is_large_is_filled_by_a_worker(
 
     assert (work.filled, work.tasks.count()) == (False, 0)
     assert ("annotation.fill", {"set_id": work.pk}) in sent
-    task_creation.fill(work.pk)
-    task_creation.fill(work.pk)
+    task_creation.create_tasks(work.pk)
+    task_creation.create_tasks(work.pk)
     work.refresh_from_db()
     assert (work.filled, list(work.tasks.values_list("number", flat=True))) == (True, [1, 2, 3, 4, 5])

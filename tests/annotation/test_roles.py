@@ -57,9 +57,9 @@ def test_project_role_holds_those_before_it_however_it_was_given(task, bob, role
     if way == "member":
         be(task, bob, role)
     elif way == "person":
-        sharing.put(task.set.project, bob, level)
+        sharing.set_level(task.set.project, bob, level)
     else:
-        sharing.put(task.set.project, lab(bob), level)
+        sharing.set_level(task.set.project, lab(bob), level)
 
     tasks = ImageTask.objects
     kept = [tasks.visible_to(bob), tasks.annotatable_by(bob), tasks.reviewable_by(bob), tasks.editable_by(bob)]

@@ -160,7 +160,7 @@ def test_registered_kind_is_refused_where_its_class_is_not_allowed(notebook, ali
 
     with pytest.raises(NeverFits) as refused:
         submit(owner=alice, kind="notebook", name="Scratch pad", cluster=cluster, cpus=1.0)
-    shown = preview.look(alice, {"cpus": 1.0, "gpus_per_node": 0, "cluster": cluster}, kind="notebook")
+    shown = preview.preview_request(alice, {"cpus": 1.0, "gpus_per_node": 0, "cluster": cluster}, kind="notebook")
 
     assert refused.value.facts["reason"] == "no_environments_allowed"
     assert (shown.kind, shown.sentence) == ("never", "default runs no environments at present.")
@@ -183,7 +183,7 @@ def test_registered_kind_says_what_may_be_done_with_its_jobs(mine):
     assert (waiting.kind, waiting.counts_as, waiting.preemptible) == ("notebook", "environment", True)
     assert (kinds.idle_guarded("notebook"), kinds.may_be_evicted("notebook")) == (False, True)
     assert kinds.capabilities_of(mine) == kinds.Capabilities()
-    assert kinds.get("notebook").prepare(mine, mine.attempts.first(), RunDir.of(mine.pk, 1)).ports == 1
+    assert kinds.get("notebook").prepare(mine, mine.attempts.first(), RunDir.for_attempt(mine.pk, 1)).ports == 1
 
 
 def test_job_kind_base_wants_to_be_told_what_to_start(alice, cluster):
@@ -193,7 +193,7 @@ def test_job_kind_base_wants_to_be_told_what_to_start(alice, cluster):
     with kinds.KINDS.temporarily(Bare()):
         job = work.job(alice, cluster, kind="bare")
         with pytest.raises(NotImplementedError, match="'bare' does not say what to start"):
-            kinds.get("bare").prepare(job, job.attempts.first(), RunDir.of(job.pk, 1))
+            kinds.get("bare").prepare(job, job.attempts.first(), RunDir.for_attempt(job.pk, 1))
         assert kinds.url_of(job) == f"/jobs/{job.pk}/"
         assert kinds.get("bare").list_path() == ""
 

@@ -88,7 +88,7 @@ def test_registered_kind_goes_from_the_api_into_coco_and_back(api, alice, point,
     folder = tmp_path / "another place"
     put(folder, {image["file_name"]: picture() for image in data["images"]})
     put(folder, {"annotations.json": export.file.read_text()})
-    parsed = detect.read(Listing.of(folder), "coco")
+    parsed = detect.read(Listing.scan(folder), "coco")
     for image in parsed.images:
         size_checks.fit_to_image(image, 40, 30, parsed.problems)
 
@@ -153,7 +153,7 @@ def test_kind_of_coco_annotation_is_the_one_it_names_where_that_fits(point, tmp_
     ]
     put(tmp_path, {"0.png": picture(), "a.json": json.dumps(_file(notes))})
 
-    parsed = detect.read(Listing.of(tmp_path), "coco")
+    parsed = detect.read(Listing.scan(tmp_path), "coco")
 
     assert [shape.kind for shape in parsed.shapes()] == ["polygon", "point", "bbox"]
     assert [problem.path for problem in parsed.problems.listed] == ["annotations[3].attributes.rings[0][0]"]

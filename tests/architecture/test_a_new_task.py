@@ -173,7 +173,7 @@ def test_new_task_scores_recorded_answers_by_its_scorer(registered, tmp_path):
 def test_new_task_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
     made = judged.judged(alice, model, judged.dataset_version(alice, tmp_path / "data", task=neutral.SHAPES))
 
-    outputs = judged.RunDir.of(made.job_id, 1).outputs
+    outputs = judged.RunDir.for_attempt(made.job_id, 1).outputs
     images = [json.loads(line) for line in (outputs / "images.jsonl").read_text().splitlines()]
     figure = sum(abs(image["there"] - image["said"]) for image in images) / 5
     page = as_alice.get(reverse("inference:evaluation-detail", args=[made.pk])).content.decode()

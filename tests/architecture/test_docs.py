@@ -7,18 +7,11 @@ import tomllib
 
 from aiplatform import env
 from tests.architecture.code import ROOT
+from tests.architecture.documents import DOCS, PRESENT, TOP, name
 from tests.cases import case_table
 
-DOCS = [ROOT / "README.md", *sorted((ROOT / "aiplatform/docs").rglob("*.md"))]
-TOP = {"accounts", "aiplatform", "annotation", "datasets", "inference", "templates", "tests", "training", "workers"}
 PATH = re.compile(r"`((?:[a-z_]+/)+[\w.-]*)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-#: Documents of a time: they name files as these were called then.
-OF_A_TIME = ("aiplatform/docs/decisions/", "aiplatform/docs/CHANGELOG.md")
-
-
-def name(document) -> str:
-    return document.relative_to(ROOT).as_posix()
 
 
 @case_table("document", DOCS, ids=name)
@@ -28,7 +21,7 @@ def test_documents_links_lead_somewhere(document):
     assert [to for to in named if not (document.parent / to).exists()] == []
 
 
-@case_table("document", [d for d in DOCS if not name(d).startswith(OF_A_TIME)], ids=name)
+@case_table("document", PRESENT, ids=name)
 def test_documents_name_only_paths_that_exist(document):
     """A path that begins at the top level, as `app/room/file.py` or `app/room/`."""
     named = {path for path in PATH.findall(document.read_text()) if path.split("/")[0] in TOP}

@@ -166,8 +166,8 @@ def test_f07_broker_message_that_is_forged_starts_nothing_unplaced(alice, cluste
     waiting = work.job(alice, cluster)
     over = work.job(alice, cluster, state="succeeded")
 
-    shutil.rmtree(RunDir.of(waiting.pk, 1).path.parent, ignore_errors=True)
-    shutil.rmtree(RunDir.of(over.pk, 1).path.parent, ignore_errors=True)
+    shutil.rmtree(RunDir.for_attempt(waiting.pk, 1).path.parent, ignore_errors=True)
+    shutil.rmtree(RunDir.for_attempt(over.pk, 1).path.parent, ignore_errors=True)
 
     for attempt in (10**9, over.attempts.get().pk):
         tasks.start(attempt_id=attempt)
@@ -175,8 +175,8 @@ def test_f07_broker_message_that_is_forged_starts_nothing_unplaced(alice, cluste
         tasks.start_each(ids=[attempt])
     tasks.finish(ids=[10**9])
 
-    assert not RunDir.of(waiting.pk, 1).path.exists()
-    assert not (RunDir.of(over.pk, 1).path / "supervisor.json").exists()
+    assert not RunDir.for_attempt(waiting.pk, 1).path.exists()
+    assert not (RunDir.for_attempt(over.pk, 1).path / "supervisor.json").exists()
 
 
 def test_h05_job_output_is_never_shown_as_the_platforms_words(alice, cluster):
@@ -244,7 +244,7 @@ def test_l01_scheduler_keeps_the_quota_for_twenty_at_once(alice, cluster):
 
 def limit_cards(cluster: VirtualCluster, cards: int) -> None:
     """Give the cluster so many cards and no more."""
-    quotas.put(cluster, {"gpu": Quota(cards)})
+    quotas.set_quotas(cluster, {"gpu": Quota(cards)})
 
 
 def test_l03_annotation_conflict_gives_the_second_annotator_both_versions(alice, anna):

@@ -11,7 +11,7 @@ from inference.serving import endpoints, proxy, withdrawal
 from inference.serving.kind import ServiceKind
 from inference.serving.models import Service
 from tests.factories import models as factory
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.access.proxy.application import Refused
 from workers.core.models import Attempt
 from workers.core.runs import RunDir
@@ -29,7 +29,7 @@ def shared(alice, tmp_path):
 def bobs(bob, shared):
     """Bob's running service on it."""
     service = endpoints.create(user=bob, name="digits", model_version=shared.versions.get())
-    bring(service.job, "running")
+    set_state(service.job, "running")
     endpoints.remember_ready(service, 1)
     service.refresh_from_db()
     return service
@@ -68,7 +68,7 @@ def test_b08_model_made_private_refuses_the_next_start_and_every_launch(shared, 
 
     with pytest.raises(withdrawal.ModelWithdrawn):
         ServiceKind().prepare(bobs.job, Attempt(job=bobs.job, number=2), RunDir(tmp_path))
-    bring(bobs.job, "stopped")
+    set_state(bobs.job, "stopped")
     bobs.refresh_from_db()
     with pytest.raises(withdrawal.ModelWithdrawn, match="no longer shared"):
         endpoints.start(service=bobs, by=bob)
@@ -91,7 +91,7 @@ def test_model_can_be_deleted_in_spite_of_anothers_service(shared, bob, bobs):
     assert bobs.model_version is None
     assert bobs.model_name == "cells v1"
     assert bobs.job.desired == "stop"
-    bring(bobs.job, "stopped")
+    set_state(bobs.job, "stopped")
     with pytest.raises(withdrawal.ModelWithdrawn, match="was deleted"):
         endpoints.start(service=Service.objects.get(pk=bobs.pk), by=bob)
 

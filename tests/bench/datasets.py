@@ -133,7 +133,7 @@ def import_zip(user: Any, archive: Path) -> list[tuple[str, str]]:
     from datasets.services import imports, uploads
 
     dataset = Dataset.objects.create(owner=user, name=archive.stem, intro="Many small images")
-    sent = uploads.begin(owner=user, length=archive.stat().st_size, metadata={"filename": archive.name})
+    sent = uploads.create(owner=user, length=archive.stat().st_size, metadata={"filename": archive.name})
     shutil.copyfile(archive, sent.file)
     uploads.arrived(sent)
     row = imports.start(dataset=dataset, by=user, annotated=True, upload_id=sent.pk)
@@ -177,7 +177,7 @@ def gallery(user: Any, images: int) -> list[tuple[str, str]]:
         rows,
         task="detection",
         classes=classes,
-        place=lambda target: target.mkdir(),
+        place_images=lambda target: target.mkdir(),
     )
     wrote = time.perf_counter() - began
     client = Client()

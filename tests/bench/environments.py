@@ -109,7 +109,7 @@ def supervisors(jobs: set[int]) -> list[int]:
     from workers.supervisor import records
 
     live = Attempt.objects.filter(job__in=jobs, ended_at=None).values_list("job", "number")
-    kept = [records.read(RunDir.of(job, number).path / records.SUPERVISOR) or {} for job, number in live]
+    kept = [records.read(RunDir.for_attempt(job, number).path / records.SUPERVISOR) or {} for job, number in live]
     return [int(one["pid"]) for one in kept if "pid" in one]
 
 

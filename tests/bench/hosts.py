@@ -28,7 +28,7 @@ from PIL import Image
 from inference.serving.server.host import MODEL
 from tests.bench.server import client as caller
 from tests.bench.server import cpu_s, post, pss_mib, resnet18
-from tests.inference.hosted import put
+from tests.inference.hosted import place_service
 from tests.inference.launching import ROOT, get, launch, start_server
 from tests.inference.pictures import encoded
 
@@ -77,7 +77,9 @@ def measure(home: Path, *, models: int, rounds: int, seconds: float) -> dict[str
     root.mkdir()
     resnet18(home / "model", width=WIDTH)
     names = [f"{number}-1" for number in range(1, models + 1)]
-    folders = [put(root, name, partial(shutil.copytree, home / "model", dirs_exist_ok=True)) for name in names]
+    folders = [
+        place_service(root, name, partial(shutil.copytree, home / "model", dirs_exist_ok=True)) for name in names
+    ]
     host, port = launch(
         [sys.executable, "-m", "inference.serving.server", "--host", str(root)], ROOT, {"OMP_NUM_THREADS": "1"}
     )

@@ -249,7 +249,7 @@ class Bench:
             gpus_per_node=0, cpus=float(self.threads),
         )  # fmt: skip
         job = jobs.submit(user=self.owner, request=request).job
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         with contextlib.closing(Sampler(self.here, run.path)) as sampler:
             ended = Job.objects.filter(pk=job.pk, state__in=FINAL)
             wait_for(lambda: self._has_learned(run.metrics) or ended.exists(), 300, "the job did not learn", 0.5)
@@ -342,7 +342,7 @@ def published(folder: Path, owner: User) -> DatasetVersion:
         shutil.copytree(folder / "images", target, dirs_exist_ok=True)
 
     version = services.allocate(datasets.dataset(owner, folder.name), by=owner, note="made for a bench")
-    return services.publish(version, rows, task=about["task"], classes=about["classes"], place=place)
+    return services.publish(version, rows, task=about["task"], classes=about["classes"], place_images=place)
 
 
 def import_torch(threads: int) -> tuple[float, float]:

@@ -30,7 +30,7 @@ class Bench:
     def open_runs(self, count: int, steps: int) -> None:
         """Runs of a chain whose first job waits."""
         version = self.pipeline("chain", chain(steps))
-        first = runs.begin(user=self.user, version=version)
+        first = runs.start(user=self.user, version=version)
         loop.advance_run(first.pk)
         job = StepRun.objects.get(run=first, step="s00").job
         assert job is not None
@@ -84,7 +84,7 @@ class Bench:
 
     def chain(self, steps: int) -> float:
         """Seconds of a run of a chain whose jobs end at once."""
-        run = runs.begin(user=self.user, version=self.pipeline("timed", chain(steps)))
+        run = runs.start(user=self.user, version=self.pipeline("timed", chain(steps)))
         begun = time.perf_counter()
         loop.advance_run(run.pk)
         for _step in range(steps):
@@ -101,7 +101,7 @@ class Bench:
             "list": {"kind": "items", "with": {"values": list(range(items))}},
             "work": {"kind": "command", "with": {"command": "true"}, "each": "list.items"},
         }
-        run = runs.begin(user=self.user, version=self.pipeline("each", steps))
+        run = runs.start(user=self.user, version=self.pipeline("each", steps))
         spent, wakes = 0.0, 0
         while True:
             begun = time.perf_counter()

@@ -180,7 +180,7 @@ class Replay:
     def _tell(self, told: phases.Phases) -> None:
         if self.now_s - self._told_at >= REPORT_S:
             self._told_at = self.now_s
-            told._say(self.at.step, phases._current, *self._about)
+            told._report_counter(self.at.step, phases._current, *self._about)
 
     def _work(self, seconds: float) -> None:
         """Let so many seconds of work on a free machine pass, with noise and load."""

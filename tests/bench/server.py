@@ -336,7 +336,7 @@ def describing(folder: Path) -> dict[str, float]:
     return {
         "answer_ms": cpu_ms(answer, 10),
         "read_ms": cpu_ms(lambda: statistics.read(picture, max_pixels=10**7), 50),
-        "describe_ms": cpu_ms(lambda: descriptor.of(small, grey, features), 200),
+        "describe_ms": cpu_ms(lambda: descriptor.compute(small, grey, features), 200),
     }
 
 

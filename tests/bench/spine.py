@@ -129,7 +129,7 @@ def on_platform(single: int, burst: int) -> Round:
             begun = time.time()
             number = put([sys.executable, "-S", "-c", PROGRAM])
             wait_until_ended([number])
-            delays.append(float(printed(RunDir.of(number, 1).log)) - begun)
+            delays.append(float(printed(RunDir.for_attempt(number, 1).log)) - begun)
         before, begun = orphans.used(), time.time()
         numbers = [put(["/bin/true"]) for _job in range(burst)]
         put_s = (time.time() - begun) / burst

@@ -57,14 +57,14 @@ def main() -> None:
     mark("import torch")
     module = import_module(f"presets.{name}")
     mark("import the preset")
-    trainer_class, keeping = import_module("presets.trainer").Trainer, import_module("presets.keeping")
+    trainer_class, trainer_state = import_module("presets.trainer").Trainer, import_module("presets.trainer_state")
     clock, learning = Clock(), []
     for owner, method, label in (
         (trainer_class, "_report", "logging"),
         (trainer_class, "_agree", "control commands"),
         (trainer_class, "_demand_finite", "checks of the loss"),
         (trainer_class, "_end_of_step", "decisions on scores and checkpoints"),
-        (keeping, "save", "checkpoints"),
+        (trainer_state, "save", "checkpoints"),
     ):
         clock.time(owner, method, label)
     initialize, learn = trainer_class.__init__, trainer_class.learn

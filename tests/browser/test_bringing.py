@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from inference.registry.models import ModelTask, ModelVersion
 from tests.browser.conftest import in_both_looks
 from tests.inference import foreign
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 FIGURES = {
     "p50_ms": 4.2, "p95_ms": 5.1, "images_per_s": 812.5, "batch": 8, "threads": 2, "memory_mib": 61.0, "load_ms": 20.0,
@@ -51,7 +51,7 @@ def test_model_of_another_program_is_brought_in_and_measured(
     page.locator("section[aria-labelledby=h-speed] button").click()
     table = page.locator("section[aria-labelledby=h-speed] tbody tr")
     expect(table).to_have_count(1)
-    bring(ModelTask.objects.get().job, "running")
+    set_state(ModelTask.objects.get().job, "running")
     ModelTask.objects.update(figures=FIGURES)
     expect(table).to_contain_text("box-7")
     accessible(page)

@@ -30,7 +30,7 @@ def lab(alice, bob, olga):
         work.hold(job, card)
     args = {"asked": 2, "free": 1}
     work.job(bob, made, name="bobs wish", gpus_per_node=2, wait_code="no_cards", wait_args=args, position=1)
-    more_time.ask(jobs[0], hours=12, reason="Two epochs are missing for the paper.", by=alice)
+    more_time.request_time(jobs[0], hours=12, reason="Two epochs are missing for the paper.", by=alice)
     hours = [resource_groups.Hours(frozenset(range(5)), time(9), time(21))]
     resource_groups.save(None, name="development", nodes=[node], kinds=["environment", "training"], hours=hours)
     return made

@@ -38,7 +38,7 @@ def failed(site, alice, cluster):
     line = device_errors.Line(
         "1", time.time(), "gpu1", 79, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
     )
-    device_errors.keep(run.path / FOLDER / "node1.jsonl", [line])
+    device_errors.append_lines(run.path / FOLDER / "node1.jsonl", [line])
     (run.outputs).mkdir(parents=True)
     (run.outputs / "model.json").write_text(json.dumps({"a": 1}))
     return job

@@ -12,7 +12,7 @@ from inference.serving.monitoring.models import ServiceStatistics
 from tests.browser.conftest import in_both_looks
 from tests.factories import datasets as dataset_factory
 from tests.factories import models as factory
-from tests.inference.tallies import seen
+from tests.inference.tallies import statistics_of
 
 pytestmark = pytest.mark.browser
 
@@ -22,7 +22,7 @@ def tally_of(count, shift):
     for number in range(count):
         value = (number % 60) / 100 + shift
         answers = [{"name": ("RBC", "WBC", "Platelets")[number % 3 if not shift else 0], "score": 0.4 + value / 2}]
-        statistics.add(made, seen(dict.fromkeys(statistics.FEATURES, value), value), answers)
+        statistics.add(made, statistics_of(dict.fromkeys(statistics.FEATURES, value), value), answers)
     return made
 
 

@@ -22,7 +22,7 @@ def test_dataset_is_made_of_the_outputs_of_a_job(
     open_as, alice, own_cluster, accessible, fits, shot, width, dark, language
 ):
     job = work.job(alice, own_cluster, name="augment", state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / "made.txt").write_text("x")
     page = open_as(alice, width=width, height=844, dark=dark, language=language)

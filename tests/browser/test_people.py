@@ -38,7 +38,7 @@ def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga,
     group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), members=[alice], by=None)
     role = roles.create(name="viewer", description="d", actions=["models.view"], by=None)
     dataset = Dataset.objects.create(owner=alice, name="cells", intro="of blood")
-    sharing.put(dataset, alice, "view")
+    sharing.set_level(dataset, alice, "view")
     detail = [
         f"/share/dataset/{dataset.pk}/",
         f"/people/{alice.pk}/",

@@ -9,7 +9,7 @@ from inference.serving.models import ServiceTrial
 from inference.serving.traffic.counters import Counter, Slot
 from tests.browser.conftest import in_both_looks
 from tests.factories import models as factory
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 
 @in_both_looks
@@ -19,7 +19,7 @@ def test_version_is_tried_its_figures_shown_and_rolled_back(
     version = factory.model_version(alice, tmp_path)
     newer = factory.model_version(alice, tmp_path, name="newer")
     service = endpoints.create(user=alice, name="demo", model_version=version)
-    bring(service.job, "running")
+    set_state(service.job, "running")
     page = open_as(alice, width=width, height=1000, dark=dark, language=language)
     page.goto(f"/services/{service.pk}/trial/")
     accessible(page)
@@ -30,12 +30,12 @@ def test_version_is_tried_its_figures_shown_and_rolled_back(
     expect(page.locator(".service-trial")).to_be_visible()
 
     trial = ServiceTrial.objects.get()
-    bring(trial.job, "running")
+    set_state(trial.job, "running")
     ServiceTrial.objects.update(ready_attempt=1)
     counter = Counter()
     for number in range(400):
         slot = Slot(service.pk, version.pk, trial.pk, number % 4 == 0, alice.pk)
-        counter.answered(slot, 502 if number == 37 else 200, 0.01 + (number % 9) / 1000, 40_000, 700)
+        counter.count_response(slot, 502 if number == 37 else 200, 0.01 + (number % 9) / 1000, 40_000, 700)
     counter.flush()
     page.reload()
     expect(page.locator(".service-trial tbody tr")).to_have_count(2)

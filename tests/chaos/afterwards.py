@@ -103,7 +103,7 @@ def _known(facts: Facts) -> Known:
         shapes.setdefault(str(name), []).append(None if deleted else rings)
 
     def log(job: int, attempt: int) -> bytes:
-        path = RunDir.of(job, attempt).log
+        path = RunDir.for_attempt(job, attempt).log
         return path.read_bytes() if path.exists() else b""
 
     return Known(jobs, shapes, _datasets(facts), log, _held())

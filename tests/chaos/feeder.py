@@ -121,7 +121,7 @@ def attempts_of(job: Job) -> list[AttemptSeen]:
     """A job's attempts with their logs, and what the processes that ran for them saw."""
     attempts = []
     for row in sorted(job.attempts.all(), key=lambda attempt: attempt.number):
-        run = RunDir.of(job.pk, row.number)
+        run = RunDir.for_attempt(job.pk, row.number)
         witnesses = [
             [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
             for path in sorted(run.outputs.glob("witness-*.jsonl"))

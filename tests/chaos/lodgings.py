@@ -65,7 +65,7 @@ def lodgings(struck: Mapping[int, set[int]], closed: Mapping[int, set[int]]) -> 
         found.append(
             Lodging(
                 row.pk, row.job.name, row.job.state,
-                {one.number: _labs(RunDir.of(row.pk, one.number).outputs) for one in attempts},
+                {one.number: _labs(RunDir.for_attempt(row.pk, one.number).outputs) for one in attempts},
                 frozenset(struck.get(row.pk, ())), frozenset(closed.get(row.pk, ())),
                 [one.number for one in attempts if one.ended_at is None],
                 row.attempt if row.ready_at else 0,

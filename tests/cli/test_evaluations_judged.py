@@ -18,7 +18,7 @@ def test_verbs_show_mend_choose_and_save(real_aip, alice, tmp_path, capfd):
     lines = (made.version.path / "manifest.jsonl").read_text().splitlines()
     Asset.objects.bulk_create(Asset(version=made.version, **json.loads(line)) for line in lines)
     file = tmp_path / "report.html"
-    kind = next(one.name for one in error_datasets.of(results.load(made)).kinds if one.images)
+    kind = next(one.name for one in error_datasets.read_mistakes(results.load(made)).kinds if one.images)
 
     codes = [
         real_aip(alice, "evaluate", "mistakes", made.pk),

@@ -192,7 +192,7 @@ def test_packed_files_that_change_meanwhile_or_share_a_name_are_refused(tmp_path
 def test_datasets_are_created_of_files_in_the_home_and_of_a_job(send, alice, cluster):
     put(homes.home_of(alice) / "set", yolo_pairs(2))
     job = work.job(alice, cluster, name="augment", state="succeeded")
-    put(RunDir.of(job.pk, 1).outputs / "made", yolo_pairs(3))
+    put(RunDir.for_attempt(job.pk, 1).outputs / "made", yolo_pairs(3))
 
     assert send("datasets", "create", "mine", "--from-files", "set", "--wait") == OK
     assert send("datasets", "create", "theirs", "--from-job", str(job.pk), "--folder", "made", "--wait") == OK

@@ -76,7 +76,7 @@ def test_cli_brings_in_a_model_with_labels_and_adds_a_version(real_aip, alice, t
 def test_cli_brings_in_what_lies_in_the_home_or_in_outputs(real_aip, alice, cluster, tmp_path, capfd):
     tiny.classifier(homes.home_of(alice) / "net")
     job = work.job(alice, cluster, state="succeeded")
-    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    tiny.detector(RunDir.for_attempt(job.pk, 1).outputs / "model")
     torch.save({"w": torch.zeros(2)}, homes.home_of(alice) / "w.pth")
 
     assert real_aip(alice, "models", "import", "a", "--home", "net") == 0

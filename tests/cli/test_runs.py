@@ -61,7 +61,7 @@ def test_table_for_a_spreadsheet_begins_no_formula(real_aip, alice, three, capfd
 
 def test_saved_view_gives_filter_columns_and_order(real_aip, alice, three, capfd):
     query = {"filter": "params.lr > 0.02", "columns": ["params.lr"], "sort": "params.lr"}
-    annotating.keep_view(alice, name="fast ones", query=query)
+    annotating.save_view(alice, name="fast ones", query=query)
 
     assert real_aip(alice, "runs", "list", "--view", "fast ones", "--json") == 0
     rows = json.loads(capfd.readouterr().out)

@@ -6,7 +6,7 @@ import pytest
 
 from inference.serving import endpoints
 from tests.factories import models as factory
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 pytestmark = pytest.mark.django_db
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 def test_cli_tries_another_version_and_rolls_it_back(real_aip, alice, tmp_path, capfd):
     version = factory.model_version(alice, tmp_path)
     factory.model_version(alice, tmp_path, name="newer")
-    bring(endpoints.create(user=alice, name="demo", model_version=version).job, "running")
+    set_state(endpoints.create(user=alice, name="demo", model_version=version).job, "running")
 
     assert real_aip(alice, "serve", "trials", "demo") == 0
     assert real_aip(alice, "serve", "try", "demo", "--model", "newer:1", "--percent", "5") == 0

@@ -27,7 +27,7 @@ def prepared(command):
     Job.objects.filter(pk=command.pk).update(attempt_number=1)
     job = Job.objects.get(pk=command.pk)
     attempt, _made = Attempt.objects.get_or_create(job=job, number=1)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     run.path.mkdir(parents=True, exist_ok=True)
     return kind.prepare(job, attempt, run), run
 
@@ -157,7 +157,7 @@ def test_platforms_own_commands_need_no_row(alice, machine, cluster):
     job = work.job(alice, cluster, kind="command", spec={"argv": ["true"]})
     attempt = Attempt.objects.create(job=job, number=1)
 
-    assert kind.prepare(job, attempt, RunDir.of(job.pk, 1)).argv == ["true"]
+    assert kind.prepare(job, attempt, RunDir.for_attempt(job.pk, 1)).argv == ["true"]
     assert kind.facts(job) == []
     assert kind.again(job, alice) == []
     assert not Command.objects.exists()

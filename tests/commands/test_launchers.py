@@ -37,7 +37,7 @@ def placed(alice, two):
         request = services.CommandRequest(**{"command": "true", "nodes": 2, "cpus": 1.0, **fields})
         command = services.submit(user=alice, request=request)
         placing.place(command.pk, [(node.pk, [(node.devices.get().pk, 8)]) for node in two])
-        run = RunDir.of(command.pk, 1)
+        run = RunDir.for_attempt(command.pk, 1)
         run.path.mkdir(parents=True, exist_ok=True)
         attempt = Attempt.objects.select_related("job").get(job=command.pk)
         return kind.prepare(Job.objects.get(pk=command.pk), attempt, run), run
@@ -140,7 +140,7 @@ def test_launcher_ends_all_processes_with_the_code_of_the_one_that_failed(submit
         command='if [ "$LOCAL_RANK" = 1 ]; then exit 7; fi; sleep 300', launcher="processes", processes=3
     )
     attempt = Attempt.objects.create(job=command.job, number=1)
-    run = RunDir.of(command.pk, 1)
+    run = RunDir.for_attempt(command.pk, 1)
     run.path.mkdir(parents=True, exist_ok=True)
 
     assert ran(kind.prepare(command.job, attempt, run), run).returncode == 7
@@ -155,7 +155,7 @@ def test_launcher_lets_programs_behind_shells_end_in_their_own_time(submitted, t
     )
     command = submitted(command=f'{sys.executable} -c "{program}" $RANK', launcher="processes", processes=2)
     attempt = Attempt.objects.create(job=command.job, number=1)
-    run = RunDir.of(command.pk, 1)
+    run = RunDir.for_attempt(command.pk, 1)
     run.path.mkdir(parents=True, exist_ok=True)
     launch = kind.prepare(command.job, attempt, run)
     env = {"PATH": os.environ["PATH"]} | launch.env

@@ -25,7 +25,7 @@ def zipped_folder(folder: Path) -> bytes:
 
 def uploaded(owner: User, data: bytes, filename: str = "data.zip") -> Upload:
     """A complete upload, as if it had come in by tus."""
-    upload = uploads.begin(owner=owner, length=len(data), metadata={"filename": filename})
+    upload = uploads.create(owner=owner, length=len(data), metadata={"filename": filename})
     upload.file.write_bytes(data)
     uploads.arrived(upload)
     upload.refresh_from_db()

@@ -17,7 +17,7 @@ from tests.datasets.pictures import picture
 
 
 def read_folder(root: Path) -> Parsed:
-    listing = Listing.of(root)
+    listing = Listing.scan(root)
     parsed = detect.read(listing, detect.detect(listing))
     files = detect.files_of(listing, parsed)
     assert files["total"] == files["images"] + files["labels"] + files["left_out"] + files["litter"]

@@ -189,11 +189,11 @@ def test_D14_uploads_are_refused_by_full_disk_and_quota_before_bytes_flow(alice,
     with monkeypatch.context() as patch:
         patch.setattr(env, "MIN_FREE_BYTES", 1 << 60)
         with pytest.raises(uploads.DiskFull):
-            uploads.begin(owner=alice, length=1, metadata={})
+            uploads.create(owner=alice, length=1, metadata={})
     monkeypatch.setattr(env, "STORAGE_QUOTA_BYTES", 1000)
-    uploads.begin(owner=alice, length=600, metadata={})
+    uploads.create(owner=alice, length=600, metadata={})
     with pytest.raises(uploads.TooLarge, match="400"):
-        uploads.begin(owner=alice, length=401, metadata={})
+        uploads.create(owner=alice, length=401, metadata={})
 
 
 def test_D13_uploads_nobody_continues_are_removed(alice, bob):

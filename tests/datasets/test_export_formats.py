@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from datasets.formats.exports import FORMATS
-from datasets.formats.exports.yolo import joined
+from datasets.formats.exports.yolo import join_rings
 from datasets.formats.neutral import box
 from datasets.formats.writer import StoredImage
 from datasets.services import versions
@@ -58,7 +58,7 @@ def mixed(owner):
 
     classes = [{"id": 7, "name": "cell", "supercategory": ""}, {"id": 3, "name": 'pla"te & <co>', "supercategory": ""}]
     version = versions.allocate(make.dataset(owner), by=owner)
-    return versions.publish(version, rows, task="detection", classes=classes, place=place)
+    return versions.publish(version, rows, task="detection", classes=classes, place_images=place)
 
 
 def fetched(client, version, form):
@@ -109,7 +109,7 @@ def test_parts_joined_keep_area_and_extents_whichever_way_they_turn():
         [20.0, 5.0, 22.0, 5.0, 22.0, 9.0],
     ]
 
-    whole = joined(rings)
+    whole = join_rings(rings)
 
     assert abs(geometry.signed_area(whole)) == pytest.approx(geometry.area(rings))
     assert geometry.extents([whole]) == geometry.extents(rings)

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from aiplatform.lib import files
-from aiplatform.lib.files import OutsideRoot, open_beneath, resolve_beneath, walk_beneath, write_whole, written_whole
+from aiplatform.lib.files import (
+    OutsideRoot,
+    atomic_writer,
+    open_beneath,
+    resolve_beneath,
+    walk_beneath,
+    write_atomically,
+)
 
 
 @pytest.fixture
@@ -97,7 +104,7 @@ def test_write_whole_that_breaks_off_leaves_the_old_file_and_nothing_else(root):
     target = root / "deep" / "x"
 
     def break_off() -> None:
-        with written_whole(target) as file:
+        with atomic_writer(target) as file:
             file.write(b"half")
             raise KeyboardInterrupt
 
@@ -106,7 +113,7 @@ def test_write_whole_that_breaks_off_leaves_the_old_file_and_nothing_else(root):
 
     assert target.read_text() == "inside"
     assert [path.name for path in target.parent.iterdir()] == ["x"]
-    write_whole(target, b"new")
+    write_atomically(target, b"new")
     assert target.read_text() == "new"
 
 

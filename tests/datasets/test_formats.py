@@ -22,7 +22,7 @@ SQUARE = [10, 10, 20, 10, 20, 20, 10, 20]
 
 def read_folder(root: Path) -> Parsed:
     """Detect and read in one go."""
-    listing = Listing.of(root)
+    listing = Listing.scan(root)
     return detect.read(listing, detect.detect(listing))
 
 
@@ -292,7 +292,7 @@ def test_class_folder_reader_reads_classes_beneath_split_folders(tmp_path, wrapp
 def test_detect_names_the_format_of_a_folder(tmp_path, names, is_a):
     put(tmp_path, {name: picture() for name in names})
 
-    assert detect.detect(Listing.of(tmp_path)) == is_a
+    assert detect.detect(Listing.scan(tmp_path)) == is_a
 
 
 def test_read_folder_ignores_litter_and_names_foreign_files(tmp_path):
@@ -323,4 +323,4 @@ def test_listing_reads_no_link_in_a_source_folder(tmp_path):
     (tmp_path / "data" / "b.png").symlink_to("/etc/passwd")
     (tmp_path / "data" / "more").symlink_to(tmp_path)
 
-    assert Listing.of(Path(tmp_path / "data")).images == ["a.png"]
+    assert Listing.scan(Path(tmp_path / "data")).images == ["a.png"]

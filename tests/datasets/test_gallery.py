@@ -38,7 +38,11 @@ def made(owner, images):
     dataset = make.dataset(owner, f"set {owner.datasets.count()}")
     known = [{"id": n, "name": f"class {n}", "supercategory": ""} for n in CLASSES]
     return versions.publish(
-        versions.allocate(dataset, by=owner), rows, task="detection", classes=known, place=lambda target: target.mkdir()
+        versions.allocate(dataset, by=owner),
+        rows,
+        task="detection",
+        classes=known,
+        place_images=lambda target: target.mkdir(),
     )
 
 

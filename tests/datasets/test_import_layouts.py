@@ -72,7 +72,7 @@ def test_an_uncertain_encoding_is_a_problem_and_a_user_may_choose(tmp_path):
     parsed = read_folder(tmp_path)
     assert codes(parsed) == {"uncertain_encoding": 1}
 
-    listing = Listing.of(tmp_path)
+    listing = Listing.scan(tmp_path)
     listing.encoding = "big5"
     chosen = detect.read(listing, "yolo")
 
@@ -165,8 +165,8 @@ def test_a_folder_that_may_hold_masks_is_a_problem_until_a_user_decides(tmp_path
         put(tmp_path, {f"one/{name}.png": mask_png(drawn), f"two/{name}.png": mask_png(shape)})
 
     unsure = read_folder(tmp_path)
-    chosen = Listing.of(tmp_path, mask_folders={"two": "masks"})
-    refused = Listing.of(tmp_path, mask_folders={"two": "images"})
+    chosen = Listing.scan(tmp_path, mask_folders={"two": "masks"})
+    refused = Listing.scan(tmp_path, mask_folders={"two": "images"})
 
     assert (codes(unsure), len(unsure.images)) == ({"unsure_masks": 1}, 4)
     assert (chosen.masks, chosen.unsure_masks) == ({"two/a.png": "one/a.png", "two/b.png": "one/b.png"}, {})
@@ -183,7 +183,7 @@ def test_masks_that_only_their_content_tells_are_noted_and_may_be_taken_as_image
     for name in "abc":
         put(tmp_path, {f"rgb/{name}.png": photo(), f"edges/{name}.png": mask_png(two_objects())})
 
-    parsed, refused = read_folder(tmp_path), Listing.of(tmp_path, mask_folders={"edges": "images"})
+    parsed, refused = read_folder(tmp_path), Listing.scan(tmp_path, mask_folders={"edges": "images"})
 
     assert (parsed.format, notes(parsed)) == ("masks", {"detected_masks": 1})
     assert (len(refused.images), refused.detected_masks) == (6, {})

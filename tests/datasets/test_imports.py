@@ -267,7 +267,7 @@ def test_import_whose_worker_is_gone_is_taken_at_once_and_one_in_work_is_not(ali
     [
         (unpacking, "extract"),
         (unpacking, "write_json"),
-        (checking, "_keep"),
+        (checking, "_select_images"),
         (plans, "write"),
         (checking, "_report"),
     ],
@@ -292,7 +292,7 @@ def test_28_dataset_import_check_killed_anywhere_is_finished_by_the_next(alice, 
     "spot",
     [
         (versions, "allocate"),
-        (committing, "_place"),
+        (committing, "_place_images"),
         (versions.writer, "write"),
         (versions, "flush_filesystem"),
         (versions, "_write_rows"),

@@ -35,7 +35,7 @@ def version(owner, name, images, classes, *, task="detection", split="train"):
             (target / path).write_bytes(data)
 
     named = [{"id": number, "name": label, "supercategory": ""} for number, label in classes.items()]
-    return versions.publish(versions.allocate(dataset, by=owner), rows, task=task, classes=named, place=place)
+    return versions.publish(versions.allocate(dataset, by=owner), rows, task=task, classes=named, place_images=place)
 
 
 def done(row):

@@ -37,7 +37,7 @@ def leaking(owner, count=20):
             (target / image.path).write_bytes(content[int(image.sha256, 16)])
 
     return versions.publish(
-        versions.allocate(dataset, by=owner), rows, task="detection", classes=make.CLASSES, place=place
+        versions.allocate(dataset, by=owner), rows, task="detection", classes=make.CLASSES, place_images=place
     )
 
 

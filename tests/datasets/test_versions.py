@@ -114,7 +114,7 @@ def test_28_dataset_version_cut_at_any_step_is_completed_by_the_next_try(alice, 
             (target / image.path).write_bytes(picture())
 
     def publish():
-        return versions.publish(v, lambda: iter(images), task="classification", classes=[], place=place)
+        return versions.publish(v, lambda: iter(images), task="classification", classes=[], place_images=place)
 
     class Died(BaseException):
         pass

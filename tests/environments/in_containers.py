@@ -79,7 +79,7 @@ def image(engine, machine, alice):
         state=State.READY, digest=name,
     )  # fmt: skip
     if isinstance(engine, RealEngine):
-        adding.look_again(row)
+        adding.look_up_again(row)
         adding.run(row.pk)
         row.refresh_from_db()
         assert row.state == State.READY, row.why
@@ -102,7 +102,7 @@ def started(image, machine, alice, settings):
         yield one
         for pk in begun:
             for attempt in Attempt.objects.filter(job=pk):
-                path = RunDir.of(pk, attempt.number).path
+                path = RunDir.for_attempt(pk, attempt.number).path
                 if records.is_alive(records.read(path / records.SUPERVISOR) or {}):
                     end(path)
 
@@ -110,7 +110,7 @@ def started(image, machine, alice, settings):
 def begin(row) -> Environment:
     attempt = placing.place(row.pk, [(Node.objects.get().pk, [(Node.objects.get().devices.get(kind="cpu").pk, 1)])])
     launch.start(attempt.pk)
-    run = RunDir.of(row.pk, attempt.number)
+    run = RunDir.for_attempt(row.pk, attempt.number)
     for copy in NodeCopy.objects.filter(state=State.NEW):
         copies.run(copy.pk)
         launch.start(attempt.pk)
@@ -132,11 +132,11 @@ def again(row) -> Environment:
 
 
 def ready(row) -> Environment:
-    home = RunDir.of(row.pk, row.job.attempt_number).path
+    home = RunDir.for_attempt(row.pk, row.job.attempt_number).path
     until(
         lambda: (home / records.EXIT).exists() or lifecycle.is_ready(lifecycle.see_ready(again(row))), 90, "no answer"
     )
-    assert not (home / records.EXIT).exists(), RunDir.of(row.pk, row.job.attempt_number).log.read_text()
+    assert not (home / records.EXIT).exists(), RunDir.for_attempt(row.pk, row.job.attempt_number).log.read_text()
     return again(row)
 
 

@@ -61,13 +61,13 @@ def words_of(pid: int) -> bytes:
 
 def test_environment_in_a_container_is_ready_and_answers_through_its_own_way(started, alice):
     row = ready(started())
-    run = RunDir.of(row.pk, 1)
+    run = RunDir.for_attempt(row.pk, 1)
 
     assert again(row).job.events.filter(event="ready").exists()
     attempt = Attempt.objects.get(job=row.pk)
     assert attempt.sandbox_tier == CONTAINER
-    assert jupyter.ask(jupyter.whom(row.job, attempt, services.token_of(row))) is not None
-    assert jupyter.ask(jupyter.whom(row.job, attempt, "another")) is None
+    assert jupyter.query_server(jupyter.whom(row.job, attempt, services.token_of(row))) is not None
+    assert jupyter.query_server(jupyter.whom(row.job, attempt, "another")) is None
     assert said(row, "echo $HOME; pwd").split()[0].endswith(f"home/{alice.username}")
     assert services.token_of(row) not in run.log.read_text()
     pids = processes.descendants(records.read(run.path / records.SUPERVISOR)["child"]["pid"])
@@ -80,7 +80,7 @@ def test_environment_in_a_container_is_ready_and_answers_through_its_own_way(sta
 def test_environment_in_a_container_keeps_what_was_installed_over_stop_and_restore(started, alice):
     row = ready(started())
     said(row, 'mkdir -p "$AIP_PACKAGES/bin" && echo kept > "$AIP_PACKAGES/note" && echo home > "$HOME/note"')
-    assert end(RunDir.of(row.pk, 1).path, "stop")["requested"] == "stop"
+    assert end(RunDir.for_attempt(row.pk, 1).path, "stop")["requested"] == "stop"
     Job.objects.filter(pk=row.pk).update(state=JobState.QUEUED)
     Attempt.objects.filter(job=row.pk).update(state=JobState.STOPPED, ended_at=again(row).job.created_at)
 
@@ -97,25 +97,25 @@ def test_environment_in_a_container_without_jupyterlab_ends_and_says_what_to_do(
     (root / "image/bin/jupyter-lab").unlink()
 
     row = started()
-    record = until(lambda: records.read(RunDir.of(row.pk, 1).path / records.EXIT), 60)
+    record = until(lambda: records.read(RunDir.for_attempt(row.pk, 1).path / records.EXIT), 60)
 
     assert record["code"] == 1
-    assert "no jupyter-lab on its PATH. Choose an image with JupyterLab" in printed(RunDir.of(row.pk, 1).log)
+    assert "no jupyter-lab on its PATH. Choose an image with JupyterLab" in printed(RunDir.for_attempt(row.pk, 1).log)
 
 
 def test_environment_in_a_container_without_python_ends_and_says_what_to_do(started, monkeypatch):
     monkeypatch.setattr(env, "CONTAINER_PYTHON", "/no/such/python3")
 
     row = started()
-    record = until(lambda: records.read(RunDir.of(row.pk, 1).path / records.EXIT), 60)
+    record = until(lambda: records.read(RunDir.for_attempt(row.pk, 1).path / records.EXIT), 60)
 
     assert record["code"] == 1
-    assert "no python3 on its PATH, which JupyterLab needs" in printed(RunDir.of(row.pk, 1).log)
+    assert "no python3 on its PATH, which JupyterLab needs" in printed(RunDir.for_attempt(row.pk, 1).log)
 
 
 def test_environment_in_a_container_goes_on_without_its_exec_server_and_ends_with_its_supervisor(started, engine):
     row = ready(started())
-    run = RunDir.of(row.pk, 1).path
+    run = RunDir.for_attempt(row.pk, 1).path
     kept = records.read(run / records.SUPERVISOR)
     for pid in processes.descendants(kept["child"]["pid"]):
         if processes.name(pid) == exec_socket.NAME:
@@ -140,12 +140,12 @@ def test_vscode_on_the_path_of_a_container_image_is_offered_and_opened(started, 
     assert row.vscode == "code-server"
     vscode.start(PublishedPort.objects.get(job=row.pk, name=vscode.NAME))
 
-    assert "listening" in (RunDir.of(row.pk, 1).outputs / vscode.LOG).read_text()
+    assert "listening" in (RunDir.for_attempt(row.pk, 1).outputs / vscode.LOG).read_text()
 
 
 def test_environment_in_a_container_is_paused_and_goes_on(started):
     row = ready(started())
-    run = RunDir.of(row.pk, 1).path
+    run = RunDir.for_attempt(row.pk, 1).path
     asked = jupyter.whom(row.job, Attempt.objects.get(job=row.pk), services.token_of(row))
 
     records.write_request(run, "pause")
@@ -153,7 +153,7 @@ def test_environment_in_a_container_is_paused_and_goes_on(started):
     records.write_request(run, "run")
     until(lambda: (records.read(run / records.STATUS) or {}).get("state") == "running", 60)
 
-    until(lambda: jupyter.ask(asked) is not None, 60)
+    until(lambda: jupyter.query_server(asked) is not None, 60)
 
 
 def test_environment_without_an_image_is_refused_where_there_are_containers_alone(machine, alice):
@@ -175,4 +175,4 @@ def test_environment_in_a_container_is_stopped_by_its_owner(started, alice):
     actions.stop(row.job, by=alice)
 
     assert ImageUse.objects.get(job=row.pk).node == "node1"
-    assert uses.of(row.job).boxed
+    assert uses.find(row.job).boxed

@@ -30,7 +30,7 @@ def prepared(environment):
     Job.objects.filter(pk=environment.pk).update(attempt_number=1)
     job = Job.objects.get(pk=environment.pk)
     attempt, _made = Attempt.objects.get_or_create(job=job, number=1)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     run.path.mkdir(parents=True, exist_ok=True)
     return kind.prepare(job, attempt, run), run
 
@@ -129,6 +129,6 @@ def test_environment_restore_checks_data_and_says_what_it_brings(submitted, cell
     way = next(way for way in buttons.again(job, alice, may_control=True) if way.key == "restore")
     cells.delete()
 
-    assert "packages" in str(way.about)
+    assert "packages" in str(way.description)
     with pytest.raises(DomainError):
         kind.check_restore(job)

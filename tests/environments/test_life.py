@@ -165,7 +165,7 @@ def test_no_environment_keeps_another_from_being_judged(running, monkeypatch):
         rows[2].pk: NOTHING,
     }
     monkeypatch.setattr(jupyter, "whom", lambda job, attempt, token: job.pk)
-    monkeypatch.setattr(jupyter, "ask", answers.get)
+    monkeypatch.setattr(jupyter, "query_server", answers.get)
     fails = lifecycle.judge
 
     def judge(row, *about):
@@ -229,7 +229,7 @@ def test_owner_who_comes_back_keeps_the_cards(carded, monkeypatch):
     row = looks(row, NOTHING, until=NOW + timedelta(minutes=31))
     assert row.gives_at is not None
 
-    acts.keep(row, by=row.job.owner)
+    acts.mark_needed(row, by=row.job.owner)
 
     assert again(row).gives_at is None
 

@@ -75,12 +75,12 @@ print(json.dumps(seen))
 @pytest.fixture
 def root(settings):
     """A data folder beneath folders that everybody may enter, and a short one for sockets."""
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     with tempfile.TemporaryDirectory(prefix="aip-n-") as data, tempfile.TemporaryDirectory(prefix="aip-r-") as run:
         Path(data).chmod(0o755)
         settings.DATA_ROOT, settings.RUN_DIR, settings.NODE = Path(data), Path(run), "node1"
         yield Path(data)
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def up(root, machine, stub):
         launch.start(attempt.pk)
         attempt.refresh_from_db()
         assert not attempt.message, str(attempt.message)
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         wait_for((run.path / records.SUPERVISOR).exists)
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
         Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)
@@ -107,7 +107,7 @@ def up(root, machine, stub):
 
     yield one
     for job in jobs:
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         records.write_request(run.path, "kill")
         wait_for(lambda run=run: records.read(run.path / records.EXIT))
 
@@ -126,7 +126,7 @@ def test_f06_neighbours_see_neither_home_nor_ports_nor_processes_of_each_other(u
     home = homes.path_of(alice)
     wait_for((home / "private.txt").exists)
 
-    words = f"python3 - {home} {RunDir.of(hers.pk, 1).path}"
+    words = f"python3 - {home} {RunDir.for_attempt(hers.pk, 1).path}"
     seen = json.loads(programs.run(channels.way_to(his), words, stdin=LOOK.encode(), patience_s=30).output)
     own = json.loads(programs.run(channels.way_to(hers), words, stdin=LOOK.encode(), patience_s=30).output)
 
@@ -150,7 +150,7 @@ def test_k05_secrets_of_an_environment_are_said_to_nobody(up, stub, alice, as_al
     secret = {"token": services.token_of(environment), "secret": SECRET, "ticket": ticket, "password": password}
     assert all(len(value) > 10 for value in secret.values()), secret
     told = programs.run(channels.way_to(job), "echo said $HUB $JUPYTER_TOKEN", patience_s=20)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     wait_for(lambda: "said" in printed(run.log), 20)
 
     said = {

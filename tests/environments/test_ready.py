@@ -39,7 +39,7 @@ def looked_into(monkeypatch):
         return "/usr/bin/code-server"
 
     monkeypatch.setattr(jupyter, "whom", lambda job, attempt, token: job.pk)
-    monkeypatch.setattr(jupyter, "ask", lambda asked: NOTHING)
+    monkeypatch.setattr(jupyter, "query_server", lambda asked: NOTHING)
     monkeypatch.setattr(channels, "way_to", lambda job, rank=0: job.pk)
     monkeypatch.setattr(vscode, "find", find)
     return found
@@ -48,15 +48,15 @@ def looked_into(monkeypatch):
 def test_environment_is_said_ready_once_by_whoever_of_many_asks_first(running, monkeypatch, looked_into):
     row = running()
     late = [again(row), again(row)]  # their pages asked at the same time
-    real = jupyter.ask
+    real = jupyter.query_server
 
     def ask(asked):
-        monkeypatch.setattr(jupyter, "ask", real)
+        monkeypatch.setattr(jupyter, "query_server", real)
         for other in (late.pop(), late.pop()):
             lifecycle.see_ready(other)
         return real(asked)
 
-    monkeypatch.setattr(jupyter, "ask", ask)
+    monkeypatch.setattr(jupyter, "query_server", ask)
     monkeypatch.setattr(lifecycle, "ThreadPoolExecutor", Here)
     lifecycle.see_ready(row)
 

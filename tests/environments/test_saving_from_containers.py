@@ -103,7 +103,7 @@ def test_environment_starts_from_a_saved_container_image_on_a_machine_that_never
     own = Engine(str(engine.socket))
     tidying.tidy_engine()
     assert copies.is_here(made.reference)
-    end(RunDir.of(filled.pk, 1).path)
+    end(RunDir.for_attempt(filled.pk, 1).path)
     own.remove_image(made.reference)
 
     row = ready(started(image=made))
@@ -130,7 +130,7 @@ def test_command_finds_the_packages_of_a_saved_container_image(filled, engine, a
     node = Node.objects.get()
     attempt = placing.place(job.pk, [(node.pk, [(node.devices.get(kind="cpu").pk, 1)])])
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     record = until(lambda: records.read(run.path / records.EXIT), 60)
 
     where, path, own = printed(run.log).splitlines()

@@ -40,7 +40,7 @@ def placed(alice, two, stub):
     """An environment on two machines, placed; its row, launch and run directory."""
     row = services.submit(user=alice, request=EnvironmentRequest(nodes=2, cpus=1.0))
     placing.place(row.pk, [(node.pk, [(node.devices.get().pk, 8)]) for node in two])
-    run = RunDir.of(row.pk, 1)
+    run = RunDir.for_attempt(row.pk, 1)
     run.path.mkdir(parents=True, exist_ok=True)
     attempt = Attempt.objects.select_related("job").get(job=row.pk)
     return row, kind.prepare(Job.objects.get(pk=row.pk), attempt, run), run

@@ -160,13 +160,13 @@ def test_open_editor_alone_is_no_sign_of_a_person(monkeypatch):
         found = False
         for _second in range(count):
             clock[0] += 1.0
-            found |= sum(tab.is_persons(word) for word in words) > 0  # all of them are heard
+            found |= sum(tab.is_from_user(word) for word in words) > 0  # all of them are heard
         return found
 
     assert not seconds(600, KEEP_ALIVE)
     assert not any(seconds(1, TYPED) or seconds(5, KEEP_ALIVE) for _answer in range(20))
     assert seconds(5, TYPED, TYPED)
-    assert activity.Spoken({}).is_persons('["stdin", "ls"]')
+    assert activity.Spoken({}).is_from_user('["stdin", "ls"]')
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def running(alice, stub, settings, db):
         row = services.submit(user=alice, request=EnvironmentRequest(gpus_per_node=1, cpus=1.0, folder="work"))
         attempt = placing.place(row.pk, [(node.pk, [(node.devices.get(kind="gpu").pk, 8)])])
         launch.start(attempt.pk)
-        run = RunDir.of(row.pk, 1)
+        run = RunDir.for_attempt(row.pk, 1)
         wait_for((run.path / records.SUPERVISOR).exists)
         Job.objects.filter(pk=row.pk).update(state=JobState.RUNNING)
         Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)
@@ -223,7 +223,7 @@ def test_environment_opens_vscode_inside_its_sandbox(code_server, running, alice
         about = json.loads(asked.getresponse().read())
     assert about["folder"] == str(homes.path_of(alice) / "work")
     assert about["auth"] == "none"
-    assert "listening" in (RunDir.of(running.pk, 1).outputs / "vscode.log").read_text()
+    assert "listening" in (RunDir.for_attempt(running.pk, 1).outputs / "vscode.log").read_text()
 
 
 @pytest.mark.sockets("exec servers of jobs")

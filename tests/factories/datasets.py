@@ -54,4 +54,4 @@ def version(owned: Dataset, *, images: int = 3, task: str = "detection", split: 
             (target / "a" / f"{n}.png").write_bytes(content)
 
     made = versions.allocate(owned, by=owned.owner, note="made for a test")
-    return versions.publish(made, rows, task=task, classes=CLASSES if task != "none" else [], place=place)
+    return versions.publish(made, rows, task=task, classes=CLASSES if task != "none" else [], place_images=place)

@@ -43,7 +43,7 @@ def move(training: TrainingJob, state: str, *, attempt: int = 1) -> RunDir:
     ended = training.job.created_at if over else None
     Attempt.objects.update_or_create(job=training.job, number=attempt, defaults={"state": state, "ended_at": ended})
     training.job.refresh_from_db()
-    run = RunDir.of(training.job_id, attempt)
+    run = RunDir.for_attempt(training.job_id, attempt)
     for folder in (run.code, run.inputs, run.outputs, run.checkpoints):
         folder.mkdir(parents=True, exist_ok=True)
     return run

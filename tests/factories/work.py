@@ -59,6 +59,6 @@ def hold(job: Job, *devices: Device, share: int = 8) -> None:
 
 def run_dir(job: Job, attempt: int | None = None) -> RunDir:
     """The job's run directory, made."""
-    run = RunDir.of(job.pk, attempt or job.attempt_number)
+    run = RunDir.for_attempt(job.pk, attempt or job.attempt_number)
     run.path.mkdir(parents=True, exist_ok=True)
     return run

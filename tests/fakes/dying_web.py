@@ -48,5 +48,5 @@ def _dying(place: str, act: Callable[..., Any], *, first: bool) -> Callable[...,
 
 
 datasets.create = _dying("before the work", datasets.create, first=True)
-idempotency.keep = _dying("before the commit", idempotency.keep, first=False)
+idempotency.store_response = _dying("before the commit", idempotency.store_response, first=False)
 APIView.finalize_response = _dying("after the commit", APIView.finalize_response, first=True)  # type: ignore[method-assign]  # replaced on purpose

@@ -40,7 +40,7 @@ class Files:
 
 def arrived(owner: User, data: bytes) -> str:
     """An upload that has arrived whole."""
-    upload = uploads.begin(owner=owner, length=len(data), metadata={"filename": "sent"})
+    upload = uploads.create(owner=owner, length=len(data), metadata={"filename": "sent"})
     upload.file.write_bytes(data)
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
     return str(upload.pk)

@@ -61,7 +61,7 @@ def test_files_page_creates_a_dataset_of_a_folder(as_alice, home):
 
 
 def test_a_shared_folder_becomes_a_dataset_of_its_reader_while_it_is_shared(alice, bob, home):
-    row = sharing.begin(alice, "set")
+    row = sharing.prepare(alice, "set")
     place = {"path": "", "shared": row.pk}
     reader = signed_in(bob)
     assert reader.post(ROUTE, place, content_type="application/json").status_code == 404

@@ -85,7 +85,7 @@ def test_tree_of_200_folders_is_walked_given_and_removed(tmp_path):
 
     with trees.opened(tmp_path) as root:
         assert [(folder.depth, name) for folder, name, _info in trees.walk(root)] == [(200, b"leaf")]
-        trees.give(root, os.geteuid())
+        trees.change_owner(root, os.geteuid())
         assert trees.remove(root, b"d")
         assert list(trees.entries(root)) == []
 

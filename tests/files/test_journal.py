@@ -52,7 +52,7 @@ def killed(alice, monkeypatch):
 
     def one(act: str, *, before: bool) -> None:
         with monkeypatch.context() as patched:
-            for name in ("move", "take_out"):
+            for name in ("move", "move_out"):
                 patched.setattr(trees, name, _dies(getattr(trees, name), before=before))
             with pytest.raises(Killed):
                 ACTS[act](alice)
@@ -112,7 +112,7 @@ def test_share_rests_while_its_folder_is_changed(files, bobs, alice, share, act,
 
         return looks
 
-    for name in ("move", "take_out"):
+    for name in ("move", "move_out"):
         monkeypatch.setattr(trees, name, look(getattr(trees, name)))
 
     ACTS[act](alice)

@@ -25,7 +25,7 @@ def job(tmp_path):
     cards = find_probe().cards()
     if not cards:
         pytest.skip("the driver names no GPU")
-    if code := eviction_probe.look(cards[:1], 0, eviction_probe.host_memory_mib())["code"]:
+    if code := eviction_probe.check(cards[:1], 0, eviction_probe.host_memory_mib())["code"]:
         pytest.skip(f"this node cannot evict: {code}")
     tmp_path.chmod(0o755)
     job = jobs.start(Context(cards, tmp_path, 120), "share.py", "cuda", 4)

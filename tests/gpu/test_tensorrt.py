@@ -38,7 +38,7 @@ def test_engine_answers_as_onnx_runtime_does(granted, tmp_path, target, apart):
     size = [64 if side < 0 else side for side in end.shape[1:]]
     bench = Bench(folder / "model.onnx", tmp_path, lambda: iter([{end.name: np.zeros((1, *size), np.float32)}]))
 
-    row = engines.made(target, bench, folder)
+    row = engines.build_engine(target, bench, folder)
 
     engine = Engine(folder / "model.onnx", strictly=True)
     assert (engine.provider, engine.outputs, row["engine"]["layers"] > 0) == ("TensorRT", plain.outputs, True)

@@ -154,7 +154,7 @@ register(
 register(
     Parser(
         "run filter",
-        lambda text: finding._Reader(text, None).whole(),
+        lambda text: finding._Reader(text, None).parse_expression(),
         RULES,
         finding.LONGEST,
         ("training.experiments.finding", "training.experiments.conditions"),
@@ -217,7 +217,7 @@ register(
 register(
     Parser(
         "command line",
-        lambda text: (script.words(text), secret_names.values_in_words(script.words(text))),
+        lambda text: (script.words(text), secret_names.find_secrets_in_args(script.words(text))),
         WORDS,
         script.MOST,
         (
@@ -251,7 +251,7 @@ register(
 register(
     Parser(
         "list of images",
-        lambda data: sources.parsed(data, "a.csv"),
+        lambda data: sources.parse_list(data, "a.csv"),
         encoded(CSV),
         sources.MOST_LIST_BYTES,
         ("inference.batch.sources",),

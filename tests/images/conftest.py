@@ -44,10 +44,10 @@ def root(settings):
     """A data folder beneath folders that everybody may enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="aip-images-"))
     settings.DATA_ROOT = folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     layers_work.cache_clear()
     yield folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     _end_jobs_in(folder)
     for path, names, _files in os.walk(folder):
         for name in names:
@@ -169,7 +169,7 @@ def _said(attempt: Attempt) -> str:
     launch.start(attempt.pk)
     attempt.refresh_from_db()
     assert not attempt.message, str(attempt.message)
-    path = RunDir.of(attempt.job_id, attempt.number)
+    path = RunDir.for_attempt(attempt.job_id, attempt.number)
     record = wait_for(lambda: records.read(path.path / records.EXIT), 90, "no exit record")
     assert record["code"] == 0, path.log.read_text()
     return printed(path.log)

@@ -62,7 +62,7 @@ def test_box_stays_when_its_supervisor_and_all_below_it_are_killed(boxed, again,
     install = f"{PIP} install --no-index --find-links {wheels} bell; touch $AIP_OUTPUT_DIR/in; sleep 600"
     job, attempt = boxed(image, install)
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1).path
+    run = RunDir.for_attempt(job.pk, 1).path
     wait_for((run / "outputs/in").exists)
     keeper = records.read(run / records.SUPERVISOR)
     os.kill(keeper["pid"], signal.SIGKILL)

@@ -42,7 +42,7 @@ def place(job: Job) -> Attempt:
 
 def ended(job: Job, code: int) -> None:
     """As the agent would after the job's program ended."""
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     assert wait_for(lambda: records.read(run.path / records.EXIT), 120)["code"] == code, run.log.read_text()
     state = "failed" if code else "succeeded"
     job.attempts.update(state=state, ended_at=now())
@@ -67,7 +67,7 @@ def test_engine_is_built_by_a_job_and_belongs_to_the_platform(alice, machine, wh
     assert image.engine.facts["torch"]
     assert image.engine.size_bytes > 1000
     assert (ring.stat().st_uid, stat.S_IMODE(ring.stat().st_mode)) == (folder.parent.stat().st_uid, 0o644)
-    assert "[build] ready" in RunDir.of(image.engine.job_id, 1).log.read_text()
+    assert "[build] ready" in RunDir.for_attempt(image.engine.job_id, 1).log.read_text()
     assert engines.build(user=alice, name="twin", requirements="# mine\n\nring==1.0").status == State.READY
     assert Job.objects.filter(kind="image_build").count() == 1
 
@@ -84,7 +84,7 @@ def test_engine_that_cannot_be_built_says_why_and_leaves_nothing(alice, machine,
 
     assert image.engine.state == State.FAILED
     assert str(image.engine.message) == f"Job {job.pk}, which built it, did not succeed. Its log says why."
-    assert "no-such-package" in RunDir.of(job.pk, 1).log.read_text()
+    assert "no-such-package" in RunDir.for_attempt(job.pk, 1).log.read_text()
     assert not paths.engine(image.engine.digest).exists()
     assert engines.ensure(image, by=alice).pk != job.pk
 
@@ -93,8 +93,8 @@ def test_engine_build_without_facts_is_no_engine(alice, machine, root):
     image = engines.build(user=alice, name="mine", requirements="ring")
     job = image.engine.job
     job.attempts.create(number=1, state="succeeded", ended_at=now())
-    RunDir.of(job.pk, 1).outputs.mkdir(parents=True)
-    (RunDir.of(job.pk, 1).outputs / "engine.json").symlink_to("/etc/hostname")
+    RunDir.for_attempt(job.pk, 1).outputs.mkdir(parents=True)
+    (RunDir.for_attempt(job.pk, 1).outputs / "engine.json").symlink_to("/etc/hostname")
 
     kinds.get("image_build").ended(job, job.attempts.get())
     image.engine.refresh_from_db()
@@ -195,7 +195,7 @@ def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, 
     monitor = AttemptMonitor(attempt)
     monitor.seen -= 3600
 
-    monitor.look(attempt)
+    monitor.check(attempt)
     attempt.refresh_from_db()
     assert (attempt.ended_at, attempt.state) == (None, "assigned")
 

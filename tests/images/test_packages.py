@@ -65,11 +65,11 @@ def test_pip_configuration_of_the_machine_is_mounted_where_there_is_one(monkeypa
 
 
 def test_jupyterlab_of_an_engine_asks_nobody_about_news(tmp_path):
-    builder.keep_news_out(tmp_path)  # an engine without one
+    builder.disable_news(tmp_path)  # an engine without one
     assert list(tmp_path.iterdir()) == []
 
     (tmp_path / "share/jupyter/lab").mkdir(parents=True)
-    builder.keep_news_out(tmp_path)
+    builder.disable_news(tmp_path)
 
     written = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
     assert written == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}

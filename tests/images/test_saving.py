@@ -89,7 +89,7 @@ def test_processes_stand_still_while_they_are_saved_and_go_on(boxed, image, in_t
     assert saved.status == State.READY, str(saved.message)
     assert seen[0][0] == seen[0][1]
     wait_for(lambda: (upper / "b").read_text() not in ("", still))
-    assert "pausing" not in str(records.read(RunDir.of(job.pk, 1).path / records.STATUS))
+    assert "pausing" not in str(records.read(RunDir.for_attempt(job.pk, 1).path / records.STATUS))
     _end(job)
 
 
@@ -98,9 +98,9 @@ def test_processes_go_on_when_the_saver_is_killed(boxed, image, in_tier):
     in_tier(BEST)
     job, attempt = boxed(image, "while :; do date +%s%N > $AIP_OUTPUT_DIR/beat; done")
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     wait_for((run.outputs / "beat").exists)
-    code = "import sys, time; from workers.supervisor import hold; hold.ask(sys.argv[1], 'w'); time.sleep(600)"
+    code = "import sys, time; from workers.supervisor import hold; hold.request(sys.argv[1], 'w'); time.sleep(600)"
     saver = subprocess.Popen([sys.executable, "-c", code, str(run.path)], cwd=os.getcwd())
     wait_for(lambda: hold.is_held(run.path, "w"))
     stands = (run.outputs / "beat").read_text()
@@ -119,9 +119,9 @@ def test_held_job_still_hears_a_stop(boxed, image, in_tier):
     in_tier(BEST)
     job, attempt = boxed(image, "touch $AIP_OUTPUT_DIR/in; sleep 600")
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     wait_for((run.outputs / "in").exists)
-    hold.ask(run.path, "w")
+    hold.request(run.path, "w")
     wait_for(lambda: hold.is_held(run.path, "w"))
 
     records.write_request(run.path, "stop")
@@ -144,7 +144,7 @@ def test_saver_that_was_killed_is_followed_and_leaves_no_garbage(
     Image.objects.filter(pk=wanted.pk).update(holder=dead, renewed_at=now() - timedelta(hours=1), tries=1)
 
     with django_capture_on_commit_callbacks(execute=True):
-        saving.go_on()
+        saving.resend()
     assert ("images.save", {"image_id": wanted.pk}) in sent
     saving.run(wanted.pk)
     wanted.refresh_from_db()
@@ -216,7 +216,7 @@ def test_job_without_a_box_cannot_be_saved_and_says_why(alice, cluster, image, r
 
 
 def _end(job: Job) -> None:
-    keeper = records.read(RunDir.of(job.pk, 1).path / records.SUPERVISOR)
-    records.write_request(RunDir.of(job.pk, 1).path, "kill")
+    keeper = records.read(RunDir.for_attempt(job.pk, 1).path / records.SUPERVISOR)
+    records.write_request(RunDir.for_attempt(job.pk, 1).path, "kill")
     wait_for(lambda: not records.is_alive(keeper))
     assert processes.alive([keeper["child"]["pid"]]) == []

@@ -30,7 +30,7 @@ def alices(alice):
 @pytest.fixture
 def job(alices, bob, cluster, root, settings):
     """Bob's job in it, which is over and keeps packages."""
-    sharing.put(alices, bob, sharing.USE)
+    sharing.set_level(alices, bob, sharing.USE)
     return boxed(alices, bob, cluster, settings.NODE)
 
 
@@ -92,7 +92,7 @@ def test_public_and_own_images_are_saved_for_whom_one_likes(job, alices, alice, 
 
 
 def test_image_that_is_no_longer_shared_is_not_saved_on_top_of(job, alices, bob):
-    sharing.put(alices, bob, None)
+    sharing.set_level(alices, bob, None)
 
     with pytest.raises(saving.CannotSave, match="secret of Alice, is no longer shared with you"):
         saving.request(job=job, by=bob, name="mine")
@@ -122,7 +122,7 @@ def test_name_of_the_image_below_is_for_who_sees_that_one(job, alices, bob, alic
     seen = {}
     for name, person in (("alice", alice), ("bob", bob)):
         seen[name] = alices.reference in signed_in(person).get(f"/images/{made.pk}/").content.decode()
-    sharing.put(alices, bob, None)
+    sharing.set_level(alices, bob, None)
     seen["bob later"] = alices.reference in signed_in(bob).get(f"/images/{made.pk}/").content.decode()
     told = [row for row in api_as(bob).get("/api/v1/images/").json()["results"] if row["id"] == made.pk]
 

@@ -97,7 +97,7 @@ def test_layer_that_moved_once_is_packed_again(wanted, running):
 
 
 def test_job_that_begins_while_its_box_is_packed_is_held_the_second_time(wanted, running, monkeypatch):
-    run = RunDir.of(wanted.job_id, 1).path
+    run = RunDir.for_attempt(wanted.job_id, 1).path
     packed = running(goes_on=0)
     keeper = records.read(run / records.SUPERVISOR)
     (run / records.SUPERVISOR).unlink()
@@ -121,11 +121,11 @@ def running(boxed, monkeypatch):
     Its supervisor is this process, and obeys at once.
     """
     Job.objects.filter(pk=boxed.pk).update(state="running", attempt_number=1)
-    run = RunDir.of(boxed.pk, 1).path
+    run = RunDir.for_attempt(boxed.pk, 1).path
     run.mkdir(parents=True)
     own = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
     records.write(run / records.SUPERVISOR, own)
-    pack, ask = archive.pack, hold.ask
+    pack, ask = archive.pack, hold.request
     packed: list[Path] = []
 
     def asked(folder, word):
@@ -142,7 +142,7 @@ def running(boxed, monkeypatch):
         monkeypatch.setattr(archive, "pack", packing)
         return packed
 
-    monkeypatch.setattr(hold, "ask", asked)
+    monkeypatch.setattr(hold, "request", asked)
     return one
 
 
@@ -154,7 +154,7 @@ def test_image_of_a_machine_that_is_gone_says_so_and_is_saved_again_or_deleted(
 ):
     _moved_to("far", wanted, gone)
 
-    saving.go_on()
+    saving.resend()
     wanted.refresh_from_db()
 
     assert (wanted.status, str(wanted.message)) == (
@@ -176,7 +176,7 @@ def test_image_waits_for_a_machine_that_may_come_back(wanted, state, sent, djang
     _moved_to("far", wanted, {"state": state, **silent})
 
     with django_capture_on_commit_callbacks(execute=True):
-        saving.go_on()
+        saving.resend()
     wanted.refresh_from_db()
 
     assert wanted.status == State.SAVING
@@ -228,12 +228,12 @@ def test_packages_that_are_forgotten_meanwhile_end_the_wait(wanted, boxed):
     Image.objects.filter(pk=wanted.pk).update(holder=new_holder(), renewed_at=now())
     ImageUse.objects.filter(pk=boxed.pk).update(node="")
 
-    saving.go_on()
+    saving.resend()
     wanted.refresh_from_db()
     assert wanted.status == State.SAVING  # its saver lives
 
     Image.objects.filter(pk=wanted.pk).update(renewed_at=now() - timedelta(hours=1))
-    saving.go_on()
+    saving.resend()
     wanted.refresh_from_db()
     assert wanted.status == State.FAILED
 

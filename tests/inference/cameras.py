@@ -174,11 +174,11 @@ class RtspCamera:
                     while not pictures.empty():
                         data = pictures.get()
                         pieces = [data[at : at + LARGEST] for at in range(0, len(data), LARGEST)]
-                        for place, piece in enumerate(pieces):
-                            marker = 0x80 if place == len(pieces) - 1 else 0
+                        for index, piece in enumerate(pieces):
+                            marker = 0x80 if index == len(pieces) - 1 else 0
                             stamp = int(number * 90000 / self.rate) & 0xFFFFFFFF
                             head = struct.pack(">BBHII", 0x80, 96 | marker, sequence & 0xFFFF, stamp, source)
-                            packet = head + (b"\x10" if place == 0 else b"\x00") + piece
+                            packet = head + (b"\x10" if index == 0 else b"\x00") + piece
                             connection.sendall(b"$\0" + struct.pack(">H", len(packet)) + packet)
                             sequence += 1
                     number += 1

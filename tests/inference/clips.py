@@ -85,12 +85,12 @@ def follower(folder: Path, size: int = 64, cell: int = 8) -> Path:
         numpy_helper.from_array(np.float32([0.5 * cell * cell]), "full"),
         numpy_helper.from_array(np.eye(3, dtype=np.float32)[None], "own"),
     ]
-    given = tiny.input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
+    input_spec = tiny.input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
     tiny.describe(
         folder,
         task="detection",
         classes=tiny.COLOURS,
-        input={**given, "resize": "letterbox"},
+        input={**input_spec, "resize": "letterbox"},
         output={"boxes": "boxes", "scores": "scores"},
     )
     return tiny.write(folder, helper.make_graph(nodes, "follower", [images], outputs, constants))

@@ -15,7 +15,7 @@ from inference.serving.scaling import load
 from inference.serving.traffic import routing
 from tests.factories import models as factory
 from tests.inference.launching import get, launch, start_server
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.inference.scaled import BUSY
 from workers.access.proxy import endpoints
 
@@ -27,12 +27,12 @@ def serve() -> Iterator[Callable[..., int]]:
     """serve(model_dir, **env) → port; ended with the module."""
     running: list[subprocess.Popen[bytes]] = []
 
-    def begin(model_dir: Path, **env: str) -> int:
+    def start(model_dir: Path, **env: str) -> int:
         process, port = start_server(model_dir, **env)
         running.append(process)
         return port
 
-    yield begin
+    yield start
     for process in running:
         process.terminate()
     for process in running:
@@ -40,7 +40,7 @@ def serve() -> Iterator[Callable[..., int]]:
 
 
 def run(argv: list[str], cwd: Path, env: dict[str, str]) -> str:
-    """Run a program to its end with nothing else in its environment; gives what it said."""
+    """Run a program to its end with an otherwise empty environment; returns its output."""
     for name in ("AIP_OUTPUT_DIR", "AIP_CHECKPOINT_DIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
@@ -55,7 +55,7 @@ def scaled(alice, tmp_path):
     """A service that may have three servers; its first one runs."""
     version = factory.model_version(alice, tmp_path, name="tiny")
     made = serving.create(user=alice, name="demo", model_version=version, limits={"max_replicas": 3})
-    bring(made.job, "running")
+    set_state(made.job, "running")
     made.refresh_from_db()
     cache.clear()
     routing._loads.clear()
@@ -65,16 +65,16 @@ def scaled(alice, tmp_path):
 @pytest.fixture
 def places(monkeypatch, scaled):
     """Where the servers of jobs are, by the job's number; all of them answer."""
-    found: dict[int, tuple[str, int]] = {scaled.job_id: ("127.0.0.1", 1)}
-    monkeypatch.setattr(endpoints, "endpoint", lambda job: found.get(job.pk))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    addresses: dict[int, tuple[str, int]] = {scaled.job_id: ("127.0.0.1", 1)}
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: addresses.get(job.pk))
+    monkeypatch.setattr(serving, "is_ready", lambda address, key: True)
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
-    return found
+    return addresses
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What servers tell at the next looks."""
+def server_load(monkeypatch):
+    """Load that the servers report; tests change its `look`."""
     state = {"look": BUSY}
-    monkeypatch.setattr(load, "look", lambda jobs: state["look"])
+    monkeypatch.setattr(load, "measure", lambda jobs: state["look"])
     return state

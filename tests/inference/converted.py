@@ -24,7 +24,7 @@ def ran(conversion: Conversion) -> str:
     return log
 
 
-def submitted(user, model, data, **asked: object) -> Conversion:
+def submitted(user, model, data, **options: object) -> Conversion:
     """Queued with few pictures for calibration."""
-    given = {"targets": TARGETS, "looks": 8, "keep": "all", "split": "test"} | asked
-    return conversions.submit(user=user, model_version=model, version=data, **given)
+    params = {"targets": TARGETS, "looks": 8, "keep": "all", "split": "test"} | options
+    return conversions.submit(user=user, model_version=model, version=data, **params)

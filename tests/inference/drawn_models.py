@@ -62,16 +62,18 @@ def folders(root: Path) -> dict[str, Path]:
     for name, outputs in _answers().items():
         folder = root / name
         foreign.net(folder / "model.onnx", {role: value.astype(np.float32) for role, value in outputs.items()})
-        given = {**tiny.input_of(64, mean=[0, 0, 0], std=[255, 255, 255]), "name": "pixels", "resize": "letterbox"}
-        tiny.describe(folder, task="detection", classes=NAMES, input=given, output={role: role for role in outputs})
+        input_spec = {**tiny.input_of(64, mean=[0, 0, 0], std=[255, 255, 255]), "name": "pixels", "resize": "letterbox"}
+        tiny.describe(
+            folder, task="detection", classes=NAMES, input=input_spec, output={role: role for role in outputs}
+        )
         made[name] = folder
     return made
 
 
 def _changed(folder: Path, threshold: float | None = None, **fields: object) -> None:
     path = folder / "model.json"
-    about = json.loads(path.read_text())
-    about["input"] |= fields
+    description = json.loads(path.read_text())
+    description["input"] |= fields
     if threshold is not None:
-        about["decode"]["score_threshold"] = threshold
-    path.write_text(json.dumps(about))
+        description["decode"]["score_threshold"] = threshold
+    path.write_text(json.dumps(description))

@@ -27,19 +27,19 @@ class Device:
         self.file.write_bytes(agent_download.agent())
         self.port = free_port()
 
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, str(self.file), "--root", str(self.root), *words]
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, str(self.file), "--root", str(self.root), *args]
 
     def enrol(self, code: str) -> subprocess.CompletedProcess[str]:
         return self.ran("enrol", "--server", self.server, "--code", code)
 
-    def ran(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def ran(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         own = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **env}
-        return subprocess.run(self.command(*words), env=own, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(self.command(*args), env=own, capture_output=True, text=True, timeout=120, check=False)
 
-    def round(self, *words: str, **env: str) -> str:
+    def round(self, *args: str, **env: str) -> str:
         """One look at the server; gives its outcome, or the signal that ended it."""
-        done = self.ran("run", "--once", "--port", "0", *words, **env)
+        done = self.ran("run", "--once", "--port", "0", *args, **env)
         return done.stdout.split()[2] if done.returncode == 0 else f"died {done.returncode}: {done.stderr[-500:]}"
 
     @property
@@ -49,8 +49,10 @@ class Device:
 
     def is_whole(self) -> bool:
         """Whether what is installed is a package all of whose sums are right."""
-        place = (self.root / "current").resolve()
-        done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
+        folder = (self.root / "current").resolve()
+        done = subprocess.run(
+            ["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, capture_output=True, check=False
+        )
         return done.returncode == 0
 
 
@@ -69,14 +71,14 @@ def wait_for(what: Callable[[], Any], seconds: float = 60) -> Any:
     """What `what` gives once it gives something."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if found := what():
-            return found
+        if value := what():
+            return value
         time.sleep(0.05)
     raise AssertionError("it did not come")
 
 
-def ask(port: int, body: bytes = b"") -> Any:
-    """What the model of a device says of a picture."""
+def predict(port: int, body: bytes = b"") -> Any:
+    """Return the prediction of a device's model for an image."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("POST", "/predict", body or picture())

@@ -41,11 +41,11 @@ class Card:
     def free(self, address: int) -> None:
         MEMORY.pop(address, None)
 
-    def put(self, address: int, values: np.ndarray) -> None:
+    def upload(self, address: int, values: np.ndarray) -> None:
         assert values.nbytes <= len(MEMORY[address])
         MEMORY[address][: values.nbytes] = values.tobytes()
 
-    def take(self, address: int, values: np.ndarray) -> None:
+    def download(self, address: int, values: np.ndarray) -> None:
         values[...] = np.frombuffer(MEMORY[address], values.dtype, values.size).reshape(values.shape)
 
 
@@ -66,8 +66,8 @@ class Network:
     def num_inputs(self) -> int:
         return len(self.inputs)
 
-    def get_input(self, place: int) -> SimpleNamespace:
-        return self.inputs[place]
+    def get_input(self, index: int) -> SimpleNamespace:
+        return self.inputs[index]
 
 
 class Parser:
@@ -82,7 +82,9 @@ class Parser:
         except Exception:  # whatever is no model
             return False
         self.network.model = model
-        self.network.inputs = [SimpleNamespace(name=one.name, shape=_shape(one)) for one in session.get_inputs()]
+        self.network.inputs = [
+            SimpleNamespace(name=tensor.name, shape=_shape(tensor)) for tensor in session.get_inputs()
+        ]
         return True
 
     def get_error(self, _place: int) -> SimpleNamespace:
@@ -90,9 +92,9 @@ class Parser:
 
 
 class Profile(dict):
-    def set_shape(self, name: str, least: tuple, usual: tuple, most: tuple) -> None:
-        assert all(a <= b <= c for a, b, c in zip(least, usual, most, strict=True))
-        self[name] = [least, usual, most]
+    def set_shape(self, name: str, least: tuple, usual: tuple, greatest: tuple) -> None:
+        assert all(a <= b <= c for a, b, c in zip(least, usual, greatest, strict=True))
+        self[name] = [least, usual, greatest]
 
 
 class Config:
@@ -129,7 +131,7 @@ class Builder:
 
     def build_serialized_network(self, network: Network, config: Config) -> bytes:
         detailed = config.profiling_verbosity == "detailed"
-        free = {one.name for one in network.inputs if -1 in one.shape}
+        free = {tensor.name for tensor in network.inputs if -1 in tensor.shape}
         assert free == set(config.profile or {})  # as TensorRT demands
         return json.dumps({"profile": config.profile or {}, "detailed": detailed}).encode() + b"\n" + network.model
 
@@ -139,12 +141,12 @@ class Engine:
         head, _newline, model = data.partition(b"\n")
         self.about = json.loads(head)
         self.session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
-        self.given = {one.name: one for one in self.session.get_inputs()}
-        self.ends = self.given | {one.name: one for one in self.session.get_outputs()}
+        self.given = {tensor.name: tensor for tensor in self.session.get_inputs()}
+        self.ends = self.given | {tensor.name: tensor for tensor in self.session.get_outputs()}
         self.num_io_tensors = len(self.ends)
 
-    def get_tensor_name(self, place: int) -> str:
-        return list(self.ends)[place]
+    def get_tensor_name(self, index: int) -> str:
+        return list(self.ends)[index]
 
     def get_tensor_mode(self, name: str) -> Mode:
         return Mode.INPUT if name in self.given else Mode.OUTPUT
@@ -166,8 +168,8 @@ class Engine:
 
     def create_engine_inspector(self) -> SimpleNamespace:
         output = {"Name": "logits", "Format/Datatype": "Row major linear FP16"}
-        found = [{"Name": "pool", "LayerType": "Reduce", "Outputs": [output]}] if self.about["detailed"] else ["pool"]
-        return SimpleNamespace(get_engine_information=lambda _form: json.dumps({"Layers": [*found, "n" * 999]}))
+        layers = [{"Name": "pool", "LayerType": "Reduce", "Outputs": [output]}] if self.about["detailed"] else ["pool"]
+        return SimpleNamespace(get_engine_information=lambda _form: json.dumps({"Layers": [*layers, "n" * 999]}))
 
 
 class Context:
@@ -175,9 +177,9 @@ class Context:
         self.engine, self.shapes, self.addresses = engine, {}, {}
 
     def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
-        least, _usual, most = self.engine.about["profile"].get(name) or [_shape(self.engine.ends[name])] * 3
+        least, _usual, greatest = self.engine.about["profile"].get(name) or [_shape(self.engine.ends[name])] * 3
         self.shapes[name] = shape
-        return len(least) == len(shape) and all(a <= b <= c for a, b, c in zip(least, shape, most, strict=True))
+        return len(least) == len(shape) and all(a <= b <= c for a, b, c in zip(least, shape, greatest, strict=True))
 
     def set_tensor_address(self, name: str, address: int) -> None:
         self.addresses[name] = address
@@ -221,8 +223,8 @@ def _shape(end: ort.NodeArg) -> tuple[int, ...]:
 def installed(monkeypatch) -> None:
     """Put both in their places, with a card granted."""
     MEMORY.clear()
-    found = ModuleType("tensorrt")
-    found.__dict__.update(
+    module = ModuleType("tensorrt")
+    module.__dict__.update(
         __version__="11.4.0.106",
         Logger=Logger, Builder=Builder, OnnxParser=Parser, Runtime=Runtime, TensorIOMode=Mode, TensorLocation=Location,
         NetworkDefinitionCreationFlag=SimpleNamespace(STRONGLY_TYPED=1),
@@ -230,6 +232,6 @@ def installed(monkeypatch) -> None:
         ProfilingVerbosity=SimpleNamespace(DETAILED="detailed"),
         LayerInformationFormat=SimpleNamespace(JSON="json"),
     )  # fmt: skip
-    monkeypatch.setitem(sys.modules, "tensorrt", found)
+    monkeypatch.setitem(sys.modules, "tensorrt", module)
     monkeypatch.setattr(cuda, "Card", Card)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")

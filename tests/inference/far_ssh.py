@@ -81,10 +81,10 @@ def _files(far: FarMachine) -> type[asyncssh.SFTPServer]:
             return int(super().write(file_obj, offset, b"\0" * len(data) if far.trouble == "damaged" else data))
 
         def statvfs(self, path: bytes) -> Any:
-            told = super().statvfs(path)
+            stats = super().statvfs(path)
             free = 1 if far.trouble == "full" and far.written else 1 << 20
             return asyncssh.SFTPVFSAttrs(bsize=4096, frsize=4096, blocks=1 << 22, bfree=free, bavail=free,
-                                         namemax=told.f_namemax)  # fmt: skip
+                                         namemax=stats.f_namemax)  # fmt: skip
 
     return Files
 

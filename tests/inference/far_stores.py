@@ -15,7 +15,7 @@ from tests.inference.far_servers import Asked
 SECRET_KEY, ACCESS_KEY = "wJalrXUtnFEMI/K7MDENG", "AKIAEXAMPLE"
 
 
-def told(text: str) -> dict[str, str]:
+def parse_fields(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=([^,\s]+)", text))
 
 
@@ -29,7 +29,7 @@ class Bucket(Asked):
 
     def _proven(self) -> bool:
         self.noted()
-        proof, parts = told(self.headers["Authorization"]), urlsplit(self.path)
+        proof, parts = parse_fields(self.headers["Authorization"]), urlsplit(self.path)
         key, day, region, service, end = proof["Credential"].split("/")
         if key != ACCESS_KEY:
             self._refused(403, "InvalidAccessKeyId")
@@ -96,9 +96,9 @@ class RegistryOfTests(Asked):
         if self.headers.get("Authorization") == "Bearer registry-token":
             return True
         realm = self.server.realm if hasattr(self.server, "realm") else f"{self.server.address}/token"
-        asked = f'Bearer realm="{realm}",service="tests",scope="repository:lab/models:pull,push"'
+        challenge = f'Bearer realm="{realm}",service="tests",scope="repository:lab/models:pull,push"'
         self.close_connection = True
-        self.answer(401, {"WWW-Authenticate": asked, "Connection": "close"})
+        self.answer(401, {"WWW-Authenticate": challenge, "Connection": "close"})
         return False
 
     def _held(self) -> dict[str, bytearray]:
@@ -186,8 +186,8 @@ class Director(Asked):
         self.noted()
         sessions: dict[str, str] = self.server.__dict__.setdefault("sessions", {})
         if self.path == "/redfish/v1/SessionService/Sessions":
-            told: Any = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if told != {"UserName": "alice", "Password": self.server.token}:
+            credentials: Any = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if credentials != {"UserName": "alice", "Password": self.server.token}:
                 self.answer(401)
                 return
             sessions["/redfish/v1/SessionService/Sessions/7"] = "session-token"

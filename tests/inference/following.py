@@ -39,37 +39,37 @@ def scene(seed: int, *, people: int, frames: int = 300, every: int = 1) -> Itera
         every: of the pictures only each n-th is seen.
     """
     rng, (width, height) = np.random.default_rng(seed), (1280, 720)
-    place = rng.uniform([100, 100], [width - 100, height - 100], (people, 2))
+    position = rng.uniform([100, 100], [width - 100, height - 100], (people, 2))
     speed = rng.normal(0, 3.0, (people, 2))
     size = np.column_stack([rng.uniform(35, 60, people), rng.uniform(90, 150, people)])
     for number in range(frames):
         speed = np.clip(speed + rng.normal(0, 0.25, speed.shape), -6, 6)
-        place = place + speed
+        position = position + speed
         for axis, edge in enumerate((width, height)):
-            out = (place[:, axis] < 40) | (place[:, axis] > edge - 40)
+            out = (position[:, axis] < 40) | (position[:, axis] > edge - 40)
             speed[out, axis] *= -1
-            place[:, axis] = np.clip(place[:, axis], 40, edge - 40)
-        truth = np.column_stack([place - size / 2, place + size / 2])
+            position[:, axis] = np.clip(position[:, axis], 40, edge - 40)
+        truth = np.column_stack([position - size / 2, position + size / 2])
         if number % every:
             continue
-        hidden = _hidden(truth, place, size)
+        hidden = _hidden(truth, position, size)
         score = np.clip(rng.normal(0.85, 0.08, people) - hidden * 0.8, 0.02, 0.99)
-        seen = (rng.random(people) > 0.03 + hidden * 0.5) & (score > 0.1)
+        visible = (rng.random(people) > 0.03 + hidden * 0.5) & (score > 0.1)
         wrong = rng.uniform([50, 50], [width - 50, height - 50], (rng.poisson(0.7), 2))
         margin = np.array([20, 50])
         boxes = np.vstack(
-            [truth[seen] + rng.normal(0, 2.5, (seen.sum(), 4)), np.column_stack([wrong - margin, wrong + margin])]
+            [truth[visible] + rng.normal(0, 2.5, (visible.sum(), 4)), np.column_stack([wrong - margin, wrong + margin])]
         )
-        scores = np.concatenate([score[seen], rng.uniform(0.1, 0.65, len(wrong))])
+        scores = np.concatenate([score[visible], rng.uniform(0.1, 0.65, len(wrong))])
         yield Moment(number / RATE, truth, boxes, scores)
 
 
-def _hidden(truth: np.ndarray, place: np.ndarray, size: np.ndarray) -> np.ndarray:
+def _hidden(truth: np.ndarray, position: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Which share of each walker is behind one that is nearer, so lower in the picture."""
     near = np.maximum(truth[:, None, :2], truth[None, :, :2])
     far = np.minimum(truth[:, None, 2:], truth[None, :, 2:])
     share = np.prod(np.clip(far - near, 0, None), 2) / np.prod(size, 1)[:, None]
-    share[place[None, :, 1] <= place[:, None, 1]] = 0
+    share[position[None, :, 1] <= position[:, None, 1]] = 0
     return share.max(1)
 
 
@@ -79,12 +79,12 @@ def judged(moments: list[Moment], settings: Settings | None = None) -> Figures:
     misses = wrong = switches = total = 0
     last: dict[int, int] = {}
     together: dict[tuple[int, int], int] = {}
-    given = 0
+    predictions = 0
     for moment in moments:
         kinds = np.zeros(len(moment.boxes), np.int64)
         numbers = tracker.update(moment.boxes, moment.scores, kinds, moment.at)
         boxes, numbers = moment.boxes[numbers > 0], numbers[numbers > 0]
-        total, given = total + people, given + len(numbers)
+        total, predictions = total + people, predictions + len(numbers)
         shared = overlaps(moment.truth, boxes)
         fits = shared >= FITS
         for person, column in zip(*np.nonzero(fits), strict=True):
@@ -104,4 +104,4 @@ def judged(moments: list[Moment], settings: Settings | None = None) -> Figures:
         table[person, number] = count
     rows, columns = linear_sum_assignment(-table)
     right = table[rows, columns].sum()
-    return Figures(1 - (misses + wrong + switches) / total, 2 * right / (total + given), switches)
+    return Figures(1 - (misses + wrong + switches) / total, 2 * right / (total + predictions), switches)

@@ -42,10 +42,12 @@ def net(
     return path
 
 
-def bring(user, path: Path, **declared: object):
-    """Bring a file in as an upload."""
-    said = imports.Declared(**declared)
-    return imports.bring_in(user=user, brought=imports.uploaded(path, path.name, said), declared=said, name=path.stem)
+def import_file(user, path: Path, **declared: object):
+    """Import a file as an upload."""
+    declaration = imports.Declared(**declared)
+    return imports.import_model(
+        user=user, brought=imports.from_upload(path, path.name, declaration), declared=declaration, name=path.stem
+    )
 
 
 def unopenable(path: Path, opset: int = 26) -> Path:

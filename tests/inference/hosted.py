@@ -11,8 +11,8 @@ from pathlib import Path
 from inference.serving.server.host import ABOUT, MODEL
 
 
-def put(root: Path, name: str, make: Callable[[Path], object], **env: str) -> Path:
-    """Make a service of a model, then move it into place; takes the place of one that is there."""
+def place_service(root: Path, name: str, make: Callable[[Path], object], **env: str) -> Path:
+    """Create a service of a model, then move it into place; replaces an existing one."""
     new, home = root / f".{name}.new", root / name
     (new / MODEL).mkdir(parents=True)
     make(new / MODEL)

@@ -20,7 +20,7 @@ from inference.kit.samples.run import Run
 from inference.registry.models import ModelVersion
 from tests.factories import models as factory
 from tests.inference import versions
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.runs import RunDir
 
 
@@ -61,8 +61,8 @@ def evaluation(
 
 def evaluate_once(model: Path, data: Path, run_dir: RunDir, params: dict[str, Any]) -> None:
     """Run the evaluator, or copy what it wrote for the same model, data and parameters earlier in this process."""
-    kept = _results() / _digest(model, data, params)
-    if not kept.exists():
+    cached = _results() / _digest(model, data, params)
+    if not cached.exists():
         for folder in (run_dir.outputs, run_dir.checkpoints):
             folder.mkdir(parents=True, exist_ok=True)
         evaluate(
@@ -77,10 +77,10 @@ def evaluate_once(model: Path, data: Path, run_dir: RunDir, params: dict[str, An
                 params=params,
             )
         )
-        kept.mkdir()
-        _copy_results(run_dir.path, kept)
+        cached.mkdir()
+        _copy_results(run_dir.path, cached)
     else:
-        _copy_results(kept, run_dir.path)
+        _copy_results(cached, run_dir.path)
 
 
 def _copy_results(source: Path, target: Path) -> None:
@@ -110,9 +110,9 @@ def judged(
 ) -> Evaluation:
     """Submitted, run by hand in its run directory, published."""
     made = evaluations.submit(user=owner, model_version=model, version=data, split="test", params=params)
-    run_dir = RunDir.of(made.job_id, 1)
+    run_dir = RunDir.for_attempt(made.job_id, 1)
     evaluate_once(model.path, data.path, run_dir, {**made.params, "split": "test"})
-    bring(made.job, "succeeded")
+    set_state(made.job, "succeeded")
     evaluations.publish(made.job, made.job.attempts.get())
     made.refresh_from_db()
     return made
@@ -121,10 +121,10 @@ def judged(
 def rewrite(evaluation: Evaluation, right: list[bool]) -> None:
     """Let a classifier's images be right or wrong as the list says."""
     entries = [
-        {"path": f"{n}.png", "width": 8, "height": 8, "truth": 1, "answers": [[1, 0.9]], "right": one,
-         "badness": 0.0 if one else 1.0, "cells": ["0,0" if one else "0,1"]}
-        for n, one in enumerate(right)
+        {"path": f"{n}.png", "width": 8, "height": 8, "truth": 1, "answers": [[1, 0.9]], "right": is_right,
+         "badness": 0.0 if is_right else 1.0, "cells": ["0,0" if is_right else "0,1"]}
+        for n, is_right in enumerate(right)
     ]  # fmt: skip
-    place = results.folder(evaluation)
-    assert place is not None
-    (place / "images.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    folder = results.folder(evaluation)
+    assert folder is not None
+    (folder / "images.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))

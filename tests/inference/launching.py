@@ -17,15 +17,15 @@ ROOT = Path(__file__).parents[2]
 
 def start_server(model_dir: Path, **env: str) -> tuple[subprocess.Popen[bytes], int]:
     """A model server as a job would start it; returns once it answers ready."""
-    given = {"AIP_MODEL_DIR": str(model_dir), "AIP_MODEL_NAME": "tiny", **env}
-    return launch([sys.executable, "-m", "inference.serving.server"], ROOT, given)
+    variables = {"AIP_MODEL_DIR": str(model_dir), "AIP_MODEL_NAME": "tiny", **env}
+    return launch([sys.executable, "-m", "inference.serving.server"], ROOT, variables)
 
 
 def launch(argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
     """Start a server's command at a free port with nothing else in its environment; wait until it is ready."""
     port = free_port()
-    given = {"PATH": os.environ["PATH"], "AIP_PORT": str(port), **env}
-    process = subprocess.Popen(argv, cwd=cwd, env=given)
+    variables = {"PATH": os.environ["PATH"], "AIP_PORT": str(port), **env}
+    process = subprocess.Popen(argv, cwd=cwd, env=variables)
     until = time.monotonic() + 30
     while time.monotonic() < until and process.poll() is None:
         try:

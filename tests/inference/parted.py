@@ -9,25 +9,25 @@ from pathlib import Path
 from inference.kit.model_io.engine import Loaded
 from inference.kit.model_io.spec import ModelSpec
 from inference.kit.models import composed, model_json
-from inference.registry.composition.descriptions import Recipe, described
+from inference.registry.composition.descriptions import Recipe, describe
 
 
 def folder_of(into: Path, recipe: Recipe, *parts: Path) -> Path:
     """A folder as a composed version has it."""
     into.mkdir(parents=True)
-    known = [json.loads((part / "model.json").read_text()) for part in parts]
-    for place, part in enumerate(parts, 1):
-        shutil.copyfile(part / "model.onnx", into / f"part{place}.onnx")
-    about = described(recipe, known, [part.name for part in parts])
-    (into / "model.json").write_text(json.dumps(about))
+    descriptions = [json.loads((part / "model.json").read_text()) for part in parts]
+    for number, part in enumerate(parts, 1):
+        shutil.copyfile(part / "model.onnx", into / f"part{number}.onnx")
+    description = describe(recipe, descriptions, [part.name for part in parts])
+    (into / "model.json").write_text(json.dumps(description))
     return into
 
 
 def changed(folder: Path, **fields: object) -> Path:
-    """The same model with other words in its model.json; `input` is added to what stands there."""
-    about = json.loads((folder / "model.json").read_text())
-    given = {**fields, "input": about["input"] | dict(fields.get("input", {}))}
-    (folder / "model.json").write_text(json.dumps(about | given))
+    """The same model with other values in its model.json; `input` is merged into the existing one."""
+    description = json.loads((folder / "model.json").read_text())
+    changes = {**fields, "input": description["input"] | dict(fields.get("input", {}))}
+    (folder / "model.json").write_text(json.dumps(description | changes))
     return folder
 
 

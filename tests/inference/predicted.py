@@ -18,9 +18,9 @@ from tests.inference import programs
 from workers.core.runs import RunDir
 
 
-def submitted(user, model, data=None, **asked: object) -> Prediction:
+def submitted(user, model, data=None, **options: object) -> Prediction:
     """Queued with one core."""
-    return predictions.submit(user=user, model_version=model, version=data, **{"cpus": 1.0} | asked)
+    return predictions.submit(user=user, model_version=model, version=data, **{"cpus": 1.0} | options)
 
 
 def begun(user, model, data) -> Prediction:
@@ -67,18 +67,18 @@ def heads_of(run: RunDir) -> list[dict]:
     return [json.loads(path.open().readline()) for path in sorted((run.outputs / "chunks").glob("*.jsonl"))]
 
 
-async def _served(folder: Path, sent: list[bytes], asked: dict) -> list[list[dict]]:
+async def _served(folder: Path, sent: list[bytes], options: dict) -> list[list[dict]]:
     spec = model_json.load(folder)
     service = Service(Settings(model_dir=folder, max_batch=8), spec, composed.load(folder, spec))
     service.start()
     try:
-        requested = Requested.from_values(asked)
+        requested = Requested.from_values(options)
         call = Call(time.monotonic() + 60)
         return [(await service.predict(data, requested, call, lambda: None))["predictions"] for data in sent]
     finally:
         await service.stop()
 
 
-def served(folder: Path, sent: list[bytes], **asked: object) -> list[list[dict]]:
+def served(folder: Path, sent: list[bytes], **options: object) -> list[list[dict]]:
     """What a service with the model of a folder answers to pictures."""
-    return asyncio.run(_served(folder, sent, asked))
+    return asyncio.run(_served(folder, sent, options))

@@ -12,8 +12,8 @@ from workers.access.proxy import endpoints
 from workers.core.models import Attempt, Job
 
 
-def bring(job: Job, state: str) -> Job:
-    """Put a job's row into a state as if the spine had."""
+def set_state(job: Job, state: str) -> Job:
+    """Set the state of a job's row, as the scheduler would."""
     Job.objects.filter(pk=job.pk).update(**{"state": state, "attempt_number": 1, "started_at": now()})
     Attempt.objects.get_or_create(job=job, number=1)
     job.refresh_from_db()
@@ -22,7 +22,7 @@ def bring(job: Job, state: str) -> Job:
 
 def running_at(monkeypatch, service: Service, port: int) -> None:
     """Let the service's job run with its server at `port`."""
-    bring(service.job, "running")
+    set_state(service.job, "running")
     service.refresh_from_db()
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port) if job.pk == service.job_id else None)
 

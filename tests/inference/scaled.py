@@ -5,32 +5,32 @@ from __future__ import annotations
 from inference.serving import model_swaps
 from inference.serving.models import Service
 from inference.serving.scaling import rule, scaling
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
-BUSY = rule.Look(queue_s=1.0, busy=1.0, refused=0)
-CALM = rule.Look(queue_s=0.001, busy=0.1, refused=0)
-ENOUGH = rule.Look(0.1, 0.9, 0)
+BUSY = rule.LoadSample(queue_s=1.0, busy=1.0, refused=0)
+CALM = rule.LoadSample(queue_s=0.001, busy=0.1, refused=0)
+ENOUGH = rule.LoadSample(0.1, 0.9, 0)
 
 
 def fresh(service: Service) -> Service:
     """The row as it is now."""
-    found: Service = Service.objects.select_related("job", "owner", "model_version").get(pk=service.pk)
-    return found
+    row: Service = Service.objects.select_related("job", "owner", "model_version").get(pk=service.pk)
+    return row
 
 
-def look(service: Service) -> Service:
-    """Take the steps that are due."""
-    scaling.look(model_swaps.refresh(fresh(service)))
+def run_due(service: Service) -> Service:
+    """Run the steps that are due."""
+    scaling.scale(model_swaps.refresh(fresh(service)))
     return fresh(service)
 
 
 def up(row, places, port: int) -> None:
     """Let a further server run at a port."""
-    bring(row.job, "running")
+    set_state(row.job, "running")
     places[row.job_id] = ("127.0.0.1", port)
 
 
 def ending(job) -> bool:
-    """Whether a job is over or was told to end."""
+    """Whether a job is over or was requested to stop."""
     job.refresh_from_db()
     return job.is_final or job.desired == "stop"

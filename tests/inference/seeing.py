@@ -77,64 +77,64 @@ def arrays(layout: str, box: np.ndarray, side: int = SIDE) -> list[tuple[np.ndar
         return np.zeros(shape, np.float32)
 
     if layout in ("boxes", "relative"):
-        boxes, found = zero(1, 50, 4), zero(1, 50, c)
-        boxes[0, 8], found[0, 8, KIND] = unit if layout == "relative" else box, 0.9
-        return [(boxes, 0 * boxes), (0 * found, found)]
+        boxes, detected = zero(1, 50, 4), zero(1, 50, c)
+        boxes[0, 8], detected[0, 8, KIND] = unit if layout == "relative" else box, 0.9
+        return [(boxes, 0 * boxes), (0 * detected, detected)]
     if layout == "yolo":
-        rows, found = zero(1, 4 + c, cells), zero(1, 4 + c, cells)
-        rows[0, :4, 50], found[0, 4 + KIND, 50] = centre, 0.9
-        return [(rows, found)]
+        rows, detected = zero(1, 4 + c, cells), zero(1, 4 + c, cells)
+        rows[0, :4, 50], detected[0, 4 + KIND, 50] = centre, 0.9
+        return [(rows, detected)]
     if layout in ("yolov5", "yolox", "joined"):
         count = {"yolov5": 3 * cells, "yolox": cells, "joined": 300}[layout]
         beside = 4 if layout == "joined" else 5
-        rows, found = zero(1, count, beside + c), zero(1, count, beside + c)
+        rows, detected = zero(1, count, beside + c), zero(1, count, beside + c)
         at, step = 5 * (side // 8) + 6, 8  # the cell of column 6, row 5
-        off = [centre[0] / step - 6, centre[1] / step - 5, np.log(centre[2] / step), np.log(centre[3] / step)]
-        rows[0, at, :4] = {"yolov5": centre, "yolox": off, "joined": part}[layout]
+        offset = [centre[0] / step - 6, centre[1] / step - 5, np.log(centre[2] / step), np.log(centre[3] / step)]
+        rows[0, at, :4] = {"yolov5": centre, "yolox": offset, "joined": part}[layout]
         if beside == 5:
             rows[0, at, 5 + KIND] = 1.0
-        found[0, at, 4 if beside == 5 else 4 + KIND] = 0.9
-        return [(rows, found)]
+        detected[0, at, 4 if beside == 5 else 4 + KIND] = 0.9
+        return [(rows, detected)]
     if layout == "end2end":
-        rows, found = zero(1, 40, 6), zero(1, 40, 6)
-        rows[0, 0], found[0, 0, 4] = [*box, 0, KIND], 0.9
-        return [(rows, found)]
+        rows, detected = zero(1, 40, 6), zero(1, 40, 6)
+        rows[0, 0], detected[0, 0, 4] = [*box, 0, KIND], 0.9
+        return [(rows, detected)]
     if layout in ("detr", "detr_sigmoid"):
         ground = layout == "detr"
-        logits, found = zero(1, 30, c + ground) - 6, zero(1, 30, c + ground)
+        logits, detected = zero(1, 30, c + ground) - 6, zero(1, 30, c + ground)
         if ground:
             logits[0, :, -1] = 6
-            found[0, 9, -1] = -6
-        found[0, 9, KIND] = 9
+            detected[0, 9, -1] = -6
+        detected[0, 9, KIND] = 9
         boxes = zero(1, 30, 4) + 0.1
         boxes[0, 9] = part
-        return [(logits, found), (boxes, 0 * boxes)]
+        return [(logits, detected), (boxes, 0 * boxes)]
     if layout == "nanodet":
         return _nanodet(box, side, cells, c)
     if layout == "efficient_nms":
-        boxes, found, kinds = zero(1, 20, 4), zero(1, 20), zero(1, 20)
-        boxes[0, 0], found[0, 0], kinds[0, 0] = box, 0.9, KIND
+        boxes, detected, kinds = zero(1, 20, 4), zero(1, 20), zero(1, 20)
+        boxes[0, 0], detected[0, 0], kinds[0, 0] = box, 0.9, KIND
         count = np.array([[1.0]], np.float32)
-        return [(count, 0 * count), (boxes, 0 * boxes), (0 * found, found), (kinds, 0 * kinds)]
-    rows, found = zero(1, 1, 30, 7), zero(1, 1, 30, 7)
+        return [(count, 0 * count), (boxes, 0 * boxes), (0 * detected, detected), (kinds, 0 * kinds)]
+    rows, detected = zero(1, 1, 30, 7), zero(1, 1, 30, 7)
     rows[..., 0] = -1
-    rows[0, 0, 0], found[0, 0, 0, 2] = [0, KIND, 0, *unit], 0.9
-    return [(rows, found)]
+    rows[0, 0, 0], detected[0, 0, 0, 2] = [0, KIND, 0, *unit], 0.9
+    return [(rows, detected)]
 
 
 def _nanodet(box: np.ndarray, side: int, cells: int, classes: int) -> list[tuple[np.ndarray, np.ndarray]]:
     rows = np.zeros((1, cells, classes + 32), np.float32)
-    found, step = np.zeros_like(rows), 16
+    scores, step = np.zeros_like(rows), 16
     across, down = (round(float(middle)) // step for middle in (box[:2] + box[2:]) / 2)
     at = (side // 8) ** 2 + down * (side // step) + across
     reach = [across * step - box[0], down * step - box[1], box[2] - across * step, box[3] - down * step]
-    for place, distance in enumerate(reach):
-        whole, rest = divmod(float(distance) / step, 1)
+    for index, distance in enumerate(reach):
+        bin_index, rest = divmod(float(distance) / step, 1)
         own = np.full(8, -20, np.float32)
-        own[int(whole)], own[min(int(whole) + 1, 7)] = np.log(max(1 - rest, 1e-9)), np.log(max(rest, 1e-9))
-        rows[0, at, classes + 8 * place : classes + 8 * place + 8] = own
-    found[0, at, KIND] = 0.9
-    return [(rows, found)]
+        own[int(bin_index)], own[min(int(bin_index) + 1, 7)] = np.log(max(1 - rest, 1e-9)), np.log(max(rest, 1e-9))
+        rows[0, at, classes + 8 * index : classes + 8 * index + 8] = own
+    scores[0, at, KIND] = 0.9
+    return [(rows, scores)]
 
 
 def write(
@@ -149,9 +149,11 @@ def write(
 ) -> Path:
     """A graph that adds the second numbers of each output as far as the mean of the input is `near` to `target`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    one = [numpy_helper.from_array(np.float32(value), name) for name, value in (("target", target), ("near", near))]
-    one += [numpy_helper.from_array(np.float32(1), "whole")]
-    one.append(numpy_helper.from_array(np.array([0], np.int64), "channel"))
+    constants = [
+        numpy_helper.from_array(np.float32(value), name) for name, value in (("target", target), ("near", near))
+    ]
+    constants += [numpy_helper.from_array(np.float32(1), "whole")]
+    constants.append(numpy_helper.from_array(np.array([0], np.int64), "channel"))
     nodes = [
         helper.make_node("Gather", ["images", "channel"], ["channels"], axis=1),
         helper.make_node("ReduceMean", ["channels" if first_alone else "images"], ["mean"], keepdims=0),
@@ -162,15 +164,15 @@ def write(
         helper.make_node("Relu", ["left"], ["seen"]),
     ]
     ends = []
-    for place, (ground, found) in enumerate(outputs):
-        name = (names or [f"output{n}" for n in range(len(outputs))])[place]
-        for word, value in (("ground", ground), ("found", found)):
-            one.append(numpy_helper.from_array(np.asarray(value, np.float32), f"{word}{place}"))
-        nodes.append(helper.make_node("Mul", [f"found{place}", "seen"], [f"more{place}"]))
-        nodes.append(helper.make_node("Add", [f"ground{place}", f"more{place}"], [name]))
+    for index, (ground, detected) in enumerate(outputs):
+        name = (names or [f"output{n}" for n in range(len(outputs))])[index]
+        for word, value in (("ground", ground), ("found", detected)):
+            constants.append(numpy_helper.from_array(np.asarray(value, np.float32), f"{word}{index}"))
+        nodes.append(helper.make_node("Mul", [f"found{index}", "seen"], [f"more{index}"]))
+        nodes.append(helper.make_node("Add", [f"ground{index}", f"more{index}"], [name]))
         ends.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(ground.shape)))
     images = helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, side or "height", side or "width"])
-    graph = helper.make_graph(nodes, "seeing", [images], ends, one)
+    graph = helper.make_graph(nodes, "seeing", [images], ends, constants)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 8
     save(made, str(path))
@@ -203,8 +205,8 @@ def classifier(path: Path, pixels: str, *, shares: bool) -> Path:
     """Whether a picture is light: as light as one is under `pixels`; what it answers are shares, or logits."""
     light = decode.open_image(picture(box=(0, 0, WIDTH, HEIGHT)))
     target = float(decode.preprocess(light, spec(pixels, "stretch"))[0].mean())
-    ground, found = ([0.95, 0.05], [-0.9, 0.9]) if shares else ([3.0, 0.0], [-3.0, 3.0])
-    return write(path, [(np.array([ground]), np.array([found]))], target, 0.1 * abs(target))
+    ground, detected = ([0.95, 0.05], [-0.9, 0.9]) if shares else ([3.0, 0.0], [-3.0, 3.0])
+    return write(path, [(np.array([ground]), np.array([detected]))], target, 0.1 * abs(target))
 
 
 def free(path: Path) -> Path:

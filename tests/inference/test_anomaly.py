@@ -65,43 +65,43 @@ async def test_anomaly_verdict_follows_the_threshold_that_is_asked_for(tmp_path)
 
 
 def test_evaluator_figures_of_anomalies_are_those_of_scikit_learn(tmp_path):
-    known = ground_truth.read(versions.classification(tmp_path), "test")
+    truth = ground_truth.read(versions.classification(tmp_path), "test")
     draw = np.random.default_rng(0)
-    good = known.classes[0].id
+    good = truth.classes[0].id
     heat = base64.b64encode(scoring.png(np.zeros((4, 4), np.uint8))).decode()
     lines = [
         {"path": s.path, "id": s.id, "label": s.label, "good": good, "threshold": 0.5, "heat": heat,
          "score": float(draw.uniform(0.2, 0.6) + 0.2 * (s.label != good))}
-        for s in known.samples
+        for s in truth.samples
     ]  # fmt: skip
 
-    found, images = scoring.evaluate(known, lines)
+    evaluation, images = scoring.evaluate(truth, lines)
 
     bad, scores = [line["label"] != good for line in lines], [line["score"] for line in lines]
-    said = [score >= 0.5 for score in scores]
-    assert found["summary"]["auroc"] == pytest.approx(metrics.roc_auc_score(bad, scores))
-    assert found["summary"]["average_precision"] == pytest.approx(metrics.average_precision_score(bad, scores))
-    assert found["summary"]["f1"] == pytest.approx(metrics.f1_score(bad, said))
-    assert found["confusion"]["matrix"] == metrics.confusion_matrix(bad, said).tolist()
-    assert sum(one["reported"] for one in found["classes"]) == sum(said)
+    reported = [score >= 0.5 for score in scores]
+    assert evaluation["summary"]["auroc"] == pytest.approx(metrics.roc_auc_score(bad, scores))
+    assert evaluation["summary"]["average_precision"] == pytest.approx(metrics.average_precision_score(bad, scores))
+    assert evaluation["summary"]["f1"] == pytest.approx(metrics.f1_score(bad, reported))
+    assert evaluation["confusion"]["matrix"] == metrics.confusion_matrix(bad, reported).tolist()
+    assert sum(entry["reported"] for entry in evaluation["classes"]) == sum(reported)
     assert {cell for image in images for cell in image["cells"]} == {
-        f"{int(b)},{int(s)}" for b, s in zip(bad, said, strict=True)
+        f"{int(b)},{int(s)}" for b, s in zip(bad, reported, strict=True)
     }
     assert images[0]["badness"] >= images[-1]["badness"]
 
 
 def test_evaluator_leaves_ranks_out_where_all_images_are_good(tmp_path):
-    known = ground_truth.read(versions.classification(tmp_path), "test")
-    good = known.classes[0].id
+    truth = ground_truth.read(versions.classification(tmp_path), "test")
+    good = truth.classes[0].id
     heat = base64.b64encode(scoring.png(np.zeros((4, 4), np.uint8))).decode()
     lines = [
         {"path": s.path, "id": s.id, "label": good, "good": good, "threshold": 0.5, "heat": heat, "score": 0.1}
-        for s in known.samples
+        for s in truth.samples
     ]
 
-    found, _images = scoring.evaluate(known, lines)
+    evaluation, _images = scoring.evaluate(truth, lines)
 
-    assert (found["summary"]["auroc"], found["summary"]["good_share"]) == (None, 1.0)
+    assert (evaluation["summary"]["auroc"], evaluation["summary"]["good_share"]) == (None, 1.0)
 
 
 def test_heat_map_is_clear_where_usual_and_red_at_the_threshold():
@@ -124,7 +124,7 @@ def test_anomaly_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
 
     page = as_alice.get(reverse("inference:evaluation-detail", args=[made.pk])).content.decode()
     gallery = as_alice.get(reverse("inference:evaluation-images", args=[made.pk])).content.decode()
-    outputs = judged.RunDir.of(made.job_id, 1).outputs
+    outputs = judged.RunDir.for_attempt(made.job_id, 1).outputs
     images = [json.loads(line) for line in (outputs / "images.jsonl").read_text().splitlines()]
 
     assert '<span class="label">AUROC</span>' in page

@@ -9,7 +9,7 @@ from inference.serving import endpoints
 from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -135,10 +135,10 @@ def test_evaluation_api_goes_from_request_to_results(api, alice, version, tmp_pa
 def test_evaluation_api_gives_results_and_images(api, alice, tmp_path):
     evaluation = judged.evaluation(alice, tmp_path)
 
-    found = api.get(f"/api/v1/evaluations/{evaluation.pk}/results/").json()
+    content = api.get(f"/api/v1/evaluations/{evaluation.pk}/results/").json()
     images = api.get(f"/api/v1/evaluations/{evaluation.pk}/images/").json()
 
-    assert found["summary"]["ap50"] == pytest.approx(evaluation.metrics["ap50"])
+    assert content["summary"]["ap50"] == pytest.approx(evaluation.metrics["ap50"])
     assert len(images["results"]) == 5
     assert images["next"] is None
 
@@ -162,7 +162,7 @@ def test_service_api_leads_a_service_through_its_life(api, version):
 
     assert api.post(f"/api/v1/services/{made['id']}/start/").json()["code"] == "already_running"
     assert api.post(f"/api/v1/services/{made['id']}/stop/").status_code == 202
-    bring(Service.objects.get().job, "stopped")
+    set_state(Service.objects.get().job, "stopped")
     assert api.post(f"/api/v1/services/{made['id']}/stop/").json()["code"] == "not_running"
     assert api.post(f"/api/v1/services/{made['id']}/start/").json()["state"] == "queued"
     assert api.patch(f"/api/v1/services/{made['id']}/", {"visibility": "public"}).json()["visibility"] == "public"

@@ -56,20 +56,22 @@ def scene(seed: int, *, images: int = 40, skill: float = 6.0, crowds: float = 0.
 
 
 def entries(coco: dict[str, Any], lines: list[Entry]) -> list[Entry]:
-    found = []
+    rows = []
     for line in lines:
-        own = [one for one in coco["annotations"] if one["image_id"] == line["id"]]
+        own = [annotation for annotation in coco["annotations"] if annotation["image_id"] == line["id"]]
         answers = sorted(line["boxes"], key=lambda box: -box[1])
-        truths = np.array([[*one["bbox"][:2], *np.add(one["bbox"][:2], one["bbox"][2:])] for one in own]).reshape(-1, 4)
+        truths = np.array(
+            [[*annotation["bbox"][:2], *np.add(annotation["bbox"][:2], annotation["bbox"][2:])] for annotation in own]
+        ).reshape(-1, 4)
         corners = np.array([box[2:] for box in answers]).reshape(-1, 4)
-        crowd = np.array([bool(one["iscrowd"]) for one in own], bool)
+        crowd = np.array([bool(annotation["iscrowd"]) for annotation in own], bool)
 
         def overlaps(some, others, corners=corners, truths=truths, crowd=crowd):
             return matching.boxes_overlap(corners[some], truths[others], crowd[others])
 
-        kinds = [(one["category_id"], bool(one["iscrowd"])) for one in own]
-        found.append(matching.ranked([(box[0], box[1]) for box in answers], kinds, overlaps))
-    return found
+        kinds = [(annotation["category_id"], bool(annotation["iscrowd"])) for annotation in own]
+        rows.append(matching.ranked([(box[0], box[1]) for box in answers], kinds, overlaps))
+    return rows
 
 
 def coco_figures(coco: dict[str, Any], lines: list[Entry]) -> list[float | None]:
@@ -96,9 +98,9 @@ def test_image_that_is_drawn_twice_counts_as_two_images(seed):
         for _copy in range(count):
             number = len(copies)
             many["images"].append({"id": number, "width": 256, "height": 256})
-            for one in coco["annotations"]:
-                if one["image_id"] == image:
-                    many["annotations"].append({**one, "id": len(many["annotations"]) + 1, "image_id": number})
+            for annotation in coco["annotations"]:
+                if annotation["image_id"] == image:
+                    many["annotations"].append({**annotation, "id": len(many["annotations"]) + 1, "image_id": number})
             copies.append({**lines[image], "id": number})
 
     (levels,) = Ranking(entries(coco, lines)).precisions(often)
@@ -108,8 +110,8 @@ def test_image_that_is_drawn_twice_counts_as_two_images(seed):
 
 def scored(first: list[Entry], second: list[Entry], seed: int) -> dict[str, resampling.Scored]:
     blank = {"tp": 0, "fp": 0, "fn": 0}
-    both = [[blank | one for one in own] for own in (first, second)]
-    return {one.figure.key: one for one in resampling.score(TASKS["detection"], both, seed=[seed])}
+    both = [[blank | entry for entry in own] for own in (first, second)]
+    return {entry.figure.key: entry for entry in resampling.score(TASKS["detection"], both, seed=[seed])}
 
 
 @pytest.mark.long
@@ -119,16 +121,18 @@ def test_better_detector_is_told_from_an_equal_one():
         coco, lines = scene(seed, images=60)
         chance = np.random.default_rng(100 + seed)
 
-        def moved(off, chance=chance, lines=lines):
+        def moved(deviation, chance=chance, lines=lines):
             return [
                 {
                     **line,
-                    "boxes": [[*box[:2], *(np.array(box[2:]) + chance.normal(0, off, 4))] for box in line["boxes"]],
+                    "boxes": [
+                        [*box[:2], *(np.array(box[2:]) + chance.normal(0, deviation, 4))] for box in line["boxes"]
+                    ],
                 }
                 for line in lines
             ]
 
-        first, same, worse = (entries(coco, moved(off)) for off in (2.0, 2.0, 6.0))
+        first, same, worse = (entries(coco, moved(deviation)) for deviation in (2.0, 2.0, 6.0))
         for other, kind in ((same, "same"), (worse, "worse")):
             drawn = scored(first, other, seed)["map"].drawn
             low, high = resampling.interval(drawn[:, 1] - drawn[:, 0])
@@ -154,7 +158,9 @@ def test_draws_grow_fewer_with_the_answers_and_end_where_they_would_take_too_lon
 def test_entries_of_an_older_evaluator_have_no_average_precision():
     blank = [{"tp": 1, "fp": 0, "fn": 0}] * 40
 
-    assert "map" not in {one.figure.key for one in resampling.score(TASKS["detection"], [blank, blank], seed=[1])}
+    assert "map" not in {
+        scored_.figure.key for scored_ in resampling.score(TASKS["detection"], [blank, blank], seed=[1])
+    }
 
 
 def test_nothing_there_and_nothing_found_is_no_number():

@@ -12,7 +12,7 @@ from inference.serving.server.batcher import Batcher, Entry
 
 
 class Clock:
-    """Stands for the module `time`: real but for what a run of the model takes."""
+    """Replaces the module `time`: real except for the duration of a model run."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -71,7 +71,7 @@ async def occupy(batcher: Batcher, model: Model, value: float = 0.0) -> asyncio.
 
 async def line_up(batcher: Batcher, *entries: Entry) -> list[asyncio.Task]:
     """Requests that wait behind the one that runs."""
-    tasks = [asyncio.create_task(batcher.submit(one)) for one in entries]
+    tasks = [asyncio.create_task(batcher.submit(entry)) for entry in entries]
     await asyncio.sleep(0)
     assert len(batcher.waiting) == len(entries)
     return tasks

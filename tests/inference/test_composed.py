@@ -46,16 +46,16 @@ def alone(folder, image):
     return spec, engine.run({spec.input.name: sample[None]}), placement
 
 
-def found(corners, scores, classes=None):
+def boxes_of(corners, scores, classes=None):
     kinds = np.zeros(len(scores), np.int64) if classes is None else np.array(classes)
     return boxes.Boxes(np.array(corners, float).reshape(-1, 4), np.array(scores, float), kinds)
 
 
 def test_fusion_of_boxes_is_that_of_the_paper_by_hand():
-    one = found([[0, 0, 10, 10], [50, 50, 60, 60]], [0.9, 0.8])
-    two = found([[0, 2, 10, 12]], [0.6])
+    first = boxes_of([[0, 0, 10, 10], [50, 50, 60, 60]], [0.9, 0.8])
+    second = boxes_of([[0, 2, 10, 12]], [0.6])
 
-    joined = boxes.fused([one, two], [1, 1], iou=0.55)
+    joined = boxes.fused([first, second], [1, 1], iou=0.55)
 
     # IoU 80 / 120; corners weighted 0.9 : 0.6, score (0.9 + 0.6) / 2; the other was found by one of two: 0.8 / 2
     assert joined.corners == pytest.approx(np.array([[0, 0.8, 10, 10.8], [50, 50, 60, 60]]))
@@ -63,9 +63,9 @@ def test_fusion_of_boxes_is_that_of_the_paper_by_hand():
 
 
 def test_fusion_counts_a_model_by_its_weight():
-    one, two = found([[0, 0, 10, 10]], [0.9]), found([[0, 2, 10, 12], [30, 30, 40, 40]], [0.6, 0.6])
+    first, second = boxes_of([[0, 0, 10, 10]], [0.9]), boxes_of([[0, 2, 10, 12], [30, 30, 40, 40]], [0.6, 0.6])
 
-    joined = boxes.fused([one, two], [3, 1], iou=0.55)
+    joined = boxes.fused([first, second], [3, 1], iou=0.55)
 
     # corners (3 · 0.9 · 0 + 0.6 · 2) / 3.3; score (3 · 0.9 + 0.6) / 4; one model of weight 1 of 4: 0.6 / 4
     assert joined.corners[0] == pytest.approx([0, 1.2 / 3.3, 10, 10 + 1.2 / 3.3])
@@ -73,9 +73,10 @@ def test_fusion_counts_a_model_by_its_weight():
 
 
 def test_fusion_keeps_classes_apart_and_boxes_that_do_not_overlap_enough():
-    one, two = found([[0, 0, 10, 10]], [0.9], [0]), found([[0, 0, 10, 10], [6, 0, 16, 10]], [0.9, 0.5], [1, 0])
+    first = boxes_of([[0, 0, 10, 10]], [0.9], [0])
+    second = boxes_of([[0, 0, 10, 10], [6, 0, 16, 10]], [0.9, 0.5], [1, 0])
 
-    joined = boxes.fused([one, two], [1, 1], iou=0.55)
+    joined = boxes.fused([first, second], [1, 1], iou=0.55)
 
     assert sorted(zip(joined.classes.tolist(), joined.scores.round(3).tolist(), strict=True)) == [
         (0, 0.25), (0, 0.45), (1, 0.45)
@@ -83,16 +84,16 @@ def test_fusion_keeps_classes_apart_and_boxes_that_do_not_overlap_enough():
 
 
 def test_two_boxes_of_one_model_never_raise_a_score_above_their_mean():
-    joined = boxes.fused([found([[0, 0, 10, 10]] * 3, [0.9, 0.6, 0.3]), found([], [])], [1, 1], iou=0.5)
+    joined = boxes.fused([boxes_of([[0, 0, 10, 10]] * 3, [0.9, 0.6, 0.3]), boxes_of([], [])], [1, 1], iou=0.5)
 
     assert joined.scores == pytest.approx([0.6])
 
 
 def test_suppression_leaves_the_best_of_the_union():
-    one = found([[0, 0, 10, 10]], [0.7])
-    two = found([[0, 1, 10, 11], [40, 40, 50, 50]], [0.8, 0.6])
+    first = boxes_of([[0, 0, 10, 10]], [0.7])
+    second = boxes_of([[0, 1, 10, 11], [40, 40, 50, 50]], [0.8, 0.6])
 
-    joined = boxes.suppressed([one, two], [1, 0.5], iou=0.5)
+    joined = boxes.suppressed([first, second], [1, 0.5], iou=0.5)
 
     assert joined.corners.tolist() == [[0, 0, 10, 10], [40, 40, 50, 50]]
     assert joined.scores == pytest.approx([0.7, 0.3])
@@ -104,19 +105,19 @@ def test_suppression_leaves_the_best_of_the_union():
 def test_ensemble_answers_the_weighted_mean_of_its_parts(tmp_path, make, read):
     first = make(tmp_path / "first")
     second = changed(make(tmp_path / "second", 12), input={"resize": "letterbox", "mean": [9.0, 20.0, 3.0]})
-    about = json.loads((second / "model.json").read_text())
+    description = json.loads((second / "model.json").read_text())
     changed(second, classes=[{"id": 7 + n, "name": name} for n, name in enumerate(("green", "blue", "red"))])
     joint = folder_of(tmp_path / "joint", Recipe("ensemble", (1, 3), "mean"), first, second)
     image = noise()
 
     spec, outputs, _placement = alone(joint, image)
-    one, two = (read(*alone(folder, image)[:2])[0] for folder in (first, second))
+    alone_first, alone_second = (read(*alone(folder, image)[:2])[0] for folder in (first, second))
 
-    assert about["classes"][0]["name"] == "red"
+    assert description["classes"][0]["name"] == "red"
     # the second says of its first channel "green": its place 2 is red, 0 green, 1 blue
-    expected = (one.astype(float) + 3 * two.astype(float)[[2, 0, 1]]) / 4
+    expected = (alone_first.astype(float) + 3 * alone_second.astype(float)[[2, 0, 1]]) / 4
     assert np.abs(read(spec, outputs)[0] - expected).max() < 1e-6
-    assert [known.name for known in spec.classes] == list(tiny.COLOURS)
+    assert [model_class.name for model_class in spec.classes] == list(tiny.COLOURS)
 
 
 def test_ensemble_of_segmenters_answers_the_mean_of_their_probabilities(tmp_path):
@@ -142,11 +143,11 @@ def test_segmenters_that_see_a_picture_in_other_frames_agree_on_where_things_are
     image = Image.open(io.BytesIO(pictures.with_boxes({(20, 10, 60, 40): "red"}, size=(128, 64))))
 
     spec, outputs, placement = alone(joint, image)
-    seen = segmentation.segments(spec, outputs, 0, placement).places
+    predicted = segmentation.segments(spec, outputs, 0, placement).places
 
     truth = np.full((64, 128), -1)
     truth[10:40, 20:60] = 0
-    assert (seen == truth).mean() > 0.97
+    assert (predicted == truth).mean() > 0.97
 
 
 def test_ensemble_of_detectors_fuses_what_each_found_alone(tmp_path):
@@ -159,12 +160,12 @@ def test_ensemble_of_detectors_fuses_what_each_found_alone(tmp_path):
     answers = {folder.name: Model(folder).predict(picture)["predictions"] for folder in (first, second, joint)}
 
     # both find both squares, the second under names of its own for the same channels
-    assert [(one["name"], one["box"], one["score"]) for one in answers["second"]] == [
+    assert [(row["name"], row["box"], row["score"]) for row in answers["second"]] == [
         ("blue", [0.0, 0.0, 16.0, 16.0], 1.0), ("red", [64.0, 32.0, 80.0, 48.0], 1.0)
     ]  # fmt: skip
     apart = [*answers["first"], *answers["second"]]  # no two of one class overlap: each was found by one of two
-    halved = {(one["name"], tuple(one["box"])): one["score"] / 2 for one in apart}
-    joined = {(one["name"], tuple(one["box"])): one["score"] for one in answers["joint"]}
+    halved = {(row["name"], tuple(row["box"])): row["score"] / 2 for row in apart}
+    joined = {(row["name"], tuple(row["box"])): row["score"] for row in answers["joint"]}
     assert len(joined) == 4
     assert joined == pytest.approx(halved, abs=2e-6)
 
@@ -172,9 +173,9 @@ def test_ensemble_of_detectors_fuses_what_each_found_alone(tmp_path):
 def by_hand(first, second, image, *, margin, min_score):
     """Detector, then classifier on each cut-out, joined in this test."""
     spec, outputs, placement = alone(first, image)
-    seen = detection.detections(spec, outputs, 0, placement, DecodeSpec(min_score, 0.5, 100))
+    detected = detection.detections(spec, outputs, 0, placement, DecodeSpec(min_score, 0.5, 100))
     answers = []
-    for box, score, kind in zip(seen.boxes, seen.scores, seen.classes, strict=True):
+    for box, score, kind in zip(detected.boxes, detected.scores, detected.classes, strict=True):
         wide, high = (box[2] - box[0]) * margin, (box[3] - box[1]) * margin
         cut = image.crop((
             max(0, int(np.floor(box[0] - wide))), max(0, int(np.floor(box[1] - high))),
@@ -198,14 +199,14 @@ def test_chain_answers_as_detector_and_classifier_by_hand_on_cut_outs(tmp_path):
     names = ("cherry", "lime", "sky")
     expected = {}
     for kind, score, best, sure, box in hand:
-        place = (names[best], tuple(round(float(edge), 2) for edge in box))
-        known = (round(score * sure, 6), tiny.COLOURS[kind], round(score, 6), round(sure, 6))
-        expected[place] = max(expected.get(place, (0.0,)), known)  # boxes of two colours become one where they agree
+        key = (names[best], tuple(round(float(edge), 2) for edge in box))
+        row = (round(score * sure, 6), tiny.COLOURS[kind], round(score, 6), round(sure, 6))
+        expected[key] = max(expected.get(key, (0.0,)), row)  # boxes of two colours become one where they agree
     assert len(answer) == len(expected)
-    for one in answer:
-        score, kind, detected, sure = expected[one["name"], tuple(one["box"])]
-        assert one["detected"]["name"] == kind
-        assert (one["score"], one["detected"]["score"], one["class_score"]) == pytest.approx(
+    for prediction in answer:
+        score, kind, detected, sure = expected[prediction["name"], tuple(prediction["box"])]
+        assert prediction["detected"]["name"] == kind
+        assert (prediction["score"], prediction["detected"]["score"], prediction["class_score"]) == pytest.approx(
             (score, detected, sure), abs=2e-6
         )
 
@@ -216,7 +217,7 @@ def test_chain_leaves_other_classes_of_the_detector_as_they_are(tmp_path):
     joint = folder_of(tmp_path / "joint", Recipe("chain", only=("red",)), first, second)
     picture = pictures.with_boxes({(0, 0, 16, 16): "red", (64, 32, 80, 48): "green"})
 
-    answer = {one["name"]: one for one in Model(joint).predict(picture)["predictions"]}
+    answer = {prediction["name"]: prediction for prediction in Model(joint).predict(picture)["predictions"]}
 
     assert set(answer) == {"cherry", "green"}
     assert answer["green"]["class_score"] is None
@@ -224,7 +225,7 @@ def test_chain_leaves_other_classes_of_the_detector_as_they_are(tmp_path):
     assert answer["green"]["detected"]["name"] == "green"
     assert answer["cherry"]["detected"]["name"] == "red"
     assert answer["cherry"]["class_score"] > 0.9
-    assert [known.name for known in model_json.load(joint).classes] == ["cherry", "lime", "sky", "green", "blue"]
+    assert [entry.name for entry in model_json.load(joint).classes] == ["cherry", "lime", "sky", "green", "blue"]
 
 
 def test_chain_shows_objects_to_a_model_of_objects_as_it_learned_them(tmp_path):
@@ -233,20 +234,20 @@ def test_chain_shows_objects_to_a_model_of_objects_as_it_learned_them(tmp_path):
     joint = folder_of(tmp_path / "joint", Recipe("chain", margin=0.25), first, second)
     image = Image.open(io.BytesIO(pictures.with_boxes({(16, 16, 32, 32): "red"})))
 
-    (one,) = Model(joint).predict(pictures.encoded(image))["predictions"]
+    (prediction,) = Model(joint).predict(pictures.encoded(image))["predictions"]
     spec, engine = loaded(second)
     sample, _placement = decode.preprocess(image, spec.input, (16.0, 16.0, 32.0, 32.0))
     shares = classification.probabilities(spec, engine.run({"images": sample[None]}))[0]
 
-    assert one["class_score"] == pytest.approx(float(shares.max()), abs=1e-6)
-    assert one["class_score"] < 0.99  # the black around the square is seen as well
+    assert prediction["class_score"] == pytest.approx(float(shares.max()), abs=1e-6)
+    assert prediction["class_score"] < 0.99  # the black around the square is seen as well
 
 
 def test_boxes_without_extent_are_looked_at_as_a_pixel():
-    seen = model_json.parse(DESCRIBED).input
+    spec = model_json.parse(DESCRIBED).input
 
     for box in ((5.0, 5.0, 5.0, 5.0), (64.0, 64.0, 64.0, 64.0), (0.0, 3.0, 9.0, 3.0)):
-        assert cut_out(noise(64, 64), seen, box).shape == (3, 8, 8)
+        assert cut_out(noise(64, 64), spec, box).shape == (3, 8, 8)
 
 
 DESCRIBED = {
@@ -265,7 +266,7 @@ def graph(**changes):
     }  # fmt: skip
 
 
-@case_table(("changes", "said"), [
+@case_table(("changes", "message"), [
     ({"kind": "loop"}, "graph.kind"),
     ({"parts": []}, "graph.parts"),
     ({"parts": [{"file": "part1.onnx", "model": DESCRIBED}] * 2}, "part2.onnx"),
@@ -278,8 +279,8 @@ def graph(**changes):
     ({"only": "red"}, "graph.only"),
     ({"kind": "chain"}, "a detector and then"),
 ])  # fmt: skip
-def test_description_of_a_broken_graph_is_refused_by_name(changes, said):
-    with pytest.raises(model_json.BadModel, match=said):
+def test_description_of_a_broken_graph_is_refused_by_name(changes, message):
+    with pytest.raises(model_json.BadModel, match=message):
         model_json.parse(graph(**changes))
     assert model_json.parse(graph()).graph is not None
 
@@ -292,7 +293,7 @@ def test_parts_with_other_classes_are_no_ensemble():
         model_json.parse(graph(parts=parts))
 
 
-def ask(port, method, path, body=None, headers=None):
+def send_request(port, method, path, body=None, headers=None):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
@@ -309,14 +310,14 @@ def test_service_of_a_chain_answers_as_its_description_says(serve, tmp_path):
     port = serve(joint)
     picture = pictures.with_boxes({(0, 0, 16, 16): "red", (64, 32, 80, 48): "green"})
 
-    _status, document = ask(port, "GET", "/openapi.json")
-    status, answer = ask(port, "POST", "/predict", picture)
+    _status, document = send_request(port, "GET", "/openapi.json")
+    status, answer = send_request(port, "POST", "/predict", picture)
 
-    said = document["paths"]["/predict"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
-    jsonschema.validate(answer, {**said, "components": document["components"]})
+    schema = document["paths"]["/predict"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(answer, {**schema, "components": document["components"]})
     assert status == 200
-    assert {one["name"] for one in answer["predictions"]} == {"green", "red"}
-    assert {"detected", "class_score"} <= set(said["properties"]["predictions"]["items"]["properties"])
+    assert {prediction["name"] for prediction in answer["predictions"]} == {"green", "red"}
+    assert {"detected", "class_score"} <= set(schema["properties"]["predictions"]["items"]["properties"])
 
 
 @pytest.mark.sockets("a model server of its own")
@@ -326,23 +327,23 @@ def test_service_of_an_ensemble_answers_pictures_by_both_protocols_and_refuses_t
     port = serve(joint)
     sent = [pictures.plain(colour) for colour in ("red", "green", "blue")]
     texts = [base64.b64encode(data).decode() for data in sent]
-    given = {"inputs": [{"name": "images", "shape": [3], "datatype": "BYTES", "data": texts}]}
+    content = {"inputs": [{"name": "images", "shape": [3], "datatype": "BYTES", "data": texts}]}
     tensor = {"inputs": [{"name": "images", "shape": [1, 1], "datatype": "FP32", "data": [0.0]}]}
 
-    status, answer = ask(port, "POST", "/v2/models/tiny/infer", json.dumps(given))
-    refused, why = ask(port, "POST", "/v2/models/tiny/infer", json.dumps(tensor))
-    _status, about = ask(port, "GET", "/v2/models/tiny")
-    single = [ask(port, "POST", "/predict", data)[1]["predictions"] for data in sent]
+    status, answer = send_request(port, "POST", "/v2/models/tiny/infer", json.dumps(content))
+    refused, why = send_request(port, "POST", "/v2/models/tiny/infer", json.dumps(tensor))
+    _status, metadata = send_request(port, "GET", "/v2/models/tiny")
+    single = [send_request(port, "POST", "/predict", data)[1]["predictions"] for data in sent]
 
     assert status == 200
     read = [json.loads(text) for text in answer["outputs"][0]["data"]]
     assert read == single
-    assert [one[0]["name"] for one in read] == ["red", "green", "blue"]
+    assert [rows[0]["name"] for rows in read] == ["red", "green", "blue"]
     assert (refused, "composed" in why["detail"]) == (400, True)
-    assert about["inputs"] == [{"name": "images", "datatype": "BYTES", "shape": [-1]}]
+    assert metadata["inputs"] == [{"name": "images", "datatype": "BYTES", "shape": [-1]}]
     until, counted = time.monotonic() + 60, 0
     while counted < 6 and time.monotonic() < until:  # they are counted after the answer was sent
-        _status, statistics = ask(port, "GET", "/statistics")
+        _status, statistics = send_request(port, "GET", "/statistics")
         counted = sum(tally["images"] for tally in statistics.values())
     assert counted == 6
 
@@ -352,10 +353,10 @@ def test_evaluation_of_an_ensemble_has_the_figures_of_its_parts_where_they_are_a
     first, second = tiny.detector(tmp_path / "first"), tiny.detector(tmp_path / "second")
     joint = folder_of(tmp_path / "joint", Recipe("ensemble", (), "wbf"), first, second)
 
-    one = evaluate(a_run(tmp_path / "run1", first, data))["summary"]
+    single = evaluate(a_run(tmp_path / "run1", first, data))["summary"]
     both = evaluate(a_run(tmp_path / "run2", joint, data))["summary"]
 
-    assert both["map"] == pytest.approx(one["map"], abs=1e-9)
+    assert both["map"] == pytest.approx(single["map"], abs=1e-9)
     assert both["map"] > 0
 
 
@@ -365,10 +366,10 @@ def test_evaluation_of_a_chain_knows_the_classes_of_its_second_part(tmp_path):
     changed(first, classes=[{"id": n, "name": f"thing {n}"} for n in range(3)])
     joint = folder_of(tmp_path / "joint", Recipe("chain", min_score=0.1), first, second)
 
-    found = evaluate(a_run(tmp_path / "run", joint, data))
+    evaluation = evaluate(a_run(tmp_path / "run", joint, data))
 
-    assert [entry["name"] for entry in found["classes"]] == list(tiny.COLOURS)
-    assert found["summary"]["ap50"] > 0.3
+    assert [entry["name"] for entry in evaluation["classes"]] == list(tiny.COLOURS)
+    assert evaluation["summary"]["ap50"] > 0.3
 
 
 @pytest.mark.long
@@ -388,8 +389,8 @@ def test_detector_of_videos_looks_with_all_parts(tmp_path):
     watching = Detector(joint, threads=1, lowest=0.3)
     frame = np.asarray(Image.open(io.BytesIO(pictures.with_boxes({(16, 32, 32, 48): "blue"}))))
 
-    seen = watching.find(frame, Layout(128, 128, (128, 128, 3), (128, 128, 3), 1))
+    detected = watching.find(frame, Layout(128, 128, (128, 128, 3), (128, 128, 3), 1))
 
-    assert watching.look()["whole"]
-    assert seen.boxes.tolist() == [[16, 32, 32, 48]]
-    assert seen.kinds.tolist() == [3]
+    assert watching.frame_format()["whole"]
+    assert detected.boxes.tolist() == [[16, 32, 32, 48]]
+    assert detected.kinds.tolist() == [3]

@@ -41,8 +41,8 @@ def data(alice, tmp_path):
     return judged.dataset_version(alice, tmp_path / "data")
 
 
-def ensemble(alice, parts, **asked) -> ModelVersion:
-    return composition.compose(user=alice, kind="ensemble", parts=parts, **asked)
+def ensemble(alice, parts, **options) -> ModelVersion:
+    return composition.compose(user=alice, kind="ensemble", parts=parts, **options)
 
 
 def test_version_is_composed_by_the_api_and_answers(api, pair):
@@ -62,9 +62,9 @@ def test_version_is_composed_by_the_api_and_answers(api, pair):
     ]  # fmt: skip
     graph = model_json.load(version.path).graph
     assert graph is not None
-    assert (graph.way, graph.iou, [part.weight for part in graph.parts]) == ("wbf", 0.55, [2.0, 1.0])
-    answers = [Alone(one.path).predict(PICTURE)["predictions"] for one in (pair[0], version)]
-    assert [(one["name"], one["box"]) for one in answers[0]] == [(one["name"], one["box"]) for one in answers[1]]
+    assert (graph.method, graph.iou, [part.weight for part in graph.parts]) == ("wbf", 0.55, [2.0, 1.0])
+    answers = [Alone(item.path).predict(PICTURE)["predictions"] for item in (pair[0], version)]
+    assert [(item["name"], item["box"]) for item in answers[0]] == [(item["name"], item["box"]) for item in answers[1]]
 
 
 def test_chain_takes_the_margin_that_its_second_part_learned(alice, pair, tmp_path):
@@ -75,7 +75,7 @@ def test_chain_takes_the_margin_that_its_second_part_learned(alice, pair, tmp_pa
     own = composition.compose(user=alice, kind="chain", parts=[pair[0], second], margin=0.0, model=usual.model)
 
     assert (usual.model.name, own.number) == ("one_chain", 2)
-    assert [model_json.load(one.path).graph.margin for one in (usual, own)] == [0.25, 0.0]
+    assert [model_json.load(item.path).graph.margin for item in (usual, own)] == [0.25, 0.0]
     assert usual.facts["graph"] == {"kind": "chain", "margin": 0.25, "min_score": 0.3, "only": []}
 
 
@@ -91,14 +91,14 @@ def test_everything_that_does_not_fit_is_refused_at_once(api, alice, pair, tmp_p
     refused = api.post("/api/v1/models/compose/", sent, format="json")
 
     assert refused.status_code == 409
-    said = refused.json()
-    assert {"parts", "weights", "name", "way"} <= set(said["errors"])
-    assert len(said["errors"]["parts"]) == 2  # archived; for another task
-    assert len(said["errors"]["weights"]) == 2
+    content = refused.json()
+    assert {"parts", "weights", "name", "way"} <= set(content["errors"])
+    assert len(content["errors"]["parts"]) == 2  # archived; for another task
+    assert len(content["errors"]["weights"]) == 2
     assert not ModelVersion.objects.filter(source="compose").exists()
 
 
-@pytest.mark.parametrize(("kind", "tasks", "asked", "why"), [
+@pytest.mark.parametrize(("kind", "tasks", "options", "why"), [
     ("ensemble", ["embedding", "embedding"], {}, "cannot be joined"),
     ("ensemble", ["detection"], {}, "2 to 5 parts"),
     ("chain", ["classification", "classification"], {}, "begins with a detector"),
@@ -106,11 +106,11 @@ def test_everything_that_does_not_fit_is_refused_at_once(api, alice, pair, tmp_p
     ("chain", ["detection", "classification"], {"only": ["cat"]}, "no class cat"),
     ("loop", ["detection", "detection"], {}, "ensemble or a chain"),
 ])  # fmt: skip
-def test_versions_that_do_not_answer_together_are_refused(alice, tmp_path, kind, tasks, asked, why):
+def test_versions_that_do_not_answer_together_are_refused(alice, tmp_path, kind, tasks, options, why):
     parts = [factory.model_version(alice, tmp_path, name=f"m{n}", task=task) for n, task in enumerate(tasks)]
 
     with pytest.raises(DomainError, match=why):
-        composition.compose(user=alice, kind=kind, parts=parts, **asked)
+        composition.compose(user=alice, kind=kind, parts=parts, **options)
 
 
 def test_composed_and_tiled_versions_and_other_classes_are_no_parts(alice, pair, tmp_path):
@@ -154,7 +154,7 @@ def test_part_that_one_may_not_see_does_not_exist(api, alice, bob, client, pair,
 
 def test_version_is_added_to_own_models_only(api, alice, bob, pair, tmp_path):
     foreign = factory.model_version(bob, tmp_path, name="shared", visibility="public").model
-    sent = {"kind": "ensemble", "parts": [one.pk for one in pair], "model": foreign.pk}
+    sent = {"kind": "ensemble", "parts": [part.pk for part in pair], "model": foreign.pk}
 
     refused = api.post("/api/v1/models/compose/", sent, format="json")
     added = api.post("/api/v1/models/compose/", sent | {"model": pair[0].model_id}, format="json")
@@ -170,9 +170,10 @@ def test_composed_version_outlives_its_parts_and_says_what_they_were(client, ali
     page = reverse("inference:model-detail", args=[version.model_id])
     assert f'href="{reverse("inference:model-detail", args=[pair[0].model_id])}' in client.get(page).content.decode()
     assert {("one v1", "part"), ("two v1", "part")} == {
-        (lineage.of(version, alice).nodes[a].label, how) for a, _b, how in lineage.of(version, alice).edges
+        (lineage.build_graph(version, alice).nodes[a].label, how)
+        for a, _b, how in lineage.build_graph(version, alice).edges
     }
-    assert str(version) in [node.label for node in lineage.of(pair[0], alice).nodes.values()]
+    assert str(version) in [node.label for node in lineage.build_graph(pair[0], alice).nodes.values()]
 
     for part in pair:
         registry.delete(model=part.model, by=alice)
@@ -182,7 +183,7 @@ def test_composed_version_outlives_its_parts_and_says_what_they_were(client, ali
     assert "its files were copied" in shown
     assert Alone(version.path).predict(PICTURE)["predictions"] == before
     assert endpoints.create(user=alice, name="goes on", model_version=version).model_version == version
-    graph = lineage.of(version, alice)
+    graph = lineage.build_graph(version, alice)
     assert {node.label for node in graph.nodes.values() if node.kind == "file"} == {"alice/one v1", "alice/two v1"}
 
 
@@ -215,7 +216,7 @@ def test_page_composes_a_chain(client, alice, pair, tmp_path):
     assert "only" in odd.context["form"].errors
     version = ModelVersion.objects.get(model__name="reader")
     assert made.headers["Location"] == f"{reverse('inference:model-detail', args=[version.model_id])}?version=1"
-    assert [known["name"] for known in version.classes] == ["red", "green", "blue"]
+    assert [model_class["name"] for model_class in version.classes] == ["red", "green", "blue"]
     shown = client.get(made.headers["Location"]).content.decode()
     assert "Only objects of red, blue are looked at again." in shown
 
@@ -247,7 +248,7 @@ def test_composed_files_do_not_come_back_as_an_upload(alice, pair, tmp_path):
 def test_evaluation_judges_a_composed_version(alice, pair, data):
     version = ensemble(alice, pair)
 
-    evaluations = [judged.judged(alice, one, data) for one in (pair[0], version)]
+    evaluations = [judged.judged(alice, item, data) for item in (pair[0], version)]
 
     assert evaluations[1].metrics["map"] == pytest.approx(evaluations[0].metrics["map"], abs=1e-9)
     assert evaluations[1].metrics["map"] > 0
@@ -301,11 +302,11 @@ def test_row_goes_with_its_version_and_files_are_gone(alice, pair):
 
 
 def test_version_shared_for_looking_alone_is_no_part(api, alice, bob, pair, tmp_path):
-    seen = factory.model_version(bob, tmp_path, name="seen")
-    sent = {"kind": "ensemble", "parts": [pair[0].pk, seen.pk], "name": "both"}
-    sharing.put(seen.model, alice, sharing.VIEW)
+    shared = factory.model_version(bob, tmp_path, name="seen")
+    sent = {"kind": "ensemble", "parts": [pair[0].pk, shared.pk], "name": "both"}
+    sharing.set_level(shared.model, alice, sharing.VIEW)
     looked = api.post("/api/v1/models/compose/", sent, format="json")
-    sharing.put(seen.model, alice, sharing.USE)
+    sharing.set_level(shared.model, alice, sharing.USE)
     used = api.post("/api/v1/models/compose/", sent, format="json")
 
     assert (looked.status_code, used.status_code) == (400, 201)

@@ -34,8 +34,8 @@ def test_conversion_api(api, alice, bob, model, data):
     ]
     assert api.get("/api/v1/conversions/", {"search": "cells"}).json()["results"][0]["id"] == conversion.pk
     assert len(api.get(f"/api/v1/conversions/{conversion.pk}/results/").json()["rows"]) == 2
-    kept = api.post(f"/api/v1/conversions/{conversion.pk}/keep/", {"target": "fp16"}, format="json")
-    assert (kept.status_code, kept.json()["number"]) == (200, 2)
+    response = api.post(f"/api/v1/conversions/{conversion.pk}/keep/", {"target": "fp16"}, format="json")
+    assert (response.status_code, response.json()["number"]) == (200, 2)
     missing = api.post(f"/api/v1/conversions/{conversion.pk}/keep/", {"target": "int8"}, format="json")
     assert missing.status_code == 404
     other = APIClient()
@@ -65,12 +65,12 @@ def test_conversion_pages(client, alice, bob, model, data):
     shown = client.get(page).content.decode()
     assert "INT8, calibrated" in shown
     assert "Keep as a version" in shown
-    kept = client.post(reverse("inference:conversion-keep", args=[conversion.pk, "int8"]))
-    assert kept.headers["Location"] == f"{reverse('inference:model-detail', args=[model.model_id])}?version=2"
+    response = client.post(reverse("inference:conversion-keep", args=[conversion.pk, "int8"]))
+    assert response.headers["Location"] == f"{reverse('inference:model-detail', args=[model.model_id])}?version=2"
     again = client.get(page).content.decode()
     assert again.count("Keep as a version") == shown.count("Keep as a version") - 1
     assert ">v2</a>" in again
-    assert "Measured at its conversion" in client.get(kept.headers["Location"]).content.decode()
+    assert "Measured at its conversion" in client.get(response.headers["Location"]).content.decode()
     assert client.post(reverse("inference:conversion-keep", args=[conversion.pk, "fp32"])).status_code == 404
     assert "cells_v1_conversion" in client.get(reverse("inference:conversion-list")).content.decode()
     client.force_login(bob)

@@ -30,7 +30,7 @@ from inference.registry.run_code import Vanished
 from inference.registry.selftest import self_tests
 from tests.factories import models as factory
 from tests.inference import converted, judged, tiny, versions
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.long_form import first
 from workers.core.models import Attempt
 from workers.core.runs import RunDir
@@ -63,8 +63,8 @@ def fragile(folder: Path, size: int = 8) -> Path:
         numpy_helper.from_array(np.float32([10]), "ten"),
         numpy_helper.from_array(np.float32([10_000]), "much"),
     ]
-    given = tiny.input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
-    tiny.describe(folder, task="classification", classes=tiny.COLOURS, input=given, output={"logits": "logits"})
+    input_spec = tiny.input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
+    tiny.describe(folder, task="classification", classes=tiny.COLOURS, input=input_spec, output={"logits": "logits"})
     return tiny.write(folder, helper.make_graph(nodes, "fragile", [images], [logits], constants))
 
 
@@ -80,14 +80,14 @@ def rows_of(conversion: Conversion) -> dict[str, dict]:
 def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     conversion = converted.submitted(alice, model, data)
 
-    said = converted.ran(conversion)
+    output = converted.ran(conversion)
 
     rows = rows_of(conversion)
-    assert list(rows) == ["source", *converted.TARGETS], said
-    assert {row["state"] for row in rows.values()} == {"accepted"}, said
+    assert list(rows) == ["source", *converted.TARGETS], output
+    assert {row["state"] for row in rows.values()} == {"accepted"}, output
     assert all(row["speed"]["p50_ms"] > 0 and row["size_bytes"] > 0 for row in rows.values())
     assert (rows["fp32"]["loss"], rows["fp32"]["agreement"]) == (0, 1)
-    lines = [json.loads(line) for line in RunDir.of(conversion.job_id, 1).metrics.read_text().splitlines()]
+    lines = [json.loads(line) for line in RunDir.for_attempt(conversion.job_id, 1).metrics.read_text().splitlines()]
     assert {line["phase"] for line in lines if "phase" in line} == converted.PHASES
     assert all(line["phase_done"] <= line["phase_total"] for line in lines if "phase_total" in line)
     assert all("eta_s" in line for line in lines if line.get("phase") in ("converting", "measuring"))
@@ -102,10 +102,10 @@ def test_forms_are_made_judged_timed_and_kept_as_versions(alice, model, data):
     assert made.sha256 != model.sha256
     for version in (made, model):  # each has samples with its own answers
         assert (version.self_test.samples, version.self_test.data) == (4, data)
-        files = self_tests.of(version, alice).files
+        files = self_tests.for_package(version, alice).files
         sample = json.loads(files["selftest/answers.json"])["samples"][-1]
-        asked = selftest.Requested.from_values(sample["asked"])
-        again = json.loads(json.dumps(Model(version.path).predict(files[f"selftest/{sample['picture']}"], asked)))
+        requested = selftest.Requested.from_values(sample["asked"])
+        again = json.loads(json.dumps(Model(version.path).predict(files[f"selftest/{sample['picture']}"], requested)))
         assert selftest.difference(sample["answer"], again, sample["asked"]).largest <= 1e-3
 
 
@@ -114,10 +114,10 @@ def test_int8_file_holds_bytes_with_a_scale_for_each_channel(alice, tmp_path, da
     model = factory.model_version(alice, tmp_path, name="net", task="segmentation")
     conversion = converted.submitted(alice, model, data, targets=("int8",), max_loss=1.0)
 
-    said = converted.ran(conversion)
+    output = converted.ran(conversion)
 
     version = conversion.variants.get().made
-    assert version is not None, said
+    assert version is not None, output
     graph = onnx.load(version.path / "model.onnx").graph
     weights = [entry for entry in graph.initializer if entry.data_type == TensorProto.INT8]
     assert any(list(entry.dims) == [4, 3, 1, 1] for entry in weights)
@@ -136,10 +136,10 @@ def test_form_that_loses_too_much_is_made_again_without_the_nodes_that_suffer(al
     data = judged.dataset_version(alice, tmp_path / "data", task="classification")
     conversion = converted.submitted(alice, model, data, targets=("int8",))
 
-    said = converted.ran(conversion)
+    output = converted.ran(conversion)
 
     row = rows_of(conversion)["int8"]
-    assert row["sensitive"][0]["node"] == "large", said
+    assert row["sensitive"][0]["node"] == "large", output
     assert row["without"] == ["large"]
     assert (row["state"], row["loss"]) == ("accepted", 0)
     assert conversion.variants.get().made.metrics["accuracy"] == rows_of(conversion)["source"]["value"]
@@ -157,13 +157,13 @@ def test_form_that_still_loses_too_much_is_refused_and_never_becomes_a_version(a
     data = judged.dataset_version(alice, tmp_path / "data", task="classification")
     conversion = converted.submitted(alice, model, data, targets=("int8", "fp32"))
 
-    said = converted.ran(conversion)
+    output = converted.ran(conversion)
 
     variants = {variant.target: variant for variant in conversion.variants.all()}
-    assert (variants["int8"].state, variants["int8"].made) == ("refused", None), said
+    assert (variants["int8"].state, variants["int8"].made) == ("refused", None), output
     assert variants["fp32"].made is not None
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=variants["int8"])
+        conversions.promote(variant=variants["int8"])
 
 
 def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_path, data):
@@ -171,10 +171,10 @@ def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_pa
     graph = onnx.load(folder / "model.onnx").graph
     model = uploaded(alice, folder, "odd")
     conversion = converted.submitted(alice, model, data, targets=("int8", "fp32"))
-    bring(conversion.job, "running")
+    set_state(conversion.job, "running")
     argv, env, run = converted.program(conversion)
     build = run.code / "inference" / "conversion" / "converter" / "build.py"
-    build.write_text(build.read_text().replace("bench.quantized(into)", "raise ValueError('no such operator')"))
+    build.write_text(build.read_text().replace("bench.quantize(into)", "raise ValueError('no such operator')"))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=240, check=False)
     ConversionKind().ended(conversion.job, conversion.job.attempts.get())
@@ -188,7 +188,7 @@ def test_form_that_cannot_be_made_says_why_and_the_others_are_made(alice, tmp_pa
 
 def test_killed_conversion_goes_on_after_the_forms_that_are_done(alice, model, data):
     conversion = converted.submitted(alice, model, data)
-    bring(conversion.job, "running")
+    set_state(conversion.job, "running")
     argv, env, run = converted.program(conversion)
     process = subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 120
@@ -196,13 +196,13 @@ def test_killed_conversion_goes_on_after_the_forms_that_are_done(alice, model, d
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = (run.checkpoints / "latest").resolve()
-    before = {path.name: path.stat().st_mtime_ns for path in kept.iterdir()}
+    checkpoint = (run.checkpoints / "latest").resolve()
+    before = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}
     Attempt.objects.filter(job=conversion.job).update(state="lost", ended_at=now())
     Attempt.objects.create(job=conversion.job, number=2)
     type(conversion.job).objects.filter(pk=conversion.job_id).update(attempt_number=2)
     conversion.job.refresh_from_db()
-    argv, env, run = converted.program(conversion, 2, AIP_RESUME_FROM=str(kept))
+    argv, env, run = converted.program(conversion, 2, AIP_RESUME_FROM=str(checkpoint))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=240, check=False)
     ConversionKind().ended(conversion.job, conversion.job.attempts.get(number=2))
@@ -238,7 +238,7 @@ def test_publishing_twice_makes_no_version_twice(alice, model, data):
     converted.ran(conversion)
 
     ConversionKind().ended(conversion.job, conversion.job.attempts.get())
-    again = conversions.keep(variant=conversion.variants.get())
+    again = conversions.promote(variant=conversion.variants.get())
 
     assert ModelVersion.objects.filter(model=model.model).count() == 2
     assert again.number == 2
@@ -247,7 +247,7 @@ def test_publishing_twice_makes_no_version_twice(alice, model, data):
 @pytest.mark.long
 def test_suspended_conversion_ends_with_the_code_that_keeps_it(alice, model, data):
     conversion = converted.submitted(alice, model, data)
-    bring(conversion.job, "running")
+    set_state(conversion.job, "running")
     argv, env, run = converted.program(conversion)
     (run.path / "control").write_text("suspend")
 
@@ -271,11 +271,11 @@ def test_every_task_can_be_converted(alice, tmp_path, task):
     data = judged.dataset_version(alice, tmp_path / "data", task=carried, made=made)
     conversion = converted.submitted(alice, model, data, targets=("fp32", "fp16"), max_loss=1.0)
 
-    said = converted.ran(conversion)
+    output = converted.ran(conversion)
 
     rows = rows_of(conversion)
-    assert rows["fp32"]["state"] == "accepted", said
-    assert rows["fp32"]["agreement"] == pytest.approx(1), said
+    assert rows["fp32"]["state"] == "accepted", output
+    assert rows["fp32"]["agreement"] == pytest.approx(1), output
     assert rows["source"]["value"] is not None
 
 
@@ -286,12 +286,12 @@ def test_calibration_never_sees_what_forms_are_judged_on(tmp_path):
 
     root = versions.detection(tmp_path / "data", images=8)
     rows = [json.loads(line) for line in (root / "manifest.jsonl").read_text().splitlines()]
-    for place, row in enumerate(rows):
-        row["split"] = "test" if place % 2 else "train"
+    for index, row in enumerate(rows):
+        row["split"] = "test" if index % 2 else "train"
     (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     model = tiny.detector(tmp_path / "net")
-    asked = {"targets": ["int8"], "calibrate_on": "", "looks": 100, "method": "minmax", "max_loss": 1.0}
-    program = Program(a_run(tmp_path / "run", model, root, **asked))
+    params = {"targets": ["int8"], "calibrate_on": "", "looks": 100, "method": "minmax", "max_loss": 1.0}
+    program = Program(a_run(tmp_path / "run", model, root, **params))
 
     assert len(list(program._calibration())) == 4
 
@@ -314,7 +314,7 @@ def test_calibration_never_sees_what_forms_are_judged_on(tmp_path):
 def test_submit_refuses_wrong_values(alice, model, data, change, field):
     with pytest.raises(DomainError) as refused:
         converted.submitted(alice, model, data, **change)
-    assert field in {one.blamed for one in refused.value.every} | ({None} if field == "name" else set())
+    assert field in {error.blamed for error in refused.value.every} | ({None} if field == "name" else set())
     assert not Conversion.objects.exists()
 
 
@@ -328,7 +328,7 @@ def test_models_that_cannot_be_converted_are_refused(alice, bob, tmp_path, data)
     for version in (mute, shared, conversion.variants.get().made):
         with pytest.raises(DomainError) as refused:
             converted.submitted(alice, version, data)
-        assert "cannot_convert" in {one.code for one in refused.value.every}
+        assert "cannot_convert" in {error.code for error in refused.value.every}
 
 
 def test_whoever_manages_a_model_may_convert_it_and_loses_that_with_the_share(alice, bob, model, data, tmp_path):
@@ -339,17 +339,17 @@ def test_whoever_manages_a_model_may_convert_it_and_loses_that_with_the_share(al
     shares.unshare(kind="model", pk=model.model_id, by=alice, person="bob")
 
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=conversion.variants.get(), by=bob)
+        conversions.promote(variant=conversion.variants.get(), by=bob)
 
 
 def test_running_conversion_holds_model_and_data(alice, model, data):
     conversion = converted.submitted(alice, model, data)
 
-    assert any("conversion" in one for one in retention.users_of(model))
-    assert any("conversion" in one for one in usage.users_of(data))
+    assert any("conversion" in label for label in retention.users_of(model))
+    assert any("conversion" in label for label in usage.users_of(data))
     with pytest.raises(StillInUse):
         registry.delete_version(version=model)
-    bring(conversion.job, "stopped")
+    set_state(conversion.job, "stopped")
     registry.delete_version(version=model)
     conversion.refresh_from_db()
     with pytest.raises(Vanished):
@@ -358,8 +358,8 @@ def test_running_conversion_holds_model_and_data(alice, model, data):
 
 def test_what_a_program_left_is_taken_with_care(alice, model, data):
     conversion = converted.submitted(alice, model, data)
-    bring(conversion.job, "running")
-    outputs = RunDir.of(conversion.job_id, 1).outputs
+    set_state(conversion.job, "running")
+    outputs = RunDir.for_attempt(conversion.job_id, 1).outputs
     outputs.mkdir(parents=True, exist_ok=True)
     odd = {
         "target": "int8",
@@ -371,8 +371,8 @@ def test_what_a_program_left_is_taken_with_care(alice, model, data):
     }
     for content in ("[]", "{", "[" * 100_000, json.dumps({"rows": 3}), json.dumps({"rows": [odd, 4]})):
         (outputs / "conversion.json").write_text(content)
-        found = results.load(conversion)
-        assert all(row["target"] in variant_catalog.TARGETS or row["target"] == "source" for row in found["rows"])
+        loaded = results.load(conversion)
+        assert all(row["target"] in variant_catalog.TARGETS or row["target"] == "source" for row in loaded["rows"])
     (outputs / "conversion.json").write_text(
         json.dumps({"rows": [{"target": "fp16", "state": "accepted"}], "complete": True, "fastest": "fp16"})
     )
@@ -382,7 +382,7 @@ def test_what_a_program_left_is_taken_with_care(alice, model, data):
     (outputs / "targets" / "fp16").mkdir(parents=True)
     (outputs / "targets" / "fp16" / "model.onnx").symlink_to(model.path / "model.onnx")
     with pytest.raises(conversions.NotKept):
-        conversions.keep(variant=variant)
+        conversions.promote(variant=variant)
 
 
 def test_conversion_of_a_training_is_fair_where_its_source_is(alice, model, data):
@@ -396,4 +396,4 @@ def test_conversion_of_a_training_is_fair_where_its_source_is(alice, model, data
     assert made.dataset_version == data
     ModelVersion.objects.filter(pk=made.pk).update(preset="detection")
     made.refresh_from_db()
-    assert training_data.of(made, owner=alice).version == data
+    assert training_data.for_model(made, owner=alice).version == data

@@ -27,8 +27,8 @@ class Slow:
 def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
     compared = []
 
-    async def compare(asked, given, other):
-        compared.append((asked, given, other))
+    async def compare(request, response, other):
+        compared.append((request, response, other))
 
     async def main():
         server = Slow()
@@ -36,20 +36,20 @@ def test_requests_beyond_the_places_are_not_copied_and_places_come_back():
         copy = Copy(Upstream("127.0.0.1", 1), compare)
         taken = 0
         for _number in range(10):
-            if not copier.take():
+            if not copier.acquire():
                 continue
             taken += 1
             call = Watched(None, None, keep=True)
             call.asked += b"picture"
             call.answered += b"given"
             call.status = 200
-            copier.begin({}, "predict", copy, call)
+            copier.start({}, "predict", copy, call)
         await asyncio.sleep(0)
         server.go_on.set()
         await copier.end()
         await asyncio.sleep(0)
         assert (taken, server.most, server.done) == (request_copies.AT_ONCE,) * 3
-        assert copier.take()
+        assert copier.acquire()
         copier.give_back()
 
     asyncio.run(main())

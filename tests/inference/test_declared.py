@@ -78,24 +78,24 @@ def picture(tmp_path, size=(64, 64)):
 def test_detector_of_another_program_answers_in_the_pixels_of_the_picture(alice, tmp_path, outputs, layout):
     path = foreign.net(tmp_path / "net.onnx", outputs)
 
-    version = foreign.bring(alice, path, task="detection", labels=PETS, pixels="unit", layout=layout)
+    version = foreign.import_file(alice, path, task="detection", labels=PETS, pixels="unit", layout=layout)
 
     assert (version.task, version.source, version.number) == ("detection", ModelVersion.Source.IMPORT, 1)
-    assert [one["name"] for one in version.classes] == ["cat", "dog"]
-    said = Model(version.path).predict(picture(tmp_path, (128, 128)))["predictions"]
-    assert [(one["name"], round(one["score"], 2)) for one in said] == [("dog", 0.9), ("cat", 0.8)]
-    np.testing.assert_allclose([one["box"] for one in said], 2 * np.array([BOX, OTHER]), atol=0.05)
+    assert [row["name"] for row in version.classes] == ["cat", "dog"]
+    predictions = Model(version.path).predict(picture(tmp_path, (128, 128)))["predictions"]
+    assert [(row["name"], round(row["score"], 2)) for row in predictions] == [("dog", 0.9), ("cat", 0.8)]
+    np.testing.assert_allclose([row["box"] for row in predictions], 2 * np.array([BOX, OTHER]), atol=0.05)
 
 
 def test_shapes_that_fit_two_layouts_must_be_told_apart(alice, tmp_path):
     """Six columns are corners, score and class of end to end, or with one label YOLOv5's: only values would tell."""
     path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()})
 
-    both = foreign.bring(alice, path, task="detection", labels=PETS, pixels="unit")
+    both = foreign.import_file(alice, path, task="detection", labels=PETS, pixels="unit")
     path.rename(tmp_path / "one.onnx")
-    about = {"task": "detection", "labels": ("cat",), "pixels": "unit"}
-    refused = refusals(foreign.bring, alice, tmp_path / "one.onnx", **about)
-    single = foreign.bring(alice, tmp_path / "one.onnx", **about, layout="end2end")
+    options = {"task": "detection", "labels": ("cat",), "pixels": "unit"}
+    refused = refusals(foreign.import_file, alice, tmp_path / "one.onnx", **options)
+    single = foreign.import_file(alice, tmp_path / "one.onnx", **options, layout="end2end")
 
     assert json.loads((both.path / "model.json").read_text())["output"] == {"end2end": "output0"}
     assert set(refused) == {"layout"}
@@ -104,12 +104,12 @@ def test_shapes_that_fit_two_layouts_must_be_told_apart(alice, tmp_path):
     assert json.loads((single.path / "model.json").read_text())["output"] == {"end2end": "output0"}
 
 
-@pytest.mark.parametrize("said", [{"end2end": "True"}, {"args": "{'nms': True, 'batch': 1}"}])
-def test_exporter_that_says_it_answers_final_boxes_is_believed(alice, tmp_path, said):
-    about = {"task": "detect", "names": "{0: 'cat'}", "imgsz": "[64, 64]"}
-    path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()}, metadata=about | said)
+@pytest.mark.parametrize("extra", [{"end2end": "True"}, {"args": "{'nms': True, 'batch': 1}"}])
+def test_exporter_that_says_it_answers_final_boxes_is_believed(alice, tmp_path, extra):
+    fields = {"task": "detect", "names": "{0: 'cat'}", "imgsz": "[64, 64]"}
+    path = foreign.net(tmp_path / "net.onnx", {"output0": end_to_end()}, metadata=fields | extra)
 
-    version = foreign.bring(alice, path)
+    version = foreign.import_file(alice, path)
 
     assert json.loads((version.path / "model.json").read_text())["output"] == {"end2end": "output0"}
 
@@ -128,10 +128,10 @@ def test_successors_of_detr_keep_their_last_class(alice, tmp_path, architecture)
     (folder / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False}))
     declared = {} if architecture else {"task": "detection"}
 
-    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "rtdetr.zip"), **declared)
+    version = foreign.import_file(alice, factory.zipped(folder, tmp_path / "rtdetr.zip"), **declared)
 
-    said = Model(version.path).predict(picture(tmp_path))["predictions"]
-    assert [(one["name"], round(one["score"], 2)) for one in said] == [("dog", 0.9), ("cat", 0.8)]
+    predictions = Model(version.path).predict(picture(tmp_path))["predictions"]
+    assert [(row["name"], round(row["score"], 2)) for row in predictions] == [("dog", 0.9), ("cat", 0.8)]
 
 
 def test_logits_with_a_number_too_many_are_refused_where_the_architecture_has_no_ground(alice, tmp_path):
@@ -140,7 +140,7 @@ def test_logits_with_a_number_too_many_are_refused_where_the_architecture_has_no
     config = {"architectures": ["RTDetrForObjectDetection"], "id2label": {"0": "cat", "1": "dog"}}
     (folder / "config.json").write_text(json.dumps(config))
 
-    refused = refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "odd.zip"), pixels="unit")
+    refused = refusals(foreign.import_file, alice, factory.zipped(folder, tmp_path / "odd.zip"), pixels="unit")
 
     assert set(refused) == {"labels"}
 
@@ -154,7 +154,7 @@ def test_preprocessors_that_do_more_than_we_can_follow_are_asked_about(alice, tm
     processor = {"image_mean": [0.5] * 3, "image_std": [0.25] * 3, flag: True}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
 
-    assert set(refusals(foreign.bring, alice, factory.zipped(folder, tmp_path / "net.zip"))) == {"pixels"}
+    assert set(refusals(foreign.import_file, alice, factory.zipped(folder, tmp_path / "net.zip"))) == {"pixels"}
 
 
 def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
@@ -165,10 +165,10 @@ def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
     processor = {"do_normalize": False, "do_flip_channel_order": True}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
 
-    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "net.zip"))
+    version = foreign.import_file(alice, factory.zipped(folder, tmp_path / "net.zip"))
 
-    seen = model_json.load(version.path).input
-    sample, _placement = decode.preprocess(Image.new("RGB", (20, 10), (255, 51, 0)), seen)
+    spec = model_json.load(version.path).input
+    sample, _placement = decode.preprocess(Image.new("RGB", (20, 10), (255, 51, 0)), spec)
     assert version.facts["input"]["order"] == "BGR"
     assert sample[:, 0, 0].tolist() == pytest.approx([0.0, 0.2, 1.0])
     declared = Declared(pixels="caffe_bgr")  # mean and std stand in the order of red, green, blue
@@ -182,7 +182,7 @@ def test_input_of_blue_green_red_is_described_and_given_so(alice, tmp_path):
 def test_large_config_of_hugging_face_is_not_read(tmp_path):
     config = {"architectures": ["DetrForObjectDetection"]}
     (tmp_path / "config.json").write_text(json.dumps(config | {"x": " " * (5 << 20)}))
-    assert foreign_metadata.huggingface(tmp_path) == foreign_metadata.Known()
+    assert foreign_metadata.huggingface(tmp_path) == foreign_metadata.FileFacts()
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False, "x": " " * (65 << 10)}))
     assert foreign_metadata.huggingface(tmp_path).mean == ()
@@ -195,7 +195,7 @@ def test_probabilities_are_told_from_logits_by_the_operator_that_makes_them(alic
     operator = {"classification": "Softmax", "tagging": "Sigmoid"}[task] if inside else "Identity"
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, last=operator)
 
-    version = foreign.bring(alice, path, task=task, labels=PETS, pixels="imagenet")
+    version = foreign.import_file(alice, path, task=task, labels=PETS, pixels="imagenet")
 
     best = Model(version.path).predict(picture(tmp_path))["predictions"][0]
     assert best["name"] == "dog"
@@ -208,27 +208,27 @@ def test_map_of_classes_may_begin_with_the_ground(alice, tmp_path):
     logits[:, 2, :, 8:] = 5
     path = foreign.net(tmp_path / "net.onnx", {"logits": logits})
 
-    version = foreign.bring(alice, path, task="segmentation", labels=PETS, pixels="signed")
+    version = foreign.import_file(alice, path, task="segmentation", labels=PETS, pixels="signed")
 
-    said = Model(version.path).predict(picture(tmp_path))["predictions"]
-    assert [(one["name"], round(one["share"], 1)) for one in said] == [("dog", 0.5)]
+    predictions = Model(version.path).predict(picture(tmp_path))["predictions"]
+    assert [(row["name"], round(row["share"], 1)) for row in predictions] == [("dog", 0.5)]
 
 
 def test_all_that_does_not_fit_is_said_at_once(alice, tmp_path):
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, size=None)
 
-    said = refusals(foreign.bring, alice, path, task="classification", labels=("cat",))
+    messages = refusals(foreign.import_file, alice, path, task="classification", labels=("cat",))
 
-    assert set(said) == {"width", "height", "pixels", "labels"}
-    assert said["labels"] == "The model answers for 2 classes; the labels name 1. Name all in their order."
+    assert set(messages) == {"width", "height", "pixels", "labels"}
+    assert messages["labels"] == "The model answers for 2 classes; the labels name 1. Name all in their order."
 
 
 def test_outputs_that_are_laid_out_otherwise_are_named(alice, tmp_path):
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS})
 
-    said = refusals(foreign.bring, alice, path, task="detection", labels=PETS, pixels="unit", layout="yolo")
+    messages = refusals(foreign.import_file, alice, path, task="detection", labels=PETS, pixels="unit", layout="yolo")
 
-    assert "answer [1, 2]" in said["layout"]
+    assert "answer [1, 2]" in messages["layout"]
 
 
 @pytest.mark.parametrize("odd", [{"channels": 4}, {"kind": TensorProto.UINT8}, {"channels": 64}])
@@ -237,14 +237,14 @@ def test_inputs_that_no_picture_fits_are_refused(alice, tmp_path, odd):
 
     assert (
         "An input of 32-bit floats"
-        in refusals(foreign.bring, alice, path, task="classification", labels=PETS, pixels="unit")["file"]
+        in refusals(foreign.import_file, alice, path, task="classification", labels=PETS, pixels="unit")["file"]
     )
 
 
 def test_grey_input_takes_grey_pictures(alice, tmp_path):
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS}, channels=1)
 
-    version = foreign.bring(alice, path, task="classification", labels=PETS, pixels="unit")
+    version = foreign.import_file(alice, path, task="classification", labels=PETS, pixels="unit")
 
     assert Model(version.path).spec.input.channels == 1
     assert Model(version.path).predict(picture(tmp_path))["predictions"][0]["name"] == "dog"
@@ -253,16 +253,16 @@ def test_grey_input_takes_grey_pictures(alice, tmp_path):
 def test_size_that_the_file_fixes_cannot_be_declared_otherwise(alice, tmp_path):
     path = foreign.net(tmp_path / "net.onnx", {"answer": LOGITS})
 
-    said = refusals(foreign.bring, alice, path, task="classification", labels=PETS, pixels="unit", width=32)
+    messages = refusals(foreign.import_file, alice, path, task="classification", labels=PETS, pixels="unit", width=32)
 
-    assert said == {"width": "The file takes 64 pixels, not 32. Leave it empty."}
+    assert messages == {"width": "The file takes 64 pixels, not 32. Leave it empty."}
 
 
 def test_model_that_describes_itself_is_not_described_again(alice, tmp_path):
     tiny.classifier(tmp_path / "net")
     archive = factory.zipped(tmp_path / "net", tmp_path / "net.zip")
 
-    assert "describes the model already" in refusals(foreign.bring, alice, archive, task="detection")["task"]
+    assert "describes the model already" in refusals(foreign.import_file, alice, archive, task="detection")["task"]
 
 
 def test_weights_without_a_program_keep_what_is_declared(alice, tmp_path):
@@ -270,10 +270,10 @@ def test_weights_without_a_program_keep_what_is_declared(alice, tmp_path):
     header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
 
-    version = foreign.bring(alice, path, task="classification", labels=PETS)
+    version = foreign.import_file(alice, path, task="classification", labels=PETS)
 
     assert (version.task, version.facts["declared_task"]) == ("weights", "classification")
-    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+    assert [row["name"] for row in version.classes] == ["cat", "dog"]
 
 
 def test_folder_of_hugging_face_needs_no_declaration(alice, tmp_path):
@@ -284,12 +284,12 @@ def test_folder_of_hugging_face_needs_no_declaration(alice, tmp_path):
     processor = {"image_mean": [0.5] * 3, "image_std": [0.25] * 3, "size": {"height": 48, "width": 40}}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
 
-    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "vit.zip"))
+    version = foreign.import_file(alice, factory.zipped(folder, tmp_path / "vit.zip"))
 
-    seen = Model(version.path).spec
+    spec = Model(version.path).spec
     assert (version.task, version.architecture) == ("classification", "ViTForImageClassification")
-    assert (seen.input.width, seen.input.height, seen.input.mean[0], seen.input.std[0]) == (40, 48, 127.5, 63.75)
-    assert [one.name for one in seen.classes] == ["cat", "dog"]
+    assert (spec.input.width, spec.input.height, spec.input.mean[0], spec.input.std[0]) == (40, 48, 127.5, 63.75)
+    assert [model_class.name for model_class in spec.classes] == ["cat", "dog"]
 
 
 def test_export_of_optimum_lies_a_folder_deeper(alice, tmp_path):
@@ -299,23 +299,23 @@ def test_export_of_optimum_lies_a_folder_deeper(alice, tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False}))
 
-    version = foreign.bring(alice, factory.zipped(folder, tmp_path / "detr.zip"))
+    version = foreign.import_file(alice, factory.zipped(folder, tmp_path / "detr.zip"))
 
     assert Model(version.path).predict(picture(tmp_path))["predictions"][0]["name"] == "dog"
     assert Model(version.path).spec.input.std == (255.0,) * 3
 
 
 def test_export_of_ultralytics_needs_no_declaration(alice, tmp_path):
-    said = {"task": "detect", "names": "{0: 'cat', 1: 'dog'}", "imgsz": "[64, 64]", "description": "Ultralytics net"}
-    path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, size=None, metadata=said)
+    content = {"task": "detect", "names": "{0: 'cat', 1: 'dog'}", "imgsz": "[64, 64]", "description": "Ultralytics net"}
+    path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, size=None, metadata=content)
 
-    version = foreign.bring(alice, path)
+    version = foreign.import_file(alice, path)
 
-    seen = Model(version.path).spec
+    spec = Model(version.path).spec
     assert (version.task, version.source, version.architecture) == ("detection", "upload", "Ultralytics net")
-    assert (seen.input.resize, seen.input.width, seen.input.std[0]) == ("letterbox", 64, 255.0)
-    said = Model(version.path).predict(picture(tmp_path, (64, 32)))["predictions"]
-    np.testing.assert_allclose(said[0]["box"], [10, 4, 30, 32], atol=0.05)  # 16 rows of grey above, cut below
+    assert (spec.input.resize, spec.input.width, spec.input.std[0]) == ("letterbox", 64, 255.0)
+    content = Model(version.path).predict(picture(tmp_path, (64, 32)))["predictions"]
+    np.testing.assert_allclose(content[0]["box"], [10, 4, 30, 32], atol=0.05)  # 16 rows of grey above, cut below
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_export_of_ultralytics_needs_no_declaration(alice, tmp_path):
 def test_metadata_that_is_no_list_of_names_means_nothing(alice, tmp_path, names):
     path = foreign.net(tmp_path / "net.onnx", {"output0": yolo()}, metadata={"task": "detect", "names": names})
 
-    assert set(refusals(foreign.bring, alice, path)) == {"labels"}
+    assert set(refusals(foreign.import_file, alice, path)) == {"labels"}
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_odd_config_of_hugging_face_is_passed_over_or_completed_by_hand(alice, t
     (folder / "config.json").write_bytes(config)
     archive = factory.zipped(folder, tmp_path / "net.zip")
 
-    version = foreign.bring(alice, archive, task="classification", labels=PETS, pixels="unit")
+    version = foreign.import_file(alice, archive, task="classification", labels=PETS, pixels="unit")
 
     assert version.task == "classification"
 
@@ -379,7 +379,7 @@ def test_labels_with_gaps_or_without_an_end_are_refused(text):
 
 
 def test_declaration_refuses_all_that_no_model_has():
-    said = refusals(Declared(task="x", pixels="x", resize="x", width=9000, height=-1, labels=("a" * 300,)).check)
+    messages = refusals(Declared(task="x", pixels="x", resize="x", width=9000, height=-1, labels=("a" * 300,)).check)
 
-    assert set(said) == {"task", "pixels", "resize", "width", "height", "labels"}
+    assert set(messages) == {"task", "pixels", "resize", "width", "height", "labels"}
     assert set(refusals(Declared(task="classification", layout="yolo").check)) == {"layout"}

@@ -83,23 +83,23 @@ def test_detections_suppress_per_class_and_best_first():
     scores = np.array([[0.9, 0.0], [0.8, 0.7], [0.1, 0.95]], np.float32)
     _, placement = decode.preprocess(Image.new("RGB", (64, 64)), STRETCH)
 
-    found = decode.detections(boxes, scores, placement, score_threshold=0.3, iou_threshold=0.5, max_detections=10)
+    detected = decode.detections(boxes, scores, placement, score_threshold=0.3, iou_threshold=0.5, max_detections=10)
 
-    assert found.scores.tolist() == pytest.approx([0.95, 0.9, 0.7])
-    assert found.classes.tolist() == [1, 0, 1]
-    assert found.boxes[2].tolist() == [1, 1, 11, 11]
+    assert detected.scores.tolist() == pytest.approx([0.95, 0.9, 0.7])
+    assert detected.classes.tolist() == [1, 0, 1]
+    assert detected.boxes[2].tolist() == [1, 1, 11, 11]
 
 
 def test_detections_leave_out_boxes_that_are_not_finite():
     boxes = np.array([[0, 0, np.nan, 10]], np.float32)
     _, placement = decode.preprocess(Image.new("RGB", (64, 64)), STRETCH)
 
-    found = decode.detections(
+    detected = decode.detections(
         boxes, np.ones((1, 1), np.float32), placement,
         score_threshold=0.3, iou_threshold=0.5, max_detections=10,
     )  # fmt: skip
 
-    assert len(found.boxes) == 0
+    assert len(detected.boxes) == 0
 
 
 def test_suppress_equals_the_plain_double_loop():
@@ -113,18 +113,18 @@ def test_suppress_equals_the_plain_double_loop():
         areas = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
         return wide * high / (areas - wide * high)
 
-    kept = []
-    for place in range(200):
-        if all(iou(boxes[place], boxes[other]) <= 0.4 for other in kept):
-            kept.append(place)
+    selected = []
+    for index in range(200):
+        if all(iou(boxes[index], boxes[other]) <= 0.4 for other in selected):
+            selected.append(index)
 
-    assert decode.suppress(boxes, 0.4, most=200).tolist() == kept
+    assert decode.suppress(boxes, 0.4, limit=200).tolist() == selected
 
 
 def test_probabilities_survive_large_logits():
-    found = decode.probabilities(np.array([[1000.0, 1000.0], [0.0, -1000.0]], np.float32))
+    shares = decode.probabilities(np.array([[1000.0, 1000.0], [0.0, -1000.0]], np.float32))
 
-    assert found.tolist() == [[0.5, 0.5], [1.0, 0.0]]
+    assert shares.tolist() == [[0.5, 0.5], [1.0, 0.0]]
 
 
 def test_predict_refuses_parameters_it_does_not_know_and_names_those_it_does():

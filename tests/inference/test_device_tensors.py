@@ -31,7 +31,7 @@ def version(alice, tmp_path):
 
 
 @pytest.fixture
-def ask(alice, version, tmp_path, monkeypatch):
+def request_port(alice, version, tmp_path, monkeypatch):
     """ask(path, body) → status, answer; of a device's port with the package of `version` behind it."""
     package = tmp_path / "package"
     for name, *source in packages.entries(version, by=alice):
@@ -42,10 +42,10 @@ def ask(alice, version, tmp_path, monkeypatch):
     agent.write_bytes(agent_download.agent())
     monkeypatch.setattr(sys, "argv", [str(agent)])  # what the front starts the model with
     front = Front(0)
-    nothing_yet = _asked(front.port, NAME)
+    nothing_yet = _send_request(front.port, NAME)
     assert nothing_yet == (503, {"error": "no model is installed yet"})
     assert front.start(package) == ""
-    yield lambda path, body=None: _asked(front.port, path, body)
+    yield lambda path, body=None: _send_request(front.port, path, body)
     assert front.counters()["errors"] == 0
     front.server.shutdown()
     front.server.server_close()
@@ -56,7 +56,7 @@ def ask(alice, version, tmp_path, monkeypatch):
         pipe.close()
 
 
-def _asked(port, path, body=None):
+def _send_request(port, path, body=None):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET" if body is None else "POST", path, body if body is None else json.dumps(body))
@@ -90,15 +90,15 @@ def served(version, body):
     return json.loads(asyncio.run(answered()))
 
 
-def test_port_of_a_device_answers_the_protocol_as_the_platform_does_and_refuses_in_words(ask, version):
+def test_port_of_a_device_answers_the_protocol_as_the_platform_does_and_refuses_in_words(request_port, version):
     body = sent((2, 3, 8, 8), 0.25)
     picture = base64.b64encode((Path(__file__).parent / "cameras.py").read_bytes()).decode()
     no_picture = {"inputs": [{"name": "images", "datatype": "BYTES", "shape": [1], "data": [picture]}]}
 
-    status, said = ask(f"{NAME}/infer", body)
+    status, content = request_port(f"{NAME}/infer", body)
     refused = [
-        ask(path, given)
-        for path, given in (
+        request_port(path, wrong)
+        for path, wrong in (
             ("/v2/models/other/infer", body),
             (f"{NAME}/versions/7/infer", body),
             (f"{NAME}/infer", {"inputs": []}),
@@ -111,16 +111,16 @@ def test_port_of_a_device_answers_the_protocol_as_the_platform_does_and_refuses_
     ]
 
     assert status == 200
-    assert (said["model_name"], said["model_version"]) == ("net 1", "1")
-    assert said["outputs"] == served(version, body)["outputs"]
+    assert (content["model_name"], content["model_version"]) == ("net 1", "1")
+    assert content["outputs"] == served(version, body)["outputs"]
     assert [code for code, _said in refused] == [404, 404, 400, 400, 400, 400, 400, 422]
     assert "this device has the model 'net 1'" in refused[0][1]["error"].lower()
     assert "1 to 64 samples, not 65" in refused[4][1]["error"]
-    assert ask(f"{NAME}/versions/1/ready") == (200, {"ready": True})
-    assert ask("/v2/health/live") == (200, {"live": True})
-    assert ask("/v2/health/ready")[1]["ready"] is True
-    about = ask(NAME)[1]
-    assert (about["inputs"][0]["name"], about["inputs"][0]["shape"]) == ("images", [-1, 3, 8, 8])
-    assert [end["name"] for end in about["outputs"]] == ["logits", "predictions"]
-    assert ask("/v2")[1]["name"] == "aip-edge"
-    assert ask(f"{NAME}/nothing")[0] == 404
+    assert request_port(f"{NAME}/versions/1/ready") == (200, {"ready": True})
+    assert request_port("/v2/health/live") == (200, {"live": True})
+    assert request_port("/v2/health/ready")[1]["ready"] is True
+    metadata = request_port(NAME)[1]
+    assert (metadata["inputs"][0]["name"], metadata["inputs"][0]["shape"]) == ("images", [-1, 3, 8, 8])
+    assert [end["name"] for end in metadata["outputs"]] == ["logits", "predictions"]
+    assert request_port("/v2")[1]["name"] == "aip-edge"
+    assert request_port(f"{NAME}/nothing")[0] == 404

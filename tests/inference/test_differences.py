@@ -36,13 +36,13 @@ def test_mcnemar_says_what_a_coin_would():
 
 
 def test_the_same_answers_are_no_difference(two):
-    found = differences.compare(*_chosen(two))
+    comparison = differences.compare(*_chosen(two))
 
-    row = found.rows[0]
-    assert (row.key, found.base, found.images > 0) == ("accuracy", two[0].pk, True)
+    row = comparison.rows[0]
+    assert (row.key, comparison.base, comparison.images > 0) == ("accuracy", two[0].pk, True)
     assert row.values[0].difference is None
     assert row.values[1].difference == differences.Difference(0.0, 0.0, 0.0, "no_difference")
-    assert (found.mcnemar[0].only_base, found.mcnemar[0].only_other, found.mcnemar[0].p) == (0, 0, 1.0)
+    assert (comparison.mcnemar[0].only_base, comparison.mcnemar[0].only_other, comparison.mcnemar[0].p) == (0, 0, 1.0)
 
 
 def test_a_small_gain_on_few_images_is_not_called_a_win_and_a_large_one_is(two):
@@ -68,11 +68,13 @@ def test_the_base_turns_the_difference_round(two):
     judged.rewrite(two[0], [False] * 50)
     judged.rewrite(two[1], [True] * 50)
 
-    found = differences.compare(*differences.chosen(two[0].job.owner, [one.pk for one in two], base=two[1].pk))
+    comparison = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [evaluation.pk for evaluation in two], base=two[1].pk)
+    )
 
-    assert found.rows[0].values[0].difference.verdict == "worse"
-    assert found.rows[0].values[1].difference is None
-    assert found.mcnemar[0].evaluation == two[0].pk
+    assert comparison.rows[0].values[0].difference.verdict == "worse"
+    assert comparison.rows[0].values[1].difference is None
+    assert comparison.mcnemar[0].evaluation == two[0].pk
 
 
 @pytest.mark.long
@@ -82,7 +84,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     task = dataclasses.replace(TASKS["classification"], measures=TASKS["classification"].measures[:1], pairs=None)
     for trial in range(50):
         hard = chance.random(300)
-        entries = [[{"right": bool(one)} for one in hard < share] for share in (0.75, 0.80)]
+        entries = [[{"right": bool(flag)} for flag in hard < share] for share in (0.75, 0.80)]
         (row,) = differences.rows_of(task, entries, [trial, 1000 + trial], 0)
         difference = row.values[1].difference
         held += difference.low <= 0.05 <= difference.high
@@ -106,29 +108,33 @@ def test_every_task_is_compared_by_figures_of_its_own_entries(alice, tmp_path, t
     made = judged.evaluation(alice, tmp_path, task=task)
     again = judged.judged(alice, made.model_version, made.version)
 
-    found = differences.compare(*_chosen((made, again)))
+    comparison = differences.compare(*_chosen((made, again)))
 
-    assert [row.key for row in found.rows] == [
-        one.key for one in (*TASKS[task].ranked, *TASKS[task].measures, *TASKS[task].means)
+    assert [row.key for row in comparison.rows] == [
+        measure.key for measure in (*TASKS[task].ranked, *TASKS[task].measures, *TASKS[task].means)
     ]
-    said = results.load(made)["summary"]
-    for row in found.rows:
-        assert row.values[0].value == pytest.approx(said.get(row.key, row.values[0].value), abs=1e-5), row.key
+    summary = results.load(made)["summary"]
+    for row in comparison.rows:
+        assert row.values[0].value == pytest.approx(summary.get(row.key, row.values[0].value), abs=1e-5), row.key
         assert math.isclose(row.values[0].value, row.values[1].value)
         assert row.values[1].difference.verdict == "no_difference"
-    assert bool(found.mcnemar) == (TASKS[task].right is not None)
+    assert bool(comparison.mcnemar) == (TASKS[task].right is not None)
     if task == "detection":
-        assert found.only_told == ["ar100", "precision", "recall", "f1"]
+        assert comparison.only_told == ["ar100", "precision", "recall", "f1"]
     if task in ("classification", "segmentation"):
-        assert found.only_told == []
+        assert comparison.only_told == []
 
 
 def test_the_order_of_naming_changes_nothing(two):
     judged.rewrite(two[0], [True] * 60 + [False] * 40)
     judged.rewrite(two[1], [True] * 66 + [False] * 34)
 
-    named = differences.compare(*differences.chosen(two[0].job.owner, [two[0].pk, two[1].pk], base=two[0].pk))
-    turned = differences.compare(*differences.chosen(two[0].job.owner, [two[1].pk, two[0].pk], base=two[0].pk))
+    named = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [two[0].pk, two[1].pk], base=two[0].pk)
+    )
+    turned = differences.compare(
+        *differences.select_evaluations(two[0].job.owner, [two[1].pk, two[0].pk], base=two[0].pk)
+    )
 
     for row, again in zip(named.rows, turned.rows, strict=True):
         assert row.values[1] == again.values[0], row.key
@@ -140,10 +146,12 @@ def test_few_images_never_make_a_win(two, alice, client, images, verdict):
     judged.rewrite(two[1], [True] * images)
     client.force_login(alice)
 
-    found = differences.compare(*_chosen(two))
-    page = client.get("/evaluations/compare/?" + "&".join(f"evaluation={one.pk}" for one in two)).content.decode()
+    comparison = differences.compare(*_chosen(two))
+    page = client.get(
+        "/evaluations/compare/?" + "&".join(f"evaluation={evaluation.pk}" for evaluation in two)
+    ).content.decode()
 
-    assert found.rows[0].values[1].difference.verdict == verdict
+    assert comparison.rows[0].values[1].difference.verdict == verdict
     assert ("Of fewer than 30 images" in page) == (images < 30)
 
 
@@ -152,11 +160,11 @@ def test_macro_figures_of_a_classifier_are_those_counted_by_hand():
     cells = ["0,0", "0,0", "0,1", "1,1", "1,2"]
     entries = [{"cells": [cell]} for cell in cells]
 
-    found = {
+    values = {
         row.key: row.values[0].value for row in differences.rows_of(TASKS["classification"], [entries] * 2, [1, 2], 0)
     }
 
-    assert found == pytest.approx(
+    assert values == pytest.approx(
         {"precision": (1 + 1 / 2) / 2, "recall": (2 / 3 + 1 / 2) / 2, "f1": (4 / 5 + 2 / 4) / 2}
     )
 
@@ -178,12 +186,12 @@ def test_an_older_segmentation_is_compared_by_what_it_kept(alice, tmp_path):
     again = judged.judged(alice, made.model_version, made.version)
     path = results.folder(made) / "images.jsonl"
     entries = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({k: v for k, v in one.items() if k != "pairs"}) + "\n" for one in entries))
+    path.write_text("".join(json.dumps({k: v for k, v in entry.items() if k != "pairs"}) + "\n" for entry in entries))
 
-    found = differences.compare(*_chosen((made, again)))
+    comparison = differences.compare(*_chosen((made, again)))
 
-    assert [row.key for row in found.rows] == ["image_miou", "image_accuracy"]
-    assert found.only_told == ["miou", "dice", "pixel_accuracy"]
+    assert [row.key for row in comparison.rows] == ["image_miou", "image_accuracy"]
+    assert comparison.only_told == ["miou", "dice", "pixel_accuracy"]
 
 
 def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_path):
@@ -191,17 +199,17 @@ def test_what_cannot_be_compared_is_refused_all_at_once(alice, bob, two, tmp_pat
     Evaluation.objects.filter(pk=two[1].pk).update(published_attempt=0)
 
     with pytest.raises(DomainError) as refused:
-        differences.chosen(alice, [two[0].pk, two[1].pk, other.pk])
+        differences.select_evaluations(alice, [two[0].pk, two[1].pk, other.pk])
     with pytest.raises(Invalid, match="from 2 to 6"):
-        differences.chosen(alice, [two[0].pk])
+        differences.select_evaluations(alice, [two[0].pk])
     with pytest.raises(NotFound):
-        differences.chosen(bob, [one.pk for one in two])
+        differences.select_evaluations(bob, [evaluation.pk for evaluation in two])
     with pytest.raises(Invalid, match="base is one"):
-        differences.chosen(alice, [two[0].pk, two[1].pk], base=other.pk)
+        differences.select_evaluations(alice, [two[0].pk, two[1].pk], base=other.pk)
 
-    said = " ".join(map(str, refused.value.every))
+    message = " ".join(map(str, refused.value.every))
     assert [
-        words for words in ("no results yet", "another task", "Compare on the same version") if words not in said
+        phrase for phrase in ("no results yet", "another task", "Compare on the same version") if phrase not in message
     ] == []
 
 
@@ -231,19 +239,19 @@ def test_images_on_which_they_disagree_stand_beside_each_other(two):
 
 
 def _chosen(two):
-    return differences.chosen(two[0].job.owner, [one.pk for one in two])
+    return differences.select_evaluations(two[0].job.owner, [evaluation.pk for evaluation in two])
 
 
 def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, client, two):
     judged.rewrite(two[0], [True] * 60 + [False] * 40)
     judged.rewrite(two[1], [True] * 80 + [False] * 20)
-    asked = "&".join(f"evaluation={one.pk}" for one in two)
+    query = "&".join(f"evaluation={evaluation.pk}" for evaluation in two)
 
-    answer = api.get(f"/api/v1/evaluations/comparison/?{asked}").json()
-    assert client.get(f"/evaluations/compare/?{asked}").status_code == 302
+    answer = api.get(f"/api/v1/evaluations/comparison/?{query}").json()
+    assert client.get(f"/evaluations/compare/?{query}").status_code == 302
     client.force_login(alice)
-    page = client.get(f"/evaluations/compare/?{asked}")
-    images = client.get(f"/evaluations/compare/images/?{asked}&show=only_second").content.decode()
+    page = client.get(f"/evaluations/compare/?{query}")
+    images = client.get(f"/evaluations/compare/images/?{query}&show=only_second").content.decode()
 
     figure = answer["figures"][0]
     assert (figure["key"], figure["values"][1]["difference"]["verdict"]) == ("accuracy", "better")
@@ -253,11 +261,11 @@ def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, c
     assert images.count("<figure") == 12
     assert "begin=6" in images
     assert client.get(f"/evaluations/compare/?evaluation={two[0].pk}").status_code == 400
-    assert client.get(f"/evaluations/compare/images/?{asked}&show=moon").status_code == 400
-    assert api.get(f"/api/v1/evaluations/comparison/?{asked}&base=x").status_code == 400
+    assert client.get(f"/evaluations/compare/images/?{query}&show=moon").status_code == 400
+    assert api.get(f"/api/v1/evaluations/comparison/?{query}&base=x").status_code == 400
     client.force_login(bob)
-    assert client.get(f"/evaluations/compare/?{asked}").status_code == 404
-    assert client.get(f"/evaluations/compare/images/?{asked}").status_code == 404
+    assert client.get(f"/evaluations/compare/?{query}").status_code == 404
+    assert client.get(f"/evaluations/compare/images/?{query}").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -269,12 +277,12 @@ def test_api_and_page_say_the_same_and_show_strangers_nothing(api, alice, bob, c
     ],
 )  # fmt: skip
 def test_whatever_stands_among_the_results_breaks_no_page(two, alice, client, line):
-    for one in two:
-        (results.folder(one) / "images.jsonl").write_text(f"{line}\n")
-    asked = "&".join(f"evaluation={one.pk}" for one in two)
+    for evaluation in two:
+        (results.folder(evaluation) / "images.jsonl").write_text(f"{line}\n")
+    query = "&".join(f"evaluation={evaluation.pk}" for evaluation in two)
     client.force_login(alice)
 
-    answers = [client.get(f"/evaluations/compare/{part}?{asked}").status_code for part in ("", "images/")]
-    answers.append(client.get(f"/api/v1/evaluations/comparison/?{asked}").status_code)
+    answers = [client.get(f"/evaluations/compare/{part}?{query}").status_code for part in ("", "images/")]
+    answers.append(client.get(f"/api/v1/evaluations/comparison/?{query}").status_code)
 
     assert set(answers) <= {200, 400}

@@ -10,7 +10,7 @@ from inference.registry import drift
 from inference.serving.server import image_sampling
 from tests.cases import case_table
 from tests.inference import pictures
-from tests.inference.tallies import seen, tally_of
+from tests.inference.tallies import statistics_of, tally_of
 
 
 def test_features_tell_bright_from_dark_large_from_small_and_sharp_from_blurred():
@@ -47,52 +47,52 @@ def test_index_is_the_sum_it_says_and_chance_alone_gives_nothing():
     assert drift.index(before, after) == pytest.approx(by_hand, abs=1e-3)
     assert drift.index([0, 0], [1, 2]) == 0.0
     random = np.random.default_rng(7)
-    found = [
+    values = [
         drift.index(random.multinomial(150, [0.1] * 10), random.multinomial(150, [0.1] * 10)) for _number in range(300)
     ]
-    assert np.mean([value >= drift.STEADY for value in found]) < 0.05
-    assert np.mean([value >= drift.OTHER for value in found]) < 0.01
+    assert np.mean([value >= drift.STEADY for value in values]) < 0.05
+    assert np.mean([value >= drift.OTHER for value in values]) < 0.01
 
 
 def test_many_objects_of_one_picture_say_no_more_than_the_picture():
     """Each picture shows twenty objects of one class: the same population, twice."""
     random = np.random.default_rng(3)
 
-    def of(count):
+    def tally_with(count):
         made = statistics.empty()
         features = dict.fromkeys(statistics.FEATURES, 0.5)
         for _number in range(count):
             name = str(random.integers(0, 20))
-            statistics.add(made, seen(features), [{"name": name, "score": 0.9}] * 20)
+            statistics.add(made, statistics_of(features), [{"name": name, "score": 0.9}] * 20)
         return made
 
-    found = [drift.compared(of(500), of(100))[0].value for _number in range(60)]
+    values = [drift.compare(tally_with(500), tally_with(100))[0].value for _number in range(60)]
 
-    assert np.mean([value >= drift.OTHER for value in found]) < 0.1
+    assert np.mean([value >= drift.OTHER for value in values]) < 0.1
 
 
 def test_comparison_names_what_changed_and_nothing_else():
     before, after = tally_of(200, classes=("one", "two")), tally_of(200, brightness=0.9, classes=("one", "two"))
 
-    verdicts = {one.name: one.verdict for one in drift.compared(before, after)}
+    verdicts = {row.name: row.verdict for row in drift.compare(before, after)}
 
     assert verdicts.pop("brightness") == "other"
     assert set(verdicts.values()) == {"steady"}
-    assert {one.verdict for one in drift.compared(before, tally_of(20))} == {"unknown"}
+    assert {row.verdict for row in drift.compare(before, tally_of(20))} == {"unknown"}
 
 
 def test_distance_is_in_standard_deviations_of_pictures():
     random = np.random.default_rng(0)
 
-    def of(mean, count=2000):
+    def tally_with(mean, count=2000):
         made = statistics.empty()
         for value in random.normal(mean, 0.1, count):
-            statistics.add(made, seen(dict.fromkeys(statistics.FEATURES, 0.5), float(value)), [])
+            statistics.add(made, statistics_of(dict.fromkeys(statistics.FEATURES, 0.5), float(value)), [])
         return made
 
-    assert drift.distance(of(0.5), of(0.7)) == pytest.approx(2.0, abs=0.1)
-    assert drift.distance(of(0.5), of(0.5)) == pytest.approx(0.0, abs=0.1)
-    assert drift.distance(of(0.5, 20), of(0.5)) is None
+    assert drift.distance(tally_with(0.5), tally_with(0.7)) == pytest.approx(2.0, abs=0.1)
+    assert drift.distance(tally_with(0.5), tally_with(0.5)) == pytest.approx(0.0, abs=0.1)
+    assert drift.distance(tally_with(0.5, 20), tally_with(0.5)) is None
 
 
 def striped(random, *, turned=False):
@@ -113,11 +113,11 @@ def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther(
     random = np.random.default_rng(5)
 
     def rows(count, **options):
-        found = dict.fromkeys(("sharpness", "size", "shape"), 0.5)
+        features = dict.fromkeys(("sharpness", "size", "shape"), 0.5)
         made = []
         for _number in range(count):
             small = striped(random, **options).astype(np.float32)
-            made.append(descriptor.of(small, small @ np.array([0.299, 0.587, 0.114], np.float32), found))
+            made.append(descriptor.compute(small, small @ np.array([0.299, 0.587, 0.114], np.float32), features))
         return made
 
     crowd = np.array(rows(1200))
@@ -158,10 +158,10 @@ def test_equal_samples_are_as_far_apart_as_was_tried_and_turned_stripes_farther(
     ],
 )
 def test_what_a_program_tells_is_not_believed(spoil):
-    assert drift.sound(tally_of(3)) == tally_of(3)
+    assert drift.validate(tally_of(3)) == tally_of(3)
     old = {name: value for name, value in tally_of(3).items() if name != "looks"}  # of a server that began before
-    assert drift.together([drift.sound(old), tally_of(3)])["looks"]["images"] == 3
-    assert drift.sound(spoil(tally_of(3))) is None
+    assert drift.add_up([drift.validate(old), tally_of(3)])["looks"]["images"] == 3
+    assert drift.validate(spoil(tally_of(3))) is None
 
 
 def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
@@ -169,7 +169,7 @@ def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
     hours = statistics.Hours(clock=lambda: at[0])
     for number in range(5):
         at[0] = 3600.0 * (1000 + number)
-        hours.add(seen(dict.fromkeys(statistics.FEATURES, 0.5)), [])
+        hours.add(statistics_of(dict.fromkeys(statistics.FEATURES, 0.5)), [])
     assert sorted(hours.tallies) == [3600 * (1002 + number) for number in range(3)]
 
     assert hours.wanted()
@@ -184,15 +184,15 @@ def test_hours_keep_three_and_spend_a_fiftieth_of_the_time():
 def test_keeper_keeps_by_rule_and_only_so_many():
     low = [{"score": 0.9}, {"score": 0.2}]
     keeper = image_sampling.Keeper(percent=0, below=0.3)
-    keeper.look(b"sure", [{"score": 0.9}])
-    keeper.look(b"empty", [])
-    assert keeper.take() is None
+    keeper.consider(b"sure", [{"score": 0.9}])
+    keeper.consider(b"empty", [])
+    assert keeper.pop() is None
     for number in range(image_sampling.MOST + 5):
-        keeper.look(bytes([number]), low)
-    taken = [keeper.take() for _number in range(image_sampling.MOST + 5)]
-    assert [kept.picture[0] for kept in taken if kept] == list(range(image_sampling.MOST))
+        keeper.consider(bytes([number]), low)
+    taken = [keeper.pop() for _number in range(image_sampling.MOST + 5)]
+    assert [sample.picture[0] for sample in taken if sample] == list(range(image_sampling.MOST))
     always = image_sampling.Keeper(percent=100, below=0)
-    always.look(b"x", [])
-    assert always.take().why == image_sampling.CHANCE
-    always.look(b"x" * (image_sampling.MOST_BYTES + 1), [])
-    assert always.take() is None
+    always.consider(b"x", [])
+    assert always.pop().why == image_sampling.CHANCE
+    always.consider(b"x" * (image_sampling.MOST_BYTES + 1), [])
+    assert always.pop() is None

@@ -17,7 +17,7 @@ import pytest
 from inference.delivery.edge import fleet, keys, packages
 from inference.delivery.edge.device.trust import canonical
 from tests.factories import models as factory
-from tests.inference.edge_device import Device, ask, released, row, wait_for
+from tests.inference.edge_device import Device, predict, released, row, wait_for
 from tests.long_form import first
 from tests.running import free_port
 
@@ -66,14 +66,14 @@ def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(a
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        said = wait_for(lambda: row(group).outcome in ("same", "updated") and row(group))
-        answer = ask(device.port)
+        reported = wait_for(lambda: row(group).outcome in ("same", "updated") and row(group))
+        answer = predict(device.port)
         wait_for(lambda: row(group).counters.get("requests"))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
 
-    assert said.package == wanted == device.installed
+    assert reported.package == wanted == device.installed
     assert answer["task"] == "detection"
     assert row(group).counters["requests"] == 1
     assert row(group).hardware["cores"] >= 1
@@ -87,8 +87,8 @@ def test_agent_is_enrolled_fetches_swaps_reports_and_answers_as_the_model_does(a
 
 def test_token_of_a_device_lies_where_only_its_owner_reads_it_and_a_code_works_once(alice, group, device):
     assert (device.root / "device.json").stat().st_mode & 0o777 == 0o600
-    kept = json.loads((device.root / "device.json").read_text())
-    assert kept["token"] not in str(row(group).__dict__)
+    content = json.loads((device.root / "device.json").read_text())
+    assert content["token"] not in str(row(group).__dict__)
     again = Device(device.folder.with_name("other"), device.server)
     _made, code = fleet.add_device(group=group, name="gate-2", by=alice)
 
@@ -122,12 +122,12 @@ def killed_at(step, alice, group, version, device, tmp_path):
         assert device.round() == "updated"
         wanted = released(group, factory.model_version(alice, tmp_path, name="third", task="tagging"), alice)
 
-    said = device.round(AIP_EDGE_DIE=step)
+    output = device.round(AIP_EDGE_DIE=step)
 
-    assert said.startswith("died -9"), said
+    assert output.startswith("died -9"), output
     assert device.installed in (before, wanted) or step == "dropping"
     assert device.is_whole()
-    assert not [path for path in (device.root / "store").iterdir() if ".tmp" not in path.name and not whole(path)]
+    assert not [path for path in (device.root / "store").iterdir() if ".tmp" not in path.name and not is_intact(path)]
     for _round in range(2):
         last = device.round()
     assert last == "same"
@@ -135,19 +135,19 @@ def killed_at(step, alice, group, version, device, tmp_path):
     assert not list((device.root / "store").glob("*.tmp"))
 
 
-def whole(place: Path) -> bool:
-    done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=place, capture_output=True, check=False)
+def is_intact(folder: Path) -> bool:
+    done = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, capture_output=True, check=False)
     return done.returncode == 0
 
 
 def test_package_that_came_damaged_is_refused_and_the_next_download_begins_anew(alice, group, version, device):
     wanted = released(group, version, alice)
-    kept = packages.package_file(wanted)
-    good = kept.read_bytes()
-    kept.write_bytes(good[:-10] + b"x" * 10)
+    file = packages.package_file(wanted)
+    good = file.read_bytes()
+    file.write_bytes(good[:-10] + b"x" * 10)
 
     assert device.round() == "damaged"
-    kept.write_bytes(good)
+    file.write_bytes(good)
     assert device.round() == "updated"
     assert device.is_whole()
 
@@ -201,9 +201,9 @@ def test_agent_killed_while_it_goes_back_is_back_at_the_next_start(alice, group,
     spoil(broken, group, "run.py", run, "inference/kit/model_io/requested.py", b"raise RuntimeError('cannot serve')\n")
     assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
 
-    said = [device.round() for _round in range(2)]
+    outcomes = [device.round() for _round in range(2)]
 
-    assert said[-1] in ("same", "bad_package")
+    assert outcomes[-1] in ("same", "bad_package")
     assert device.installed == before
     assert row(group).package == before
 
@@ -252,8 +252,8 @@ def test_word_of_a_stranger_is_refused_with_keys_and_without(alice, group, versi
     honest = keys.signed
 
     def forged(document, device):
-        said = honest(document, device=device)
-        return said | {"document": said["document"] | {"number": 99}}
+        content = honest(document, device=device)
+        return content | {"document": content["document"] | {"number": 99}}
 
     monkeypatch.setattr(keys, "signed", forged)
     assert device.round() == "bad_signature"
@@ -301,10 +301,10 @@ def test_thief_with_the_key_rules_until_the_key_is_rotated_and_no_longer(alice, 
 def test_device_works_offline_and_a_revoked_one_gets_no_other_model(alice, group, version, device):
     released(group, version, alice)
     assert device.round() == "updated"
-    kept = json.loads((device.root / "device.json").read_text())
-    (device.root / "device.json").write_bytes(canonical(kept | {"server": f"http://127.0.0.1:{free_port()}"}))
+    content = json.loads((device.root / "device.json").read_text())
+    (device.root / "device.json").write_bytes(canonical(content | {"server": f"http://127.0.0.1:{free_port()}"}))
     assert device.round() == "offline"
-    (device.root / "device.json").write_bytes(canonical(kept))
+    (device.root / "device.json").write_bytes(canonical(content))
 
     fleet.revoke(device=row(group), by=alice)
 
@@ -359,12 +359,12 @@ def spoil(sha: str, group, *changes: object) -> None:
 
 def test_token_never_follows_the_server_to_another_address(alice, group, version, device, live_server):
     released(group, version, alice)
-    kept = json.loads((device.root / "device.json").read_text())
-    seen: list[str] = []
+    content = json.loads((device.root / "device.json").read_text())
+    paths: list[str] = []
 
     class Elsewhere(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            seen.append(self.path)
+            paths.append(self.path)
             self.send_response(302)
             self.send_header("Location", f"{live_server.url}{self.path}")
             self.end_headers()
@@ -376,11 +376,11 @@ def test_token_never_follows_the_server_to_another_address(alice, group, version
 
     with http.server.HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        moved = kept | {"server": f"http://127.0.0.1:{server.server_port}"}
+        moved = content | {"server": f"http://127.0.0.1:{server.server_port}"}
         (device.root / "device.json").write_bytes(canonical(moved))
         outcome = device.round()
         server.shutdown()
 
     assert outcome == "server_refused"
-    assert seen[0] == "/api/v1/edge/word"
+    assert paths[0] == "/api/v1/edge/word"
     assert row(group).outcome == ""

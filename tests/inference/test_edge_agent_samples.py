@@ -23,7 +23,7 @@ from inference.serving.feedback import samples
 from inference.serving.feedback.models import ServiceSample
 from tests.factories import models as factory
 from tests.inference import pictures
-from tests.inference.edge_device import Device, ask, released, row, wait_for
+from tests.inference.edge_device import Device, predict, released, row, wait_for
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -48,13 +48,13 @@ def device(alice, group, tmp_path, live_server):
 
 
 def kept_on(device: Device, count: int) -> Samples:
-    """Pictures that a device kept while it was not connected."""
-    kept = Samples(device.root / "samples", lambda picture: picture)
-    kept.follow({"percent": 100})
+    """Images that a device kept while it was offline."""
+    samples = Samples(device.root / "samples", lambda picture: picture)
+    samples.follow({"percent": 100})
     for number in range(count):
         image = Image.new("RGB", (40, 30), (60 * number, 0, 0))
-        kept.keep(pictures.encoded(image, "JPEG"), HEAD)
-    return kept
+        samples.store(pictures.encoded(image, "JPEG"), HEAD)
+    return samples
 
 
 def test_pictures_that_a_device_answers_come_upright_as_jpegs_without_what_the_camera_wrote(alice, group, device):
@@ -68,32 +68,32 @@ def test_pictures_that_a_device_answers_come_upright_as_jpegs_without_what_the_c
     try:
         wait_for(lambda: row(group).samples == "on")
         for body in (pictures.encoded(image, "JPEG", exif=exif), pictures.plain("green"), pictures.plain("green")):
-            ask(device.port, body)
+            predict(device.port, body)
         wait_for(lambda: ServiceSample.objects.count() == 2 and not list((device.root / "samples").iterdir()))
     finally:
         process.send_signal(signal.SIGTERM)
-        said, _errors = process.communicate()
+        output, _errors = process.communicate()
 
     there = list(ServiceSample.objects.order_by("pk"))
     first = Image.open(io.BytesIO(there[0].file.read_bytes()))
-    assert [(one.kind, one.why, one.model_name) for one in there] == [("JPEG", "chance", "cells v1")] * 2
+    assert [(row_.kind, row_.why, row_.model_name) for row_ in there] == [("JPEG", "chance", "cells v1")] * 2
     assert (first.size, dict(first.getexif())) == ((40, 60), {})
-    assert "The platform keeps some of the pictures" in said
+    assert "The platform keeps some of the pictures" in output
 
 
 @pytest.mark.parametrize("step", ["sending", "sent", "reported"])
 def test_agent_killed_while_it_sends_loses_nothing_and_sends_nothing_twice(alice, group, device, step):
     assert device.round() == "updated"
-    kept = kept_on(device, 4)
+    samples = kept_on(device, 4)
 
     for _time in range(2):
         assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
-        assert ServiceSample.objects.count() + len(kept.there()) >= 4  # each is on one side at least
+        assert ServiceSample.objects.count() + len(samples.there()) >= 4  # each is on one side at least
     for _time in range(2):
         assert device.round() == "same"
 
-    assert sorted(len(one.sha256) for one in ServiceSample.objects.all()) == [64] * 4
-    assert kept.there() == []
+    assert sorted(len(row_.sha256) for row_ in ServiceSample.objects.all()) == [64] * 4
+    assert samples.there() == []
     lines = [text for _number, text in row(group).log.lines]
     assert lines.count("updated") == 1
     assert lines.count("agent 1 begins") >= 2
@@ -101,38 +101,38 @@ def test_agent_killed_while_it_sends_loses_nothing_and_sends_nothing_twice(alice
 
 def test_agent_that_may_not_lets_no_picture_leave_and_says_so(alice, group, device):
     assert device.round() == "updated"
-    kept = kept_on(device, 2)
+    samples = kept_on(device, 2)
 
     assert device.round("--no-samples") == "same"
 
-    assert (ServiceSample.objects.count(), kept.there(), row(group).samples) == (0, [], "forbidden")
+    assert (ServiceSample.objects.count(), samples.there(), row(group).samples) == (0, [], "forbidden")
     assert "No picture leaves this device" in str(row(group).log.lines)
 
 
 def test_group_that_keeps_no_longer_takes_what_waits_on_its_devices_away(alice, group, device):
     assert device.round() == "updated"
-    kept = kept_on(device, 2)
+    samples = kept_on(device, 2)
     sampling.set_rule(group=EdgeGroup.objects.get(), percent=0, below=0, days=30, by=alice)
 
     assert device.round() == "same"
 
-    assert (ServiceSample.objects.count(), kept.there(), row(group).samples) == (0, [], "off")
+    assert (ServiceSample.objects.count(), samples.there(), row(group).samples) == (0, [], "off")
 
 
 @pytest.mark.long
 def test_picture_that_the_server_never_takes_goes_and_one_without_room_waits(alice, group, device, monkeypatch):
     assert device.round() == "updated"
-    kept = kept_on(device, 1)
-    kept.keep(b"\xff\xd8\xff no picture", HEAD)
+    stored = kept_on(device, 1)
+    stored.keep(b"\xff\xd8\xff no picture", HEAD)
     (device.root / "samples" / "000000000000001-torn").write_bytes(b"{")
     monkeypatch.setattr(samples, "MOST_SAMPLES", 0)
     assert device.round() == "same"
-    assert len(kept.there()) == 2  # the torn one is gone; where there is no room the next waits, too
+    assert len(stored.there()) == 2  # the torn one is gone; where there is no room the next waits, too
     monkeypatch.undo()
 
     assert device.round() == "same"
 
-    assert (ServiceSample.objects.count(), kept.there()) == (1, [])
+    assert (ServiceSample.objects.count(), stored.there()) == (1, [])
 
 
 @pytest.mark.long
@@ -158,11 +158,11 @@ def test_model_that_answers_otherwise_than_the_platform_did_is_refused(alice, gr
 
     assert device.round() == "answers_differ"
     assert device.installed == before
-    told = row(group)
-    assert {name: told.differs[name] for name in ("sample", "samples", "kind")} == {
+    report = row(group)
+    assert {name: report.differs[name] for name in ("sample", "samples", "kind")} == {
         "sample": 1, "samples": 1, "kind": "score",
     }  # fmt: skip
-    assert told.differs["largest"] == pytest.approx(0.2)
+    assert report.differs["largest"] == pytest.approx(0.2)
     group.refresh_from_db()
     assert group.halted
 

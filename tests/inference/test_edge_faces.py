@@ -34,7 +34,7 @@ def devices(group, alice, count):
     return list(EdgeDevice.objects.filter(group=group).select_related("group__wanted", "group__before"))
 
 
-def said(device, outcome, package=""):
+def report(device, outcome, package=""):
     device = EdgeDevice.objects.select_related("group__wanted", "group__before").get(pk=device.pk)
     fleet.report(device, {"outcome": outcome, "package": package})
 
@@ -70,7 +70,7 @@ def test_pages_name_what_a_device_runs_and_say_that_it_has_not_asked_since_a_rel
 ):
     (device,) = devices(group, alice, 1)
     fleet.release(group=group, version=version, share=100, by=alice)
-    said(device, "same", EdgePackage.objects.get().sha256)
+    report(device, "same", EdgePackage.objects.get().sha256)
     newer = factory.model_version(alice, tmp_path, name="newer", task="tagging")
     fleet.release(group=EdgeGroup.objects.get(), version=newer, share=100, by=alice)
 
@@ -84,11 +84,11 @@ def test_pages_name_what_a_device_runs_and_say_that_it_has_not_asked_since_a_rel
 def test_release_is_halted_where_a_fifth_of_its_devices_fail(group, alice, version):
     rows = devices(group, alice, 10)
     sha = fleet.release(group=group, version=version, share=100, by=alice).wanted.sha256
-    said(rows[0], "updated", sha)
-    said(rows[1], "rolled_back")
+    report(rows[0], "updated", sha)
+    report(rows[1], "rolled_back")
     assert not EdgeGroup.objects.get().halted
 
-    said(rows[2], "failed_self_test")
+    report(rows[2], "failed_self_test")
 
     held = EdgeGroup.objects.get()
     assert (held.halted, held.number) == (True, 2)
@@ -104,8 +104,8 @@ def test_release_that_reached_few_is_no_model_before_of_the_next(group, alice, v
     for number, name in enumerate(("second", "third")):
         fleet.release(group=group, version=factory.model_version(alice, tmp_path, name=name), share=10, by=alice)
         rows = EdgeDevice.objects.select_related("group__wanted", "group__before")
-        told = sorted(fleet.wanted_by(row).model_label for row in rows)
-        assert told == ["cells v1"] * 9 + [f"{name} v1"], number
+        labels = sorted(fleet.wanted_by(row).model_label for row in rows)
+        assert labels == ["cells v1"] * 9 + [f"{name} v1"], number
     held = EdgeGroup.objects.get()
     assert fleet.reached_in(held) == {row.pk for row in rows if fleet.reached(row)}
 
@@ -157,7 +157,7 @@ def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, versi
     fleet.release(group=group, version=version, share=1, soak_minutes=30, by=alice)
     group.refresh_from_db()
     first = next(device for device in made if fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
-    said(first, "updated", group.wanted.sha256)
+    report(first, "updated", group.wanted.sha256)
     rollout.sweep()
     group.refresh_from_db()
     assert (group.share, group.number) == (1, 1)  # its time has not come
@@ -180,7 +180,7 @@ def test_release_goes_on_by_itself_where_devices_run_it_well(group, alice, versi
     group.refresh_from_db()
     assert group.share == 10  # the second of its devices does not run it yet
     second = next(device for device in made if device != first and fleet.reached(EdgeDevice.objects.get(pk=device.pk)))
-    said(second, "rolled_back", "0" * 64)
+    report(second, "rolled_back", "0" * 64)
     EdgeGroup.objects.update(stage_at=now() - timedelta(minutes=31))
     rollout.sweep()
     group.refresh_from_db()
@@ -192,7 +192,7 @@ def test_release_of_a_person_waits_for_the_person(group, alice, version):
     fleet.release(group=group, version=version, share=50, by=alice)
     group.refresh_from_db()
     for device in made:
-        said(device, "updated", group.wanted.sha256)
+        report(device, "updated", group.wanted.sha256)
     EdgeGroup.objects.update(stage_at=now() - timedelta(days=31))
 
     rollout.sweep()
@@ -206,10 +206,10 @@ def test_release_of_a_person_waits_for_the_person(group, alice, version):
 def test_reports_are_kept_when_something_changed_and_odd_ones_do_no_harm(group, alice, version):
     (device,) = devices(group, alice, 1)
     for outcome in ("offline", "same", "same", "later"):
-        said(device, outcome)
+        report(device, outcome)
     assert [row.outcome for row in EdgeReport.objects.order_by("pk")] == ["offline", "same", "later"]
     with pytest.raises(DomainError):
-        said(device, "everything is fine")
+        report(device, "everything is fine")
     fleet.report(device, {
         "outcome": "same", "detail": "\x00", "package": 7, "number": float("inf"),
         "counters": {"requests": float("nan"), "x": [1], "y" * 99: "z" * 999}, "hardware": [1],

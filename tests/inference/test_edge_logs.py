@@ -36,13 +36,13 @@ def test_lines_that_come_twice_are_there_once_and_in_order(device):
 
 
 @case_table(
-    "given",
+    "lines",
     [None, "text", {"a": 1}, [1], [[1]], [["1", "x"]], [[1, 2]], [[1, "\x00"]], [[2**60, "x"]], [[float("nan"), "x"]],
      [[0, "x"]], [[5, "   "]], [[True, None]]],
     rollback=True,
 )  # fmt: skip
-def test_what_is_no_line_is_passed_over(device, given):
-    logs.keep(device, given)
+def test_what_is_no_line_is_passed_over(device, lines):
+    logs.keep(device, lines)
 
     assert texts(device) == []
 
@@ -67,15 +67,15 @@ def test_page_shows_lines_as_words_the_newest_last_and_the_api_gives_them(device
     url = reverse("inference:edge-device", args=[device.pk])
 
     page = client.get(url).content.decode()
-    said = api.get(f"/api/v1/edge-devices/{device.pk}/log/").json()
+    content = api.get(f"/api/v1/edge-devices/{device.pk}/log/").json()
     stranger = APIClient()
     stranger.force_authenticate(bob)
 
     assert "first &lt;script&gt;" in page
     assert "<script>alert" not in page
     assert page.index("first &lt;") < page.index("second")
-    assert [line["text"] for line in said["lines"]] == ["first <script>alert(1)</script>", "second"]
-    assert (said["lines"][0]["at"][:10], said["lines"][1]["at"], said["left_out"]) == ("2023-11-14", None, 0)
+    assert [line["text"] for line in content["lines"]] == ["first <script>alert(1)</script>", "second"]
+    assert (content["lines"][0]["at"][:10], content["lines"][1]["at"], content["left_out"]) == ("2023-11-14", None, 0)
     assert stranger.get(f"/api/v1/edge-devices/{device.pk}/log/").status_code == 404
 
 

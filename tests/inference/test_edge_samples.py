@@ -59,10 +59,10 @@ def send(token, picture, *, answers=(), why="low_score", **more):
 
 def test_picture_that_comes_twice_is_there_once_also_after_it_was_annotated(group, token, alice):
     assert [send(token, jpeg(1)).status_code for _time in range(3)] == [204] * 3
-    (kept,) = ServiceSample.objects.all()
-    assert (kept.group, kept.service, kept.device, kept.why) == (group, None, "gate-1", "low_score")
-    assert kept.model_name == "cells v1"
-    assert kept.file.read_bytes() == jpeg(1)
+    (sample,) = ServiceSample.objects.all()
+    assert (sample.group, sample.service, sample.device, sample.why) == (group, None, "gate-1", "low_score")
+    assert sample.model_name == "cells v1"
+    assert sample.file.read_bytes() == jpeg(1)
 
     samples.annotate(holder=EdgeGroup.objects.get(), name="back", by=alice)
 
@@ -79,9 +79,9 @@ def test_answers_of_devices_become_the_draft_of_a_dataset(group, token, alice, v
 
     assert made.status_code == 302
     imports.run(Import.objects.get().pk)
-    found = DatasetVersion.objects.get()
-    assert (found.image_count, found.annotation_count) == (1, 1)
-    assert json.loads((found.path / "annotations.json").read_text())["annotations"][0]["bbox"] == [5, 10, 20, 30]
+    draft = DatasetVersion.objects.get()
+    assert (draft.image_count, draft.annotation_count) == (1, 1)
+    assert json.loads((draft.path / "annotations.json").read_text())["annotations"][0]["bbox"] == [5, 10, 20, 30]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_rule_out_of_bounds_is_refused_with_all_that_is_wrong(group, alice):
     with pytest.raises(Invalid) as refused:
         sampling.set_rule(group=group, percent=101, below=-1, days=0, by=alice)
 
-    assert [one.blamed for one in refused.value.every] == ["keep_percent", "keep_below", "keep_days"]
+    assert [error.blamed for error in refused.value.every] == ["keep_percent", "keep_below", "keep_days"]
 
 
 def test_pictures_go_after_the_days_of_their_group_and_with_it(group, token, alice):
@@ -189,12 +189,12 @@ def test_api_sets_the_rule_lists_and_annotates(group, token, api, bob):
     send(token, jpeg(1))
     route = f"/api/v1/edge-groups/{group.pk}/"
 
-    said = api.post(f"{route}sampling/", {"keep_below": 30}, format="json").json()
+    content = api.post(f"{route}sampling/", {"keep_below": 30}, format="json").json()
     rows = api.get(f"{route}samples/").json()
     stranger = APIClient()
     stranger.force_authenticate(bob)
 
-    assert (said["keep_percent"], said["keep_below"], said["keep_days"]) == (10, 30, 14)
+    assert (content["keep_percent"], content["keep_below"], content["keep_days"]) == (10, 30, 14)
     assert [(row["why"], row["device"], row["width"]) for row in rows] == [("low_score", "gate-1", 96)]
     assert stranger.get(f"{route}samples/").status_code == 404
     assert api.post(f"{route}annotate/", {"name": "back"}, format="json").status_code == 202

@@ -31,8 +31,8 @@ def group(alice, version):
     return fleet.release(group=made, version=version, share=100, by=alice)
 
 
-def said(group, name, by, hardware=PI, **speed):
-    """What a device of a group says once it has timed the model."""
+def report_speed(group, name, by, hardware=PI, **speed):
+    """Report from a device of a group that has measured the model."""
     if not group.devices.filter(name=name).exists():
         fleet.add_device(group=group, name=name, by=by)
     device = EdgeDevice.objects.select_related("group__wanted", "group__before").get(name=name)
@@ -42,10 +42,10 @@ def said(group, name, by, hardware=PI, **speed):
 
 def test_devices_of_one_kind_are_one_row_with_the_median_of_their_medians(group, alice, version):
     for name, p50 in (("a", 10.0), ("b", 20.0), ("c", 90.0)):
-        said(group, name, alice, p50_ms=p50, p95_ms=100.0)
-    said(group, "d", alice, hardware={"processor": "Xeon", "machine": "x86_64"}, p50_ms=1.0, threads=16)
+        report_speed(group, name, alice, p50_ms=p50, p95_ms=100.0)
+    report_speed(group, "d", alice, hardware={"processor": "Xeon", "machine": "x86_64"}, p50_ms=1.0, threads=16)
 
-    rows = hardware_speeds.of(version)
+    rows = hardware_speeds.for_version(version)
 
     assert [(row.hardware, row.machine, row.threads, row.devices, row.p50_ms) for row in rows] == [
         ("Xeon", "x86_64", 16, 1, 1.0),
@@ -54,8 +54,8 @@ def test_devices_of_one_kind_are_one_row_with_the_median_of_their_medians(group,
 
 
 def test_device_that_times_anew_replaces_what_it_said(group, alice, version):
-    said(group, "a", alice)
-    said(group, "a", alice, p50_ms=12.0)
+    report_speed(group, "a", alice)
+    report_speed(group, "a", alice, p50_ms=12.0)
 
     assert [row.p50_ms for row in DeviceSpeed.objects.all()] == [12.0]
 
@@ -69,14 +69,14 @@ def test_device_that_times_anew_replaces_what_it_said(group, alice, version):
     ],
 )  # fmt: skip
 def test_figures_that_cannot_be_are_passed_over_and_the_report_is_kept(group, alice, lie):
-    said(group, "a", alice, **lie)
+    report_speed(group, "a", alice, **lie)
 
     assert not DeviceSpeed.objects.exists()
     assert EdgeDevice.objects.get().outcome == "same"
 
 
 def test_words_of_a_device_are_cut_and_shown_as_words(group, alice, version, client):
-    said(group, "a", alice, hardware={"model": "<b>" + "x" * 300}, provider="y" * 300, memory_mib=-5)
+    report_speed(group, "a", alice, hardware={"model": "<b>" + "x" * 300}, provider="y" * 300, memory_mib=-5)
     client.force_login(alice)
 
     page = client.get(reverse("inference:model-detail", args=[version.model_id])).content.decode()
@@ -88,7 +88,7 @@ def test_words_of_a_device_are_cut_and_shown_as_words(group, alice, version, cli
 
 
 def test_measurements_on_nodes_stand_in_the_same_table_the_newest_of_each(group, alice, version):
-    said(group, "a", alice)
+    report_speed(group, "a", alice)
     for p50 in (5.0, 7.0):
         figures = {"p50_ms": p50, "p95_ms": 8.0, "processor": "Raspberry Pi 5", "machine": "aarch64", "threads": 4,
                    "provider": "CPUExecutionProvider", "node": "node-1", "memory_mib": 40.0}  # fmt: skip
@@ -98,7 +98,7 @@ def test_measurements_on_nodes_stand_in_the_same_table_the_newest_of_each(group,
     odd = {"p50_ms": 5.0, "p95_ms": "soon", "memory_mib": "much", "threads": "some", "node": "node-2"}
     ModelTask.objects.create(job=factory.training_job(alice), act="measure", version=version, figures=odd)
 
-    rows = {row.nodes: row for row in hardware_speeds.of(version)}
+    rows = {row.nodes: row for row in hardware_speeds.for_version(version)}
 
     row = rows["node-1",]
     assert (row.devices, row.p50_ms, row.memory_mib) == (1, 13.5, 60.0)
@@ -107,7 +107,7 @@ def test_measurements_on_nodes_stand_in_the_same_table_the_newest_of_each(group,
 
 
 def test_api_gives_the_table_to_whoever_sees_the_version(group, alice, bob, version, api):
-    said(group, "a", alice)
+    report_speed(group, "a", alice)
 
     rows = api.get(f"/api/v1/model-versions/{version.pk}/hardware/").json()
     stranger = APIClient()
@@ -125,8 +125,8 @@ def test_conversion_shows_its_variants_side_by_side_on_each_kind_of_hardware(gro
     assert table.on_hardware(conversion) is None
     half = factory.model_version(alice, tmp_path, name="half", model=version.model)
     ConvertedVariant.objects.create(conversion=conversion, target="fp16", state="accepted", made=half)
-    said(group, "a", alice)
-    said(fleet.release(group=group, version=half, share=100, by=alice), "a", alice, p50_ms=11.0)
+    report_speed(group, "a", alice)
+    report_speed(fleet.release(group=group, version=half, share=100, by=alice), "a", alice, p50_ms=11.0)
     client.force_login(alice)
 
     shown = table.on_hardware(conversion)
@@ -140,15 +140,18 @@ def test_conversion_shows_its_variants_side_by_side_on_each_kind_of_hardware(gro
 
 
 def test_person_asks_for_a_measurement_on_a_model_of_card(alice, version, client, api, monkeypatch):
-    asked = []
-    monkeypatch.setattr(model_jobs.submission, "submit", lambda **given: asked.append(given) or factory.training_job(
-        alice, kind="model_task"))  # fmt: skip
+    requests = []
+    monkeypatch.setattr(
+        model_jobs.submission,
+        "submit",
+        lambda **options: requests.append(options) or factory.training_job(alice, kind="model_task"),
+    )
     client.force_login(alice)
 
     client.post(reverse("inference:version-measure", args=[version.pk]), {"device": "gpu:NVIDIA L4"})
     client.post(reverse("inference:version-measure", args=[version.pk]))
     api.post(f"/api/v1/model-versions/{version.pk}/measurements/", {"device_model": "NVIDIA L4"}, format="json")
 
-    assert [(one["gpus_per_node"], one.get("device_model", "")) for one in asked] == [
+    assert [(request["gpus_per_node"], request.get("device_model", "")) for request in requests] == [
         (1, "NVIDIA L4"), (0, ""), (1, "NVIDIA L4"),
     ]  # fmt: skip

@@ -29,8 +29,8 @@ async def answer_of(folder, picture: bytes, **requested: str) -> dict:
     service = Service(Settings(model_dir=folder), model_json.load(folder), Engine(folder / "model.onnx"))
     service.start()
     try:
-        asked = Requested.from_query(requested)
-        return await service.predict(picture, asked, Call(time.monotonic() + 30), lambda: None)
+        options = Requested.from_query(requested)
+        return await service.predict(picture, options, Call(time.monotonic() + 30), lambda: None)
     finally:
         await service.stop()
 
@@ -39,24 +39,24 @@ async def answer_of(folder, picture: bytes, **requested: str) -> dict:
 
 
 async def test_embedder_answers_the_class_its_neighbours_name_and_the_nearest_first(tmp_path):
-    [found] = (await answer_of(tiny.embedder(tmp_path), pictures.plain("green")))["predictions"]
+    [prediction] = (await answer_of(tiny.embedder(tmp_path), pictures.plain("green")))["predictions"]
 
-    assert (found["name"], found["class_id"]) == ("green", 2)
-    assert 0.8 < found["score"] < 1
-    assert len(found["neighbours"]) == 5
-    assert [near["image"] for near in found["neighbours"]][:2] == ["green-0", "green-1"]
-    assert [near["name"] for near in found["neighbours"]][:4] == ["green"] * 4
-    similarities = [near["similarity"] for near in found["neighbours"]]
+    assert (prediction["name"], prediction["class_id"]) == ("green", 2)
+    assert 0.8 < prediction["score"] < 1
+    assert len(prediction["neighbours"]) == 5
+    assert [near["image"] for near in prediction["neighbours"]][:2] == ["green-0", "green-1"]
+    assert [near["name"] for near in prediction["neighbours"]][:4] == ["green"] * 4
+    similarities = [near["similarity"] for near in prediction["neighbours"]]
     assert similarities == sorted(similarities, reverse=True)
-    assert found["vector"] == pytest.approx([0, 1, 0], abs=1e-5)
+    assert prediction["vector"] == pytest.approx([0, 1, 0], abs=1e-5)
 
 
 async def test_embedder_answers_as_many_neighbours_as_asked_and_there_are(tmp_path):
     folder, picture = tiny.embedder(tmp_path), pictures.plain("red")
 
     counts = [
-        len((await answer_of(folder, picture, neighbours=asked))["predictions"][0]["neighbours"])
-        for asked in ("0", "1", "12", "100")
+        len((await answer_of(folder, picture, neighbours=count))["predictions"][0]["neighbours"])
+        for count in ("0", "1", "12", "100")
     ]
 
     assert counts == [0, 1, 12, 12]
@@ -66,14 +66,14 @@ async def test_embedder_answers_as_many_neighbours_as_asked_and_there_are(tmp_pa
 
 async def test_embedder_that_still_knows_paths_answers_none_of_them(tmp_path):
     folder = tiny.embedder(tmp_path)
-    about = json.loads((folder / "model.json").read_text())
-    about["gallery"]["paths"] = [f"ward 3/{image}.png" for image in about["gallery"].pop("images")]
-    (folder / "model.json").write_text(json.dumps(about))
+    description = json.loads((folder / "model.json").read_text())
+    description["gallery"]["paths"] = [f"ward 3/{image}.png" for image in description["gallery"].pop("images")]
+    (folder / "model.json").write_text(json.dumps(description))
 
-    [found] = (await answer_of(folder, pictures.plain("green")))["predictions"]
+    [prediction] = (await answer_of(folder, pictures.plain("green")))["predictions"]
 
-    assert [near["image"] for near in found["neighbours"]][:2] == ["5", "6"]
-    assert "ward" not in json.dumps(found)
+    assert [near["image"] for near in prediction["neighbours"]][:2] == ["5", "6"]
+    assert "ward" not in json.dumps(prediction)
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ async def test_embedder_that_still_knows_paths_answers_none_of_them(tmp_path):
 )
 def test_gallery_that_does_not_fit_the_model_is_named(tmp_path, gallery, message):
     folder = tiny.embedder(tmp_path)
-    about = json.loads((folder / "model.json").read_text())
-    spec = model_json.parse({**about, "gallery": gallery})
+    description = json.loads((folder / "model.json").read_text())
+    spec = model_json.parse({**description, "gallery": gallery})
 
     with pytest.raises(ValueError, match=message):
         answer.gallery(spec, 12)
 
 
 def test_neighbours_without_likeness_name_a_class_of_no_weight():
-    found = answer.named(np.array([-0.5, -0.1], np.float32), np.array([1, 0]), count=5)
+    result = answer.named(np.array([-0.5, -0.1], np.float32), np.array([1, 0]), count=5)
 
-    assert (found.share, found.nearest.tolist()) == (0.0, [1, 0])
+    assert (result.share, result.nearest.tolist()) == (0.0, [1, 0])
 
 
 # ---- figures -------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def embedding(tmp_path):
 
 
 def test_evaluator_figures_of_an_embedder_are_those_counted_anew(embedding):
-    found = evaluate(embedding)
+    evaluation = evaluate(embedding)
 
     rows = [json.loads(line) for line in (embedding.outputs / "vectors.jsonl").read_text().splitlines()]
     vectors = np.array([row["vector"] for row in rows])
@@ -118,38 +118,38 @@ def test_evaluator_figures_of_an_embedder_are_those_counted_anew(embedding):
     np.fill_diagonal(cosines, -2)
     order = np.argsort(-cosines, axis=1, kind="stable")
     right = classes[order] == classes[:, None]
-    assert found["summary"]["recall_5"] == pytest.approx(right[:, :5].any(1).mean())
-    assert found["summary"]["knn_accuracy"] == pytest.approx(10 / 12)  # every sixth label is wrong
-    assert sum(entry["truths"] for entry in found["classes"]) == 12
-    assert np.array(found["confusion"]["matrix"]).sum() == 12
+    assert evaluation["summary"]["recall_5"] == pytest.approx(right[:, :5].any(1).mean())
+    assert evaluation["summary"]["knn_accuracy"] == pytest.approx(10 / 12)  # every sixth label is wrong
+    assert sum(entry["truths"] for entry in evaluation["classes"]) == 12
+    assert np.array(evaluation["confusion"]["matrix"]).sum() == 12
 
 
-def judged_lines(vectors: list[list[float]], labels: list[int], said: list[int | None]) -> tuple:
+def judged_lines(vectors: list[list[float]], labels: list[int], predicted: list[int | None]) -> tuple:
     samples = [ground_truth.Sample(n, f"{n}.png", 8, 8, label) for n, label in enumerate(labels, 1)]
-    known = ground_truth.Truth(
+    truth = ground_truth.Truth(
         None, {}, "classification", tuple(ground_truth.ModelClass(n, str(n)) for n in (1, 2)), samples, None
     )
     lines = [
         {"path": sample.path, "id": sample.id, "class_id": answered, "score": 1.0,
          "vector": base64.b64encode(np.array(vector, "<f4").tobytes()).decode()}
-        for sample, vector, answered in zip(samples, vectors, said, strict=True)
+        for sample, vector, answered in zip(samples, vectors, predicted, strict=True)
     ]  # fmt: skip
-    return known, lines
+    return truth, lines
 
 
 def test_evaluator_finds_the_nearest_of_each_image_and_its_mean_precision():
     vectors = [[1, 0], [0.99, 0.1], [0.9, 0.3], [0, 1], [0.2, 1]]
-    known, lines = judged_lines(vectors, [1, 2, 1, 2, 2], [1, 1, 1, 2, 2])
+    truth, lines = judged_lines(vectors, [1, 2, 1, 2, 2], [1, 1, 1, 2, 2])
 
-    found, images = scoring.evaluate(known, lines)
+    evaluation, images = scoring.evaluate(truth, lines)
 
-    assert found["summary"] == {
+    assert evaluation["summary"] == {
         "recall_1": pytest.approx(2 / 5),
         "recall_5": 1.0,
         "map_r": pytest.approx((1 / 2 + 1 / 2) / 5),
         "knn_accuracy": pytest.approx(4 / 5),
     }
-    assert found["confusion"] == {"labels": ["1", "2"], "background": False, "matrix": [[2, 0], [1, 2]]}
+    assert evaluation["confusion"] == {"labels": ["1", "2"], "background": False, "matrix": [[2, 0], [1, 2]]}
     by_path = {image["path"]: image for image in images}
     assert (by_path["4.png"]["nearest"], by_path["4.png"]["nearest_right"]) == ("5.png", True)
     assert images[0]["path"] == "2.png"
@@ -157,13 +157,13 @@ def test_evaluator_finds_the_nearest_of_each_image_and_its_mean_precision():
 
 
 def test_evaluator_counts_what_nobody_named_and_images_alone_in_their_class():
-    known, lines = judged_lines([[1, 0], [0, 1]], [1, 2], [None, 2])
+    truth, lines = judged_lines([[1, 0], [0, 1]], [1, 2], [None, 2])
 
-    found, _images = scoring.evaluate(known, lines)
+    evaluation, _images = scoring.evaluate(truth, lines)
 
-    assert found["summary"] == {"recall_1": None, "recall_5": None, "map_r": None, "knn_accuracy": 0.5}
-    assert found["confusion"]["matrix"] == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
-    assert found["confusion"]["labels"] == ["1", "2", ""]
+    assert evaluation["summary"] == {"recall_1": None, "recall_5": None, "map_r": None, "knn_accuracy": 0.5}
+    assert evaluation["confusion"]["matrix"] == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert evaluation["confusion"]["labels"] == ["1", "2", ""]
 
 
 # ---- trainings and pages -------------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ def begun(alice, tmp_path):
 
 
 @pytest.fixture
-def kept(alice, begun):
-    return saved_parameters.save(user=alice, name="careful", **saved_parameters.of(begun))
+def saved_set(alice, begun):
+    return saved_parameters.save(user=alice, name="careful", **saved_parameters.from_evaluation(begun))
 
 
-def test_set_of_an_evaluation_begins_the_same_one_again(api, alice, begun, kept):
+def test_set_of_an_evaluation_begins_the_same_one_again(api, alice, begun, saved_set):
     api.force_authenticate(alice)
-    body = {"model_version": begun.model_version_id, "parameter_set": kept.pk}
+    body = {"model_version": begun.model_version_id, "parameter_set": saved_set.pk}
 
     made = api.post("/api/v1/evaluations/", {**body, "params": {"max_detections": 7}}, format="json")
     nothing = api.post("/api/v1/evaluations/", {"model_version": begun.model_version_id}, format="json")
@@ -40,40 +40,40 @@ def test_set_of_an_evaluation_begins_the_same_one_again(api, alice, begun, kept)
     assert list(nothing.json()["errors"]) == ["version"]
 
 
-def test_set_of_another_task_is_refused_with_its_reason(api, alice, begun, kept, tmp_path):
+def test_set_of_another_task_is_refused_with_its_reason(api, alice, begun, saved_set, tmp_path):
     other = factory.model_version(alice, tmp_path, name="letters", task="classification")
     api.force_authenticate(alice)
 
-    body = {"model_version": other.pk, "parameter_set": kept.pk}
+    body = {"model_version": other.pk, "parameter_set": saved_set.pk}
     refused = api.post("/api/v1/evaluations/", body, format="json")
 
     assert refused.status_code == 400
     assert "another task" in refused.json()["errors"]["parameter_set"][0]
 
 
-def test_set_refuses_all_that_is_wrong_at_once(alice, begun, kept):
-    saved_parameters.save(user=alice, name="other", **saved_parameters.of(begun))
+def test_set_refuses_all_that_is_wrong_at_once(alice, begun, saved_set):
+    saved_parameters.save(user=alice, name="other", **saved_parameters.from_evaluation(begun))
     wrong = {"task": "tagging", "visibility": "all", "params": {"speed": 1}, "split": "nowhere", "gpus_per_node": 4}
 
     with pytest.raises(DomainError) as refused:
-        saved_parameters.save(user=alice, name="other", existing=kept, **wrong)
+        saved_parameters.save(user=alice, name="other", existing=saved_set, **wrong)
 
-    assert {type(one) for one in refused.value.every} == {NameTaken, Invalid}
-    assert {one.blamed for one in refused.value.every} >= {"name", "task", "visibility", "split", "gpus_per_node"}
-    assert EvaluationSet.objects.get(pk=kept.pk).name == "careful"
+    assert {type(error) for error in refused.value.every} == {NameTaken, Invalid}
+    assert {error.blamed for error in refused.value.every} >= {"name", "task", "visibility", "split", "gpus_per_node"}
+    assert EvaluationSet.objects.get(pk=saved_set.pk).name == "careful"
 
 
-def test_set_is_seen_as_far_as_it_is_shared_and_changed_by_its_owner(api, alice, bob, kept):
+def test_set_is_seen_as_far_as_it_is_shared_and_changed_by_its_owner(api, alice, bob, saved_set):
     api.force_authenticate(bob)
-    unseen = api.get(f"{ROUTE}{kept.pk}/").status_code
-    saved_parameters.save(user=alice, name=kept.name, existing=kept, visibility="public")
+    unseen = api.get(f"{ROUTE}{saved_set.pk}/").status_code
+    saved_parameters.save(user=alice, name=saved_set.name, existing=saved_set, visibility="public")
 
-    seen = api.get(ROUTE, {"search": "careful detection"}).json()["results"]
-    refused = api.patch(f"{ROUTE}{kept.pk}/", {"name": "mine"}, format="json")
+    rows = api.get(ROUTE, {"search": "careful detection"}).json()["results"]
+    refused = api.patch(f"{ROUTE}{saved_set.pk}/", {"name": "mine"}, format="json")
     api.force_authenticate(alice)
-    changed = api.patch(f"{ROUTE}{kept.pk}/", {"description": "for cells", "version": None}, format="json").json()
+    changed = api.patch(f"{ROUTE}{saved_set.pk}/", {"description": "for cells", "version": None}, format="json").json()
 
-    assert (unseen, [row["id"] for row in seen], refused.status_code) == (404, [kept.pk], 404)
+    assert (unseen, [row["id"] for row in rows], refused.status_code) == (404, [saved_set.pk], 404)
     assert (changed["name"], changed["description"], changed["dataset"], changed["version"]) == (
         "careful", "for cells", "", None,
     )  # fmt: skip
@@ -83,11 +83,11 @@ def test_pages_save_import_change_and_remove_a_set(client, alice, begun):
     client.force_login(alice)
     new = reverse("inference:evaluation-set-new") + f"?evaluation={begun.pk}"
     form = client.get(new).context["form"]
-    given = {name: "" if form[name].value() is None else form[name].value() for name in form.fields}
-    client.post(new, {**given, "name": "careful", "visibility": "private"})
+    fields = {name: "" if form[name].value() is None else form[name].value() for name in form.fields}
+    client.post(new, {**fields, "name": "careful", "visibility": "private"})
     row = EvaluationSet.objects.get()
 
-    client.post(reverse("inference:evaluation-set-edit", args=[row.pk]), {**given, "name": "gentle", "batch": 5,
+    client.post(reverse("inference:evaluation-set-edit", args=[row.pk]), {**fields, "name": "gentle", "batch": 5,
                                                                          "visibility": "public"})  # fmt: skip
     imported = client.post(
         reverse("inference:evaluation-new"),

@@ -13,7 +13,7 @@ from inference.evaluation.kind import EvaluationKind
 from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import conftest, judged
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
@@ -79,12 +79,12 @@ def test_evaluation_submit_wants_model_and_data_that_fit(alice, model, tmp_path)
 def test_evaluation_run_is_judged_by_the_copied_program(alice, model, data, tmp_path):
     """What `prepare` puts into the run is all the program needs."""
     made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
-    bring(made.job, "running")
-    run = RunDir.of(made.job_id, 1)
+    set_state(made.job, "running")
+    run = RunDir.for_attempt(made.job_id, 1)
     run.code.mkdir(parents=True, exist_ok=True)
 
     launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)
-    said = conftest.run(
+    output = conftest.run(
         launch.argv,
         run.code,
         {
@@ -96,7 +96,7 @@ def test_evaluation_run_is_judged_by_the_copied_program(alice, model, data, tmp_
             "AIP_CONTROL_FILE": str(run.control),
         },
     )
-    assert "map 0." in said
+    assert "map 0." in output
     EvaluationKind().ended(made.job, made.job.attempts.get())
 
     made.refresh_from_db()
@@ -121,8 +121,8 @@ def test_evaluation_publish_again_or_late_changes_nothing(alice, tmp_path):
 
 def test_evaluation_results_give_the_images_behind_a_cell(alice, tmp_path):
     made = judged.evaluation(alice, tmp_path)
-    found = results.load(made)
-    matrix = found["confusion"]["matrix"]
+    content = results.load(made)
+    matrix = content["confusion"]["matrix"]
     cell = next((t, a) for t, row in enumerate(matrix) for a, n in enumerate(row) if n and t != a)
 
     images, more = results.images(made, cell=f"{cell[0]},{cell[1]}")
@@ -148,11 +148,11 @@ def test_evaluation_results_give_the_images_behind_a_row_and_a_column_of_the_mat
 
 def test_evaluation_results_follow_no_links(alice, tmp_path):
     made = judged.evaluation(alice, tmp_path)
-    place = results.folder(made)
+    folder = results.folder(made)
     secret = tmp_path / "secret"
     secret.write_text(json.dumps({"cells": [], "path": "secret"}))
-    (place / "images.jsonl").unlink()
-    (place / "images.jsonl").symlink_to(secret)
+    (folder / "images.jsonl").unlink()
+    (folder / "images.jsonl").symlink_to(secret)
 
     assert results.images(made) == ([], False)
 
@@ -181,7 +181,7 @@ def test_evaluation_that_runs_keeps_its_data(alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data)
     assert usage.users_of(data) == [f"evaluation {made.job.name}"]
 
-    bring(made.job, "succeeded")
+    set_state(made.job, "succeeded")
     assert usage.users_of(data) == []
 
 
@@ -203,22 +203,22 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     calls = page.context["snippets"]
     assert all('/predict?score_threshold=0.07"' in calls[name] for name in ("curl", "python"))
     assert 'parameters={"score_threshold": 0.07}' in calls["triton"]
-    assert thresholds.of(version, by=bob) is None
+    assert thresholds.for_version(version, by=bob) is None
     assert f'href="/evaluations/{evaluation.pk}/"' in page.content.decode().split('id="score-origin"')[1]
     assert as_alice.get(f"/api/v1/services/{service.pk}/").json()["best_score"] == 0.07
     data = evaluation.version
     assert predictions.submit(user=alice, model_version=version, version=data).params["score_threshold"] == 0.07
     converted = ModelVersion(pk=2**31, model=version.model, number=2, source="convert", parent=version)
-    assert thresholds.of(converted, by=alice).evaluation == evaluation
+    assert thresholds.for_version(converted, by=alice).evaluation == evaluation
     chosen = predictions.submit(user=alice, model_version=version, version=data, score_threshold=0.5)
     assert chosen.params["score_threshold"] == 0.5
 
 
 def test_c05_evaluation_restore_needs_the_right_to_use_its_data(alice, bob, model, data):
-    sharing.put(model.model, bob, "use")
-    sharing.put(data.dataset, bob, "use")
+    sharing.set_level(model.model, bob, "use")
+    sharing.set_level(data.dataset, bob, "use")
     made = evaluations.submit(user=bob, model_version=model, version=data)
-    sharing.put(model.model, bob, "view")
+    sharing.set_level(model.model, bob, "view")
 
     with pytest.raises(Vanished):
         EvaluationKind().check_restore(made.job)

@@ -35,10 +35,10 @@ def judged_by_pycocotools(run):
     ids = {i["id"] for i in coco["images"]}
     coco["annotations"] = [a for a in coco["annotations"] if a["image_id"] in ids]
     with contextlib.redirect_stdout(io.StringIO()):
-        known = COCO()
-        known.dataset = coco
-        known.createIndex()
-        judge = COCOeval(known, known.loadRes(results), "bbox")
+        truth = COCO()
+        truth.dataset = coco
+        truth.createIndex()
+        judge = COCOeval(truth, truth.loadRes(results), "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
@@ -46,45 +46,47 @@ def judged_by_pycocotools(run):
 
 
 def test_evaluator_figures_equal_pycocotools(detecting):
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
     judge = judged_by_pycocotools(detecting)
     for name, expected in zip(detection.STATS, judge.stats, strict=False):
-        ours = found["summary"][name]
+        ours = evaluation["summary"][name]
         assert (ours is None and expected == -1) or ours == pytest.approx(expected, abs=1e-9), name
-    assert 0 < found["summary"]["map"] < 1
-    for place, entry in enumerate(found["classes"]):
-        own = judge.eval["precision"][:, :, place, 0, -1]
+    assert 0 < evaluation["summary"]["map"] < 1
+    for index, entry in enumerate(evaluation["classes"]):
+        own = judge.eval["precision"][:, :, index, 0, -1]
         assert entry["ap"] == pytest.approx(own[own > -1].mean(), abs=1e-9)
         assert entry["ap50"] == pytest.approx(own[0][own[0] > -1].mean(), abs=1e-9)
 
 
 def test_evaluator_judges_only_the_chosen_split(detecting):
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
-    assert (found["images"], found["images_total"], found["complete"]) == (5, 5, True)
-    assert sum(c["truths"] for c in found["classes"]) == 25
+    assert (evaluation["images"], evaluation["images_total"], evaluation["complete"]) == (5, 5, True)
+    assert sum(c["truths"] for c in evaluation["classes"]) == 25
 
 
 def test_evaluator_counts_at_any_threshold_from_the_stored_answers(detecting):
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
     lines = [json.loads(line) for line in (detecting.outputs / "predictions.jsonl").read_text().splitlines()]
     at = counts.THRESHOLDS.index(0.6)
-    for entry in found["classes"]:
-        kept = [b for line in lines for b in line["boxes"] if b[0] == entry["id"] and b[1] >= 0.6]
-        assert entry["tp"][at] + entry["fp"][at] == len(kept)
+    for entry in evaluation["classes"]:
+        boxes = [b for line in lines for b in line["boxes"] if b[0] == entry["id"] and b[1] >= 0.6]
+        assert entry["tp"][at] + entry["fp"][at] == len(boxes)
         assert entry["tp"][at] <= entry["truths"]
-    place = counts.THRESHOLDS.index(found["summary"]["threshold"])
-    assert found["summary"]["f1"] == max(counts.mean_rates(found["classes"], p)["f1"] for p in range(counts.STEPS))
-    assert found["summary"]["f1"] == counts.mean_rates(found["classes"], place)["f1"]
+    index = counts.THRESHOLDS.index(evaluation["summary"]["threshold"])
+    assert evaluation["summary"]["f1"] == max(
+        counts.mean_rates(evaluation["classes"], p)["f1"] for p in range(counts.STEPS)
+    )
+    assert evaluation["summary"]["f1"] == counts.mean_rates(evaluation["classes"], index)["f1"]
 
 
 def test_evaluator_confusion_matrix_names_the_images_of_each_cell(detecting):
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
     images = [json.loads(line) for line in (detecting.outputs / "images.jsonl").read_text().splitlines()]
-    matrix = np.array(found["confusion"]["matrix"])
+    matrix = np.array(evaluation["confusion"]["matrix"])
     filled = {f"{t},{a}" for t, a in zip(*np.nonzero(matrix), strict=True)}
     assert {cell for image in images for cell in image["cells"]} == filled
     assert matrix[:3].sum() == 25
@@ -94,34 +96,34 @@ def test_evaluator_confusion_matrix_names_the_images_of_each_cell(detecting):
 
 def test_evaluator_scores_a_perfect_detector_one(tmp_path):
     data = versions.detection(tmp_path / "data")
-    known = ground_truth.read(data, "test")
+    truth = ground_truth.read(data, "test")
     lines = [
-        {"path": s.path, "id": s.id, "boxes": [[b.class_id, 0.9, *b.corners] for b in s.boxes]} for s in known.samples
+        {"path": s.path, "id": s.id, "boxes": [[b.class_id, 0.9, *b.corners] for b in s.boxes]} for s in truth.samples
     ]
 
-    found, images = detection.evaluate(known, lines)
+    evaluation, images = detection.evaluate(truth, lines)
 
-    assert found["summary"]["map"] == pytest.approx(1)
-    assert found["summary"]["f1"] == 1
+    assert evaluation["summary"]["map"] == pytest.approx(1)
+    assert evaluation["summary"]["f1"] == 1
     assert {image["badness"] for image in images} == {0}
 
 
 def test_evaluator_scores_a_detector_that_finds_nothing_zero(tmp_path):
-    known = ground_truth.read(versions.detection(tmp_path / "data"), "test")
+    truth = ground_truth.read(versions.detection(tmp_path / "data"), "test")
 
-    found, images = detection.evaluate(known, [{"path": s.path, "id": s.id, "boxes": []} for s in known.samples])
+    evaluation, images = detection.evaluate(truth, [{"path": s.path, "id": s.id, "boxes": []} for s in truth.samples])
 
-    assert found["summary"]["map"] == 0
+    assert evaluation["summary"]["map"] == 0
     assert images[0]["fn"] == 5
 
 
 def test_evaluator_gives_classification_figures(classifying):
-    found = evaluate(classifying)
+    evaluation = evaluate(classifying)
 
-    summary = found["summary"]
+    summary = evaluation["summary"]
     assert summary["accuracy"] == pytest.approx(10 / 12)
     assert summary["recall_5"] == 1
-    assert np.trace(np.array(found["confusion"]["matrix"])) == 10
+    assert np.trace(np.array(evaluation["confusion"]["matrix"])) == 10
     assert summary["classification_loss"] > 1
     images = [json.loads(line) for line in (classifying.outputs / "images.jsonl").read_text().splitlines()]
     assert [i["right"] for i in images[:3]] == [False, False, True]
@@ -129,7 +131,7 @@ def test_evaluator_gives_classification_figures(classifying):
 
 
 def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypatch):
-    whole = evaluate(detecting)
+    expected = evaluate(detecting)
     commands = iter(["", "suspend"])
     first = a_run(tmp_path / "first", detecting.model, detecting.dataset, batch=2)
     monkeypatch.setattr(Run, "requested", lambda run: next(commands, ""))
@@ -140,9 +142,9 @@ def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypat
 
     second = a_run(tmp_path / "second", detecting.model, detecting.dataset, batch=2)
     object.__setattr__(second, "resume_from", left)
-    found = evaluate(second)
+    evaluation = evaluate(second)
 
-    assert found["summary"] == whole["summary"]
+    assert evaluation["summary"] == expected["summary"]
     lines = [json.loads(line) for line in second.metrics.read_text().splitlines()]
     assert [line["step"] for line in lines] == [5, 5, 5]
     assert [line.get("phase") for line in lines] == ["scoring", "computing", None]
@@ -169,18 +171,18 @@ def test_evaluator_finished_early_judges_what_is_there(detecting, monkeypatch):
     monkeypatch.setattr(Run, "requested", lambda run: "finish")
     object.__setattr__(detecting, "params", {"split": "test", "batch": 2})
 
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
-    assert (found["images"], found["complete"]) == (2, False)
+    assert (evaluation["images"], evaluation["complete"]) == (2, False)
 
 
 def test_evaluator_names_and_leaves_out_an_unreadable_image(detecting):
     (detecting.dataset / "images/003.png").write_bytes(b"not a picture")
 
-    found = evaluate(detecting)
+    evaluation = evaluate(detecting)
 
-    assert found["images"] == 4
-    assert found["notes"] == ["003.png cannot be read and was left out."]
+    assert evaluation["images"] == 4
+    assert evaluation["notes"] == ["003.png cannot be read and was left out."]
 
 
 def test_evaluator_matches_classes_by_name_and_names_unknown_ones():
@@ -190,8 +192,8 @@ def test_evaluator_matches_classes_by_name_and_names_unknown_ones():
 
     assert mapping == {0: 7}
     assert len(notes) == 2
-    known, unknown = [ModelClass(0, "good")], [ModelClass(1, "good"), ModelClass(2, "scratch")]
-    assert ground_truth.match_classes(known, unknown, strangers=True) == (
+    model_classes, unknown = [ModelClass(0, "good")], [ModelClass(1, "good"), ModelClass(2, "scratch")]
+    assert ground_truth.match_classes(model_classes, unknown, strangers=True) == (
         {0: 1},
         [],
     )  # what is not good is what is sought

@@ -19,25 +19,26 @@ from tests.inference import clips, following
     ids=["crowd", "every third picture"],
 )
 def test_walkers_are_followed_through_crowds_and_gaps(scene, mota, idf1):
-    found = following.judged(list(following.scene(10, **scene)))
+    figures = following.judged(list(following.scene(10, **scene)))
 
-    assert found.mota > mota
-    assert found.idf1 > idf1
+    assert figures.mota > mota
+    assert figures.idf1 > idf1
 
 
 def test_tracker_goes_on_from_json_as_if_it_had_never_stopped():
     moments = list(following.scene(3, people=12, frames=120))
-    whole, first, second = Tracker(), Tracker(), Tracker()
+    uninterrupted, first, second = Tracker(), Tracker(), Tracker()
 
     def numbers(tracker, part):
         return [
-            tracker.update(one.boxes, one.scores, np.zeros(len(one.boxes), np.int64), one.at).tolist() for one in part
+            tracker.update(moment.boxes, moment.scores, np.zeros(len(moment.boxes), np.int64), moment.at).tolist()
+            for moment in part
         ]
 
     before = numbers(first, moments[:60])
-    second.bring_back(json.loads(json.dumps(first.as_json())))
+    second.restore(json.loads(json.dumps(first.as_json())))
 
-    assert before + numbers(second, moments[60:]) == numbers(whole, moments)
+    assert before + numbers(second, moments[60:]) == numbers(uninterrupted, moments)
 
 
 def test_flicker_gets_no_number_and_classes_do_not_mix():
@@ -72,13 +73,13 @@ def test_line_counts_who_sways_on_it_once():
 
 def test_zone_tells_who_enters_stays_and_leaves():
     zone = Zone("a", ((0, 0), (0.5, 0), (0.5, 0.5), (0, 0.5)), loiter_s=2)
-    told = []
+    events = []
     for number in range(40):
         inside = 5 <= number < 30 and number != 10  # once it is missed
         feet = [Foot(7, (0.25, 0.25) if inside else (0.75, 0.25))] if number != 12 else []
-        told += [(number, facts["type"]) for _who, facts in zone.update(feet, number / 10)]
+        events += [(number, facts["type"]) for _who, facts in zone.update(feet, number / 10)]
 
-    assert told == [(7, "entered"), (25, "loitered"), (39, "left")]
+    assert events == [(7, "entered"), (25, "loitered"), (39, "left")]
     assert zone.inside == 0
 
 
@@ -105,10 +106,10 @@ def test_picture_of_the_decoder_gives_the_answers_of_the_server(tmp_path, resize
     frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(width, height, interpolation="BILINEAR")
     layout = pictures.Layout(160, 90, (height, width, 3), (90, 160, 3), 1)
 
-    found = detector.find(frame.to_ndarray(format="rgb24"), layout)
+    detected = detector.find(frame.to_ndarray(format="rgb24"), layout)
     outputs = detector.engine.run({detector.input.name: sample[None]})
-    served = detector.found(detector.spec, outputs, 0, placement, detector.limits)
+    served = detector.detect(detector.spec, outputs, 0, placement, detector.limits)
 
-    assert len(found.boxes) == len(served.boxes) == 1
-    assert found.boxes == pytest.approx(served.boxes, abs=0.6)
-    assert found.kinds.tolist() == [1]
+    assert len(detected.boxes) == len(served.boxes) == 1
+    assert detected.boxes == pytest.approx(served.boxes, abs=0.6)
+    assert detected.kinds.tolist() == [1]

@@ -30,23 +30,23 @@ def value(name, shape=("n", 4)):
 
 
 def test_onnx_reader_sums_up_a_sound_model(tmp_path):
-    found = reader.inspect(tiny.detector(tmp_path) / "model.onnx")
+    summary = reader.inspect(tiny.detector(tmp_path) / "model.onnx")
 
-    assert [t.name for t in found.inputs] == ["images"]
-    assert found.inputs[0].shape == [-1, 3, 64, 64]
-    assert [t.name for t in found.outputs] == ["boxes", "scores"]
-    assert found.opset == 17
-    assert found.operators["AveragePool"] == 1
+    assert [t.name for t in summary.inputs] == ["images"]
+    assert summary.inputs[0].shape == [-1, 3, 64, 64]
+    assert [t.name for t in summary.outputs] == ["boxes", "scores"]
+    assert summary.opset == 17
+    assert summary.operators["AveragePool"] == 1
 
 
 def test_onnx_reader_agrees_with_onnx_itself(tmp_path):
     path = tiny.classifier(tmp_path) / "model.onnx"
 
-    found = reader.inspect(path)
+    summary = reader.inspect(path)
 
     graph = onnx.load(path).graph
-    assert found.nodes == len(graph.node)
-    assert found.parameters == sum(int(np.prod(t.dims)) for t in graph.initializer)
+    assert summary.nodes == len(graph.node)
+    assert summary.parameters == sum(int(np.prod(t.dims)) for t in graph.initializer)
 
 
 @pytest.mark.parametrize("where", ["/etc/passwd", "../../secret", "weights.bin", "a/../../b", "", "C:\\x"])
@@ -200,11 +200,11 @@ def test_survey_reads_a_described_model(tmp_path):
     tiny.detector(tmp_path / "a/b")
     (tmp_path / "a/b/README.md").write_text("hello")
 
-    found = survey(tmp_path)
+    summary = survey(tmp_path)
 
-    assert found.task == "detection"
-    assert set(found.files) == {"model.onnx", "model.json", "README.md"}
-    assert [c["name"] for c in found.classes] == list(tiny.COLOURS)
+    assert summary.task == "detection"
+    assert set(summary.files) == {"model.onnx", "model.json", "README.md"}
+    assert [c["name"] for c in summary.classes] == list(tiny.COLOURS)
 
 
 def test_survey_refuses_a_description_that_contradicts_the_model(tmp_path):

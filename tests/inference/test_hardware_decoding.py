@@ -9,7 +9,7 @@ import pytest
 from inference.video import results
 from inference.video.watcher import hardware
 from tests.inference import watched
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 #: Stands in the program's place of hardware.py: a device that opens, and breaks after thirty pictures.
 BREAKS = """
@@ -52,10 +52,10 @@ def test_only_devices_that_the_job_may_use_are_tried_and_the_first_that_opens_de
     (tmp_path / "renderD128").touch()
 
     kinds = hardware.devices({"CUDA_VISIBLE_DEVICES": "0"}, tmp_path)
-    found = hardware.chosen(kinds)
+    decoder = hardware.chosen(kinds)
 
     assert kinds == ["cuda", "qsv"]  # this FFmpeg was built without vaapi
-    assert (found.kind, found.why) == ("qsv", "cuda: no driver for cuda")
+    assert (decoder.kind, decoder.why) == ("qsv", "cuda: no driver for cuda")
     alone = hardware.chosen(["cuda"])
     assert (alone.kind, alone.accel, alone.why) == ("software", None, "cuda: no driver for cuda")
 
@@ -65,19 +65,19 @@ def test_device_that_fails_on_the_way_leaves_the_rest_to_the_processor(alice, tm
     model, source = watched.detector(alice, tmp_path), watched.video(alice, tmp_path, seconds=6)
     plain, broken = (watched.submitted(alice, model, source, film=False, name=name) for name in ("plain", "broken"))
     said_plain = watched.ran(plain)
-    bring(broken.job, "running")
+    set_state(broken.job, "running")
     argv, env, run = watched.program(broken)
     watcher = Path(run.code) / "inference" / "video" / "watcher"
     (watcher / "hardware.py").rename(watcher / "real.py")
     (watcher / "hardware.py").write_text(BREAKS)
 
-    said = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=300, check=True).stdout
+    output = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=300, check=True).stdout
 
     assert "decoded by software" in said_plain
-    assert "decoded by cuda" in said
-    assert "cuda failed: out of memory. The processor decodes from here on." in said
-    found, same = results.read(run.outputs), results.load(plain)
-    assert (found["decoder"], same["decoder"], found["complete"]) == ("software", "software", True)
-    assert [found[name] for name in ("pictures", "lines", "objects")] == [
+    assert "decoded by cuda" in output
+    assert "cuda failed: out of memory. The processor decodes from here on." in output
+    summary, same = results.read(run.outputs), results.load(plain)
+    assert (summary["decoder"], same["decoder"], summary["complete"]) == ("software", "software", True)
+    assert [summary[name] for name in ("pictures", "lines", "objects")] == [
         same[name] for name in ("pictures", "lines", "objects")
     ]

@@ -30,22 +30,22 @@ def described(folder, **more):
 FIGURES = {"nan": float("nan"), "infinity": float("inf"), "huge": HUGE, "\ud800": 1, "\0": 1}
 
 
-@pytest.mark.parametrize("place", ["metrics", "verify", "speed", "params"])
-def test_j05_public_model_breaks_no_list_and_no_page_by_its_figures(alice, bob, as_bob, tmp_path, place):
-    folder = described(tmp_path / "x", **{place: FIGURES | ({} if place == "params" else {"good": 0.5})})
+@pytest.mark.parametrize("field", ["metrics", "verify", "speed", "params"])
+def test_j05_public_model_breaks_no_list_and_no_page_by_its_figures(alice, bob, as_bob, tmp_path, field):
+    folder = described(tmp_path / "x", **{field: FIGURES | ({} if field == "params" else {"good": 0.5})})
     archive = factory.zipped(folder, tmp_path / "x.zip")
 
     version = registry.register_upload(user=alice, archive=archive, filename="x.zip", name="n", visibility="public")
 
     for url in ("/models/", f"/models/{version.model_id}/", "/api/v1/models/", f"/api/v1/models/{version.model_id}/"):
         assert as_bob.get(url).status_code == 200
-    kept = {
+    stored = {
         "metrics": version.metrics,
         "verify": version.facts.get("verify"),
         "speed": version.facts.get("speed"),
         "params": version.params,
-    }[place]
-    assert kept == ({} if place == "params" else {"good": 0.5})
+    }[field]
+    assert stored == ({} if field == "params" else {"good": 0.5})
 
 
 def test_j05_survey_leaves_out_parameters_that_nest_without_end(tmp_path):

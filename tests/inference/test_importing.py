@@ -35,7 +35,7 @@ def home(alice):
 def trained(alice, cluster):
     """A job of Alice's, not by a preset, that is over and left a model among other things."""
     job = work.job(alice, cluster, name="own-loop", state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     foreign.net(outputs / "export" / "net.onnx", {"answer": LOGITS})
     torch.save({"w": torch.zeros(2)}, outputs / "export" / "last.pth")
     (outputs / "log.txt").write_text("trained")
@@ -48,19 +48,19 @@ def refused(function, *args, **kwargs):
     return caught.value
 
 
-def bring(user, path, declared=SAID, name="net"):
+def import_model(user, path, declared=SAID, name="net"):
     brought = imports.from_home(user, path)
-    return imports.bring_in(user=user, brought=brought, declared=declared, name=name)
+    return imports.import_model(user=user, brought=brought, declared=declared, name=name)
 
 
 def test_model_comes_from_a_file_in_the_home_with_what_describes_it(alice, home):
     tiny.classifier(home / "nets" / "a")
     (home / "nets" / "a" / "last.pth").write_bytes(b"never read")
 
-    version = bring(alice, "nets/a/model.onnx", Declared())
+    version = import_model(alice, "nets/a/model.onnx", Declared())
 
     assert (version.task, version.source, version.code_label) == ("classification", "files", "nets/a/model.onnx")
-    assert {one["name"] for one in version.files} == {"model.onnx", "model.json"}
+    assert {entry["name"] for entry in version.files} == {"model.onnx", "model.json"}
     assert (home / "nets" / "a" / "model.onnx").is_file()  # copied, not taken
 
 
@@ -68,8 +68,8 @@ def test_model_comes_from_a_folder_or_an_archive_in_the_home(alice, home, tmp_pa
     tiny.detector(home / "net")
     factory.zipped(home / "net", home / "net.zip")
 
-    folder = bring(alice, "/net/", Declared(), "folder")
-    archive = bring(alice, "net.zip", Declared(), "archive")
+    folder = import_model(alice, "/net/", Declared(), "folder")
+    archive = import_model(alice, "net.zip", Declared(), "archive")
 
     assert (folder.task, archive.task) == ("detection", "detection")
     assert folder.sha256 == archive.sha256
@@ -81,7 +81,7 @@ def test_paths_without_a_model_are_refused_where_they_are_typed(alice, home, tmp
     tiny.classifier(tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere" / "model.onnx", home / "link.onnx")
 
-    assert refused(bring, alice, path).blamed == "path"
+    assert refused(import_model, alice, path).blamed == "path"
     assert not Model.objects.exists()
 
 
@@ -89,9 +89,9 @@ def test_links_in_a_folder_are_passed_over(alice, home):
     tiny.classifier(home / "net")
     os.symlink("/etc/passwd", home / "net" / "labels.txt")
 
-    version = bring(alice, "net", Declared())
+    version = import_model(alice, "net", Declared())
 
-    assert {one["name"] for one in version.files} == {"model.onnx", "model.json"}
+    assert {entry["name"] for entry in version.files} == {"model.onnx", "model.json"}
 
 
 def test_link_beside_a_file_is_passed_over_too(alice, home, tmp_path):
@@ -99,9 +99,9 @@ def test_link_beside_a_file_is_passed_over_too(alice, home, tmp_path):
     foreign.net(home / "net" / "net.onnx", {"answer": LOGITS})
     os.symlink(tmp_path / "elsewhere" / "model.json", home / "net" / "model.json")
 
-    version = bring(alice, "net/net.onnx")
+    version = import_model(alice, "net/net.onnx")
 
-    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+    assert [entry["name"] for entry in version.classes] == ["cat", "dog"]
 
 
 def test_folder_that_becomes_a_link_meanwhile_shows_nothing_of_where_it_leads(alice, bob, home, monkeypatch):
@@ -111,14 +111,14 @@ def test_folder_that_becomes_a_link_meanwhile_shows_nothing_of_where_it_leads(al
     resolved = imports.files.resolve_beneath
 
     def swapped(root, path):
-        found = resolved(root, path)
+        result = resolved(root, path)
         (home / "nets").rmdir()
         os.symlink(homes.home_of(bob), home / "nets")
-        return found
+        return result
 
     monkeypatch.setattr(imports.files, "resolve_beneath", swapped)
 
-    assert "secret" not in refused(bring, alice, "nets").message
+    assert "secret" not in refused(import_model, alice, "nets").message
 
 
 def test_deep_folders_and_closed_ones_are_no_way_to_stop_the_server(alice, home):
@@ -128,24 +128,24 @@ def test_deep_folders_and_closed_ones_are_no_way_to_stop_the_server(alice, home)
     folder.mkdir(parents=True)
     tiny.classifier(home / "deep" / "d" / "net")
 
-    version = bring(alice, "deep", Declared())
+    version = import_model(alice, "deep", Declared())
 
     assert version.task == "classification"
 
 
 def test_outputs_of_any_finished_job_become_a_model(alice, trained):
-    version = imports.bring_in(
+    version = imports.import_model(
         user=alice, brought=imports.from_job(trained, "export", by=alice), declared=SAID, name="net"
     )
 
     assert (version.source, version.job, version.attempt) == (ModelVersion.Source.JOB, trained, 1)
-    assert [one["name"] for one in version.classes] == ["cat", "dog"]
+    assert [entry["name"] for entry in version.classes] == ["cat", "dog"]
 
 
 def test_outputs_are_taken_from_their_model_folder_where_no_path_is_said(alice, trained):
-    tiny.classifier(RunDir.of(trained.pk, 1).outputs / "model")
+    tiny.classifier(RunDir.for_attempt(trained.pk, 1).outputs / "model")
 
-    version = imports.bring_in(user=alice, brought=imports.from_job(trained, by=alice), name="net")
+    version = imports.import_model(user=alice, brought=imports.from_job(trained, by=alice), name="net")
 
     assert (version.task, version.code_label) == ("classification", "model")
 
@@ -174,7 +174,7 @@ def test_several_archives_of_torch_must_be_told_apart(alice, home):
     for name in ("a.pth", "b.pth"):
         (home / "nets" / name).write_bytes(b"x")
 
-    assert "a.pth" in refused(bring, alice, "nets").message
+    assert "a.pth" in refused(import_model, alice, "nets").message
 
 
 def test_api_brings_models_in_from_home_and_job(api, alice, home, trained):
@@ -254,7 +254,7 @@ def test_page_of_a_job_leads_to_a_model_of_its_outputs(as_alice, trained):
 
 def test_page_of_a_job_without_weights_leads_to_no_model(as_alice, alice, cluster):
     job = work.job(alice, cluster, state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / "a.txt").write_text("a")
 

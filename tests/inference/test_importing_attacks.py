@@ -46,7 +46,7 @@ def test_folders_of_any_name_can_be_brought_in(alice, home, name):
     foreign.net(folder / "net.onnx", {"answer": LOGITS})
 
     brought = imports.from_home(alice, file_names.shown(name))
-    version = imports.bring_in(user=alice, brought=brought, declared=SAID, name="net")
+    version = imports.import_model(user=alice, brought=brought, declared=SAID, name="net")
 
     assert version.task == "classification"
 
@@ -55,10 +55,10 @@ def test_strange_names_are_said_so_that_people_can_read_them(alice, home):
     for name in (b"one\xe8.pt", b"two\xe8.pt"):
         (home / os.fsdecode(name)).write_bytes(b"x")
 
-    said = refused(imports.from_home, alice, "").message
+    message = refused(imports.from_home, alice, "").message
 
-    said.encode()
-    assert "one" in said
+    message.encode()
+    assert "one" in message
 
 
 def test_tree_of_empty_folders_is_given_up_in_time(alice, home, monkeypatch):
@@ -71,7 +71,7 @@ def test_tree_of_empty_folders_is_given_up_in_time(alice, home, monkeypatch):
 
 def test_outputs_that_take_too_long_to_look_through_are_offered(alice, cluster, monkeypatch):
     trained = work.job(alice, cluster, name="own-loop", state="succeeded")
-    foreign.net(RunDir.of(trained.pk, 1).outputs / "deep" / "net.onnx", {"answer": LOGITS})
+    foreign.net(RunDir.for_attempt(trained.pk, 1).outputs / "deep" / "net.onnx", {"answer": LOGITS})
     monkeypatch.setattr(outputs_panel, "LOOK_S", 0.0)
 
     assert outputs_panel.context(trained, alice) == {}
@@ -82,10 +82,10 @@ def test_file_that_grows_while_it_is_copied_ends_at_the_limit(alice, home, monke
     brought = imports.from_home(alice, "net.onnx")
     monkeypatch.setattr(imports, "MOST_BYTES", 500)
 
-    with pytest.raises(DomainError) as said:
+    with pytest.raises(DomainError) as raised:
         brought.bring(home / "into")
 
-    assert said.value.code == "model_refused"
+    assert raised.value.code == "model_refused"
     assert not (home / "into" / "net.onnx").exists()
 
 
@@ -117,7 +117,9 @@ def test_version_that_another_worker_made_meanwhile_leaves_no_folder(alice, home
         raise RuntimeError("another was faster")
 
     with pytest.raises(RuntimeError):
-        imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made)
+        imports.import_model(
+            user=alice, brought=imports.from_home(alice, "net.onnx"), declared=SAID, name="net", made=made
+        )
 
     root = Path(settings.DATA_ROOT) / "models"
     assert not [path for path in root.rglob("*") if path.is_file()]

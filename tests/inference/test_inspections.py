@@ -18,8 +18,8 @@ from aiplatform.lib.errors import Invalid
 from datasets.files import homes
 from inference.registry import inspections
 from inference.registry.formats.declared import NOTHING, PIXELS, Declared, Files
-from inference.registry.formats.folder import Found
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import ModelContents
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import Summary
 from inference.registry.inspections import FILES, Bounds, ModelRefused, TooSlow
 from inference.registry.inspector import replies
@@ -54,10 +54,10 @@ def test_f18_model_that_no_runtime_opens_is_refused_with_the_runtimes_reason(api
     answer = api.post("/api/v1/models/", fields, format="json")
 
     assert (answer.status_code, answer.json()["code"]) == (400, "model_refused")
-    said = answer.json()["detail"]
-    assert said.startswith("ONNX Runtime cannot open the model: ")
-    assert "opset" in said.lower() or "ReduceMean" in said
-    assert "/" not in said.replace("and/or", "")  # no path of the platform
+    detail = answer.json()["detail"]
+    assert detail.startswith("ONNX Runtime cannot open the model: ")
+    assert "opset" in detail.lower() or "ReduceMean" in detail
+    assert "/" not in detail.replace("and/or", "")  # no path of the platform
     assert not Model.objects.exists()
 
 
@@ -101,8 +101,8 @@ def test_process_unpacks_an_archive_and_says_all_that_is_wrong_in_the_callers_la
     foreign.net(other / FILES / "net.onnx", {"answer": LOGITS})
     with translation.override("zh-hans"), pytest.raises(Invalid) as caught:
         inspections.of_import(other, Declared(task="classification", labels=("one",)))
-    assert {one.blamed for one in caught.value.every} == {"labels", "pixels"}
-    assert not any("model" in one.message for one in caught.value.every)  # Chinese
+    assert {error.blamed for error in caught.value.every} == {"labels", "pixels"}
+    assert not any("model" in error.message for error in caught.value.every)  # Chinese
 
 
 @pytest.mark.usefixtures("inspector_processes")
@@ -171,15 +171,15 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
     (box / "model").write_text("model")
     ticket = inspections._ticket([], [box], tiers.NOBODY)
     if ticket.uid:
-        sandbox.give(ticket)
-    asked = [
+        sandbox.chown_writable(ticket)
+    paths = [
         str(secret),
         str(box / "model"),
         "/etc/shadow",
         str(Path(inspections.settings.BASE_DIR) / "pyproject.toml"),
     ]
     with socket.create_server(("127.0.0.1", 0)) as server:
-        ticket.argv = [sys.executable, "-c", PROBE.replace("PORT", str(server.getsockname()[1])), *asked]
+        ticket.argv = [sys.executable, "-c", PROBE.replace("PORT", str(server.getsockname()[1])), *paths]
         files = sandbox.handed(ticket)
         done = subprocess.run(
             sandbox.wrapped(ticket, files),
@@ -191,10 +191,10 @@ def test_process_has_no_network_no_other_files_and_the_filter_of_jobs(work, tmp_
         for opened in files.values():
             os.close(opened)
 
-    seen = json.loads(done.stdout)
-    assert [seen[name] for name in asked] == ["FileNotFoundError", "model", "FileNotFoundError", "FileNotFoundError"]
-    assert (seen["network"], seen["namespace"]) == (False, False)
-    assert seen["uid"] == ticket.uid or not ticket.uid
+    results = json.loads(done.stdout)
+    assert [results[name] for name in paths] == ["FileNotFoundError", "model", "FileNotFoundError", "FileNotFoundError"]
+    assert (results["network"], results["namespace"]) == (False, False)
+    assert results["uid"] == ticket.uid or not ticket.uid
 
 
 LIMITED = """
@@ -205,10 +205,10 @@ limits.restrict(seconds={seconds})
 
 
 def limited(code: str, seconds: int = 60) -> "subprocess.CompletedProcess[bytes]":
-    said = LIMITED.format(code=code, seconds=seconds)
+    program = LIMITED.format(code=code, seconds=seconds)
     at = str(inspections.settings.BASE_DIR)
     return subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, check=False, cwd=at, env={"PYTHONPATH": at}
+        [sys.executable, "-c", program], capture_output=True, check=False, cwd=at, env={"PYTHONPATH": at}
     )
 
 
@@ -230,12 +230,14 @@ def test_process_that_takes_too_long_is_ended_and_named(work):
     assert (work / FILES / "model.onnx").is_file()  # for the next try
 
 
-@pytest.mark.parametrize(("code", "said"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")])
-def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, said):
+@pytest.mark.parametrize(
+    ("code", "reason"), [(-11, "crashed"), (137, "crashed"), (65, "GiB of memory"), (152, "longer")]
+)
+def test_process_that_ends_without_an_answer_is_an_error_of_the_files(tmp_path, code, reason):
     with (tmp_path / "out").open("wb+") as out, (tmp_path / "err").open("wb+") as err:
         refusal = refusals(inspections._read, code, out, err, inspections.REQUEST)
 
-    assert said in refusal.message
+    assert reason in refusal.message
 
 
 @pytest.mark.parametrize("reply", [b"", b"{", b"[]", b'"x"', b"[" * 100_000])
@@ -256,20 +258,20 @@ def test_reply_that_is_longer_than_its_reader_reads_is_not_parsed(tmp_path):
 def test_ways_of_a_trial_have_their_labels_once_in_the_reply(tmp_path):
     labels = tuple(f"class {number}" for number in range(1000))
     ways = [Declared(task="classification", labels=labels, pixels=pixels) for pixels in list(PIXELS)[:2]] * 16
-    read = Files(Known(labels=labels), Summary(inputs=[], outputs=[]))
+    read = Files(FileFacts(labels=labels), Summary(inputs=[], outputs=[]))
 
-    reply = json.loads(json.dumps({"trial": replies.trial(ways, read)}))
+    reply = json.loads(json.dumps({"trial": replies.encode_trial(ways, read)}))
 
     assert len(json.dumps(reply)) < 64 << 10
-    assert replies.trial_of(reply)[0] == ways
+    assert replies.decode_trial(reply)[0] == ways
 
 
-@pytest.mark.parametrize("place", [-1, 1, True, "0", None, [0]])
-def test_forged_place_of_labels_in_a_trial_is_refused(place):
-    way = replies.declared(Declared(task="classification", labels=("a",))) | {"labels": place}
+@pytest.mark.parametrize("index", [-1, 1, True, "0", None, [0]])
+def test_forged_place_of_labels_in_a_trial_is_refused(index):
+    declaration = replies.encode_declared(Declared(task="classification", labels=("a",))) | {"labels": index}
 
     with pytest.raises(replies.BadReply):
-        replies.trial_of({"trial": {"ways": [way], "labels": [["a"]], "files": {}}})
+        replies.decode_trial({"trial": {"ways": [declaration], "labels": [["a"]], "files": {}}})
 
 
 FORGED = [
@@ -285,16 +287,18 @@ FORGED = [
 @pytest.mark.parametrize("change", FORGED, ids=[str(number) for number in range(len(FORGED))])
 def test_forged_reply_of_the_process_is_refused(work, monkeypatch, change):
     tiny.detector(work / FILES)
-    sound = replies.found(Found("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES)
-    assert replies.found_of({"found": sound}, work / FILES).task == "detection"
+    sound = replies.encode_found(
+        ModelContents("detection", files={"model.onnx": work / FILES / "model.onnx"}), work / FILES
+    )
+    assert replies.decode_found({"found": sound}, work / FILES).task == "detection"
     monkeypatch.setattr(inspections, "_run", lambda *_asked: {"found": sound | change})
 
     assert "crashed" in refusals(inspections.of_import, work, NOTHING).message
 
 
 def test_forged_link_in_place_of_a_file_is_not_followed(work, monkeypatch):
-    def linked(asked, *_limits):
-        os.symlink("/etc", asked["folder"])
+    def linked(request, *_limits):
+        os.symlink("/etc", request["folder"])
         return {"refusals": [{"code": "model_refused", "text": "no"}]}
 
     monkeypatch.setattr(inspections, "_run", linked)

@@ -110,7 +110,7 @@ async def test_instances_below_the_asked_score_are_left_out(tmp_path):
 
     answer = await answer_of(tiny.instancer(tmp_path), picture, score_threshold=0.9)
 
-    assert [one["name"] for one in answer["predictions"]] == ["red"]
+    assert [prediction["name"] for prediction in answer["predictions"]] == ["red"]
 
 
 # ---- figures -------------------------------------------------------------------------------------------------
@@ -123,18 +123,18 @@ def segmenting(tmp_path):
 
 def test_evaluator_figures_of_instances_are_those_of_pycocotools_from_its_file(segmenting, tmp_path):
     """The boxes of the truth count as the ellipses in them, drawn here by another program."""
-    found = evaluate(segmenting)
+    evaluation = evaluate(segmenting)
 
     coco = json.loads((tmp_path / "data" / "annotations.json").read_text())
     ids = {image["id"] for image in coco["images"] if image["split"] == "test"}
     coco["images"] = [image for image in coco["images"] if image["id"] in ids]
-    coco["annotations"] = [one for one in coco["annotations"] if one["image_id"] in ids]
-    for one in coco["annotations"]:
-        x, y, w, h = one["bbox"]
+    coco["annotations"] = [annotation for annotation in coco["annotations"] if annotation["image_id"] in ids]
+    for annotation in coco["annotations"]:
+        x, y, w, h = annotation["bbox"]
         turns = np.arange(48) * 2 * np.pi / 48
         ring = np.stack([x + w / 2 * (1 + np.cos(turns)), y + h / 2 * (1 + np.sin(turns))], 1).ravel().tolist()
-        one["segmentation"] = pycoco.merge(pycoco.frPyObjects([ring], 128, 128))
-        one["area"] = float(pycoco.area(one["segmentation"]))
+        annotation["segmentation"] = pycoco.merge(pycoco.frPyObjects([ring], 128, 128))
+        annotation["area"] = float(pycoco.area(annotation["segmentation"]))
     truth = COCO()
     truth.dataset = coco
     truth.createIndex()
@@ -143,21 +143,21 @@ def test_evaluator_figures_of_instances_are_those_of_pycocotools_from_its_file(s
     judge.accumulate()
     judge.summarize()
 
-    assert 0 < found["summary"]["ap50"] < 1
-    assert found["summary"]["map"] == pytest.approx(judge.stats[0], abs=1e-9)
-    assert found["summary"]["ap50"] == pytest.approx(judge.stats[1], abs=1e-9)
-    assert found["summary"]["box_ap50"] != found["summary"]["ap50"]
-    own = [one["ap50"] for one in found["classes"] if one["ap50"] is not None]
+    assert 0 < evaluation["summary"]["ap50"] < 1
+    assert evaluation["summary"]["map"] == pytest.approx(judge.stats[0], abs=1e-9)
+    assert evaluation["summary"]["ap50"] == pytest.approx(judge.stats[1], abs=1e-9)
+    assert evaluation["summary"]["box_ap50"] != evaluation["summary"]["ap50"]
+    own = [annotation["ap50"] for annotation in evaluation["classes"] if annotation["ap50"] is not None]
     assert np.mean(own) == pytest.approx(judge.stats[1], abs=1e-9)
 
 
 def test_entries_of_images_hold_what_average_precisions_of_masks_are_made_of(segmenting):
-    found = evaluate(segmenting)
+    evaluation = evaluate(segmenting)
 
     images = [json.loads(line) for line in (segmenting.outputs / "images.jsonl").read_text().splitlines()]
     (levels,) = Ranking(images).precisions(np.ones((1, len(images))))
-    assert levels.mean() == pytest.approx(found["summary"]["map"], abs=1e-6)
-    assert levels[0] == pytest.approx(found["summary"]["ap50"], abs=1e-6)
+    assert levels.mean() == pytest.approx(evaluation["summary"]["map"], abs=1e-6)
+    assert levels[0] == pytest.approx(evaluation["summary"]["ap50"], abs=1e-6)
 
 
 def test_evaluator_shows_the_images_whose_masks_overlap_least_first(segmenting):

@@ -27,8 +27,8 @@ def made(alice, tmp_path):
 
 
 def test_images_of_a_mistake_become_a_dataset_with_their_annotation(api, client, alice, made):
-    told = error_datasets.of(results.load(made))
-    kind = next(one for one in told.kinds if one.count)
+    report = error_datasets.read_mistakes(results.load(made))
+    kind = next(item for item in report.kinds if item.count)
     api.force_authenticate(alice)
     client.force_login(alice)
 
@@ -39,12 +39,12 @@ def test_images_of_a_mistake_become_a_dataset_with_their_annotation(api, client,
 
     dataset = Dataset.objects.get(name="mend")
     version = dataset.versions.get()
-    before = {one.path: one.object_count for one in made.version.assets.all()}
+    before = {item.path: item.object_count for item in made.version.assets.all()}
     truths = {row["path"]: len(row["truth"]) for row in shown}
     assert answer.status_code == 201
     assert b"box-mistake" in page.content
     assert len(shown) == kind.images == version.image_count
-    assert {one.path: one.object_count for one in version.assets.all()} == truths
+    assert {item.path: item.object_count for item in version.assets.all()} == truths
     assert before.keys() > truths.keys()
 
 
@@ -56,16 +56,16 @@ def test_annotating_refuses_what_cannot_be_at_once(alice, bob, made):
     with pytest.raises(error_datasets.NothingToMend):
         error_datasets.annotate(made, by=alice, name="mend", cell="2,7")
 
-    assert {one.blamed for one in refused.value.every} == {"mistake", "name"}
+    assert {error.blamed for error in refused.value.every} == {"mistake", "name"}
 
 
 def test_reliability_of_scores_that_are_too_sure():
     scores, right = np.array([0.9] * 100 + [0.1] * 100), np.array([True] * 70 + [False] * 30 + [False] * 100)
 
-    found = calibration.reliability(scores, right)
+    reliability = calibration.reliability(scores, right)
 
-    assert found.ece == pytest.approx((0.2 + 0.1) / 2)
-    assert [(one.count, one.right) for one in found.bins if one.count] == [(100, 0.0), (100, pytest.approx(0.7))]
+    assert reliability.ece == pytest.approx((0.2 + 0.1) / 2)
+    assert [(row.count, row.right) for row in reliability.bins if row.count] == [(100, 0.0), (100, pytest.approx(0.7))]
     assert calibration.reliability(np.array([]), np.array([], bool)) is None
 
 
@@ -84,20 +84,20 @@ def test_threshold_that_somebody_chose_is_the_best_score(api, client, alice, mad
     client.force_login(alice)
     route = f"/api/v1/evaluations/{made.pk}/"
 
-    said = api.get(f"{route}calibration/", {"missed": 20}).json()
+    content = api.get(f"{route}calibration/", {"missed": 20}).json()
     chosen = api.post(f"{route}threshold/", {"threshold": 0.17}, format="json")
-    score = thresholds.of(made.model_version, by=alice).score
+    score = thresholds.for_version(made.model_version, by=alice).score
     refused = api.post(f"{route}threshold/", {"threshold": 1.5}, format="json")
     page = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "20"})
     wrong = client.get(reverse("inference:evaluation-calibration", args=[made.pk]), {"missed": "-1"})
     client.post(reverse("inference:evaluation-threshold", args=[made.pk]), {"threshold": ""})
 
-    assert said["reliability"]["answers"] == sum(one["count"] for one in said["reliability"]["bins"])
-    assert said["costs"]["cost"] == min(said["costs"]["costs"])
+    assert content["reliability"]["answers"] == sum(row["count"] for row in content["reliability"]["bins"])
+    assert content["costs"]["cost"] == min(content["costs"]["costs"])
     assert (chosen.status_code, score, refused.status_code) == (200, 0.17, 400)
     assert (page.status_code, wrong.status_code) == (200, 400)
-    assert page.context["at_best"]["threshold"] == f"{said['costs']['threshold']:.2f}"
-    assert thresholds.of(made.model_version, by=alice).score == made.metrics["threshold"]
+    assert page.context["at_best"]["threshold"] == f"{content['costs']['threshold']:.2f}"
+    assert thresholds.for_version(made.model_version, by=alice).score == made.metrics["threshold"]
     detail = client.get(reverse("inference:evaluation-detail", args=[made.pk])).content
     assert b"mistake-table" in detail
 

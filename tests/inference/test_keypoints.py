@@ -32,8 +32,8 @@ async def answer_of(folder, picture: bytes, **requested) -> dict:
     service = Service(Settings(model_dir=folder), model_json.load(folder), Engine(folder / "model.onnx"))
     service.start()
     try:
-        asked = Requested.from_query(requested)
-        return await service.predict(picture, asked, Call(time.monotonic() + 30), lambda: None)
+        options = Requested.from_query(requested)
+        return await service.predict(picture, options, Call(time.monotonic() + 30), lambda: None)
     finally:
         await service.stop()
 
@@ -42,7 +42,7 @@ async def answer_of(folder, picture: bytes, **requested) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("region", "name", "place"),
+    ("region", "name", "position"),
     [
         ({}, "red", (30, 90)),  # of the whole picture: what is most of it
         ({"region": "90,10,120,40"}, "green", (105, 25)),
@@ -50,14 +50,14 @@ async def answer_of(folder, picture: bytes, **requested) -> dict:
     ],
     ids=["whole", "region", "beyond"],
 )
-async def test_keypoint_finder_answers_in_the_pixels_of_the_picture(tmp_path, region, name, place):
+async def test_keypoint_finder_answers_in_the_pixels_of_the_picture(tmp_path, region, name, position):
     answer = await answer_of(tiny.pointer(tmp_path), pictures.with_boxes(TWO), **region)
 
-    [found] = answer["predictions"]
-    assert found["name"] == name
-    assert [point["name"] for point in found["keypoints"]] == [f"middle_of_{name}"]
-    assert [found["keypoints"][0][axis] for axis in "xy"] == pytest.approx(place, abs=1.5)
-    assert 0.9 < found["keypoints"][0]["score"] <= 1
+    [prediction] = answer["predictions"]
+    assert prediction["name"] == name
+    assert [point["name"] for point in prediction["keypoints"]] == [f"middle_of_{name}"]
+    assert [prediction["keypoints"][0][axis] for axis in "xy"] == pytest.approx(position, abs=1.5)
+    assert 0.9 < prediction["keypoints"][0]["score"] <= 1
 
 
 async def test_keypoint_finder_leaves_out_points_it_is_less_sure_of_than_asked(tmp_path):
@@ -68,9 +68,9 @@ async def test_keypoint_finder_leaves_out_points_it_is_less_sure_of_than_asked(t
 
 async def test_keypoint_finder_calls_points_by_number_where_their_names_do_not_fit(tmp_path):
     folder = tiny.pointer(tmp_path)
-    about = json.loads((folder / "model.json").read_text())
-    about["classes"][0]["keypoints"] = ["a", "b"]
-    (folder / "model.json").write_text(json.dumps(about))
+    description = json.loads((folder / "model.json").read_text())
+    description["classes"][0]["keypoints"] = ["a", "b"]
+    (folder / "model.json").write_text(json.dumps(description))
 
     answer = await answer_of(folder, pictures.with_boxes(TWO))
 
@@ -106,11 +106,11 @@ def test_region_is_cut_with_its_margin_and_grey_beyond_the_picture():
 @pytest.mark.parametrize(("field", "value"), [("scope", "box"), ("margin", 2), ("margin", "wide")])
 def test_model_json_names_what_is_wrong_with_its_scope(tmp_path, field, value):
     folder = tiny.pointer(tmp_path)
-    about = json.loads((folder / "model.json").read_text())
-    about["input"][field] = value
+    description = json.loads((folder / "model.json").read_text())
+    description["input"][field] = value
 
     with pytest.raises(model_json.BadModel, match=f"input.{field}"):
-        model_json.parse(about)
+        model_json.parse(description)
 
 
 # ---- figures -------------------------------------------------------------------------------------------------
@@ -122,25 +122,25 @@ def finding(tmp_path):
 
 
 def test_evaluator_figures_of_keypoints_are_those_counted_anew(finding):
-    found = evaluate(finding)
+    evaluation = evaluate(finding)
 
-    known = ground_truth.read(finding.dataset, "test")
+    truth = ground_truth.read(finding.dataset, "test")
     lines = [json.loads(line) for line in (finding.outputs / "predictions.jsonl").read_text().splitlines()]
-    said = {line["id"]: line["objects"] for line in lines}
+    predicted = {line["id"]: line["objects"] for line in lines}
     errors = []
-    for sample in known.samples:
-        own = [a for a in known.coco["annotations"] if a["image_id"] == sample.id]
-        for there, answer in zip(own, said[sample.id], strict=True):
+    for sample in truth.samples:
+        own = [a for a in truth.coco["annotations"] if a["image_id"] == sample.id]
+        for there, answer in zip(own, predicted[sample.id], strict=True):
             [point] = answer["points"][str(there["category_id"])].values()
             errors.append(math.dist(there["keypoints"][:2], point[:2]))
     assert len(errors) == 10
-    assert found["summary"]["nme"] == pytest.approx(sum(error / 40 for error in errors) / 10)
-    assert found["summary"]["pck05"] == pytest.approx(sum(error <= 2 for error in errors) / 10)
-    assert found["summary"]["pck05"] == pytest.approx(0.7, abs=0.11)  # every third is marked beside
-    assert found["summary"]["pck10"] < 1
-    assert 0 < found["summary"]["oks_ap"] < 1
-    assert sum(entry["truths"] for entry in found["classes"]) == 10
-    assert {row["name"] for row in found["points"]} <= {f"middle_of_{name}" for name in tiny.COLOURS}
+    assert evaluation["summary"]["nme"] == pytest.approx(sum(error / 40 for error in errors) / 10)
+    assert evaluation["summary"]["pck05"] == pytest.approx(sum(error <= 2 for error in errors) / 10)
+    assert evaluation["summary"]["pck05"] == pytest.approx(0.7, abs=0.11)  # every third is marked beside
+    assert evaluation["summary"]["pck10"] < 1
+    assert 0 < evaluation["summary"]["oks_ap"] < 1
+    assert sum(entry["truths"] for entry in evaluation["classes"]) == 10
+    assert {row["name"] for row in evaluation["points"]} <= {f"middle_of_{name}" for name in tiny.COLOURS}
 
 
 def test_evaluator_shows_where_keypoints_are_wrong(finding):
@@ -169,7 +169,7 @@ def truth_of(annotations: list[dict], tmp_path, names=scoring.PERSON) -> ground_
     return ground_truth.Truth(tmp_path, {}, "detection", (ground_truth.ModelClass(1, "person"),), [sample], coco)
 
 
-def said(shift: float = 0.0, *, boxed: bool = True, count: int = 1) -> list[dict]:
+def predicted_lines(shift: float = 0.0, *, boxed: bool = True, count: int = 1) -> list[dict]:
     flat = posed()["keypoints"]
     points = {n: [flat[3 * k] + shift, flat[3 * k + 1], 0.9] for k, n in enumerate(scoring.PERSON)}
     return [{"path": "1.png", "id": 1, "boxed": boxed,
@@ -177,54 +177,54 @@ def said(shift: float = 0.0, *, boxed: bool = True, count: int = 1) -> list[dict
 
 
 def test_evaluator_scores_points_that_are_the_truth_one(tmp_path):
-    found, [image] = scoring.evaluate(truth_of([posed()], tmp_path), said())
+    evaluation, [image] = scoring.evaluate(truth_of([posed()], tmp_path), predicted_lines())
 
-    assert found["summary"] == {"nme": 0, "pck05": 1, "pck10": 1, "class_accuracy": 1, "oks_ap": pytest.approx(1)}
+    assert evaluation["summary"] == {"nme": 0, "pck05": 1, "pck10": 1, "class_accuracy": 1, "oks_ap": pytest.approx(1)}
     assert image["badness"] == 0
 
 
 def test_evaluator_counts_every_object_of_a_crowded_image(tmp_path):
     crowd = [posed(id=number) for number in range(1, 41)]
 
-    found, _ = scoring.evaluate(truth_of(crowd, tmp_path), said(count=40))
+    evaluation, _ = scoring.evaluate(truth_of(crowd, tmp_path), predicted_lines(count=40))
 
-    assert found["summary"]["oks_ap"] == pytest.approx(1)
+    assert evaluation["summary"]["oks_ap"] == pytest.approx(1)
 
 
 def test_evaluator_oks_uses_the_sigmas_of_coco_for_its_person(tmp_path):
-    """Four pixels of a hundred: OKS is the mean of exp(-16 / (2 · 10000 · (2σ)²)) and stands above 0.9."""
+    """Four pixels of a hundred: OKS is the mean of exp(-16 / (2 · 10000 · (2σ)²)), which is above 0.9."""
     similarity = sum(math.exp(-16 / (2 * 10_000 * (2 * sigma) ** 2)) for sigma in scoring.SIGMAS) / 17
 
-    found, _ = scoring.evaluate(truth_of([posed()], tmp_path), said(4.0))
+    evaluation, _ = scoring.evaluate(truth_of([posed()], tmp_path), predicted_lines(4.0))
 
-    assert found["summary"]["oks_ap"] == pytest.approx(math.floor((similarity - 0.45) / 0.05) / 10, abs=0.01)
-    assert found["summary"]["nme"] == pytest.approx(0.04)
+    assert evaluation["summary"]["oks_ap"] == pytest.approx(math.floor((similarity - 0.45) / 0.05) / 10, abs=0.01)
+    assert evaluation["summary"]["nme"] == pytest.approx(0.04)
 
 
 def test_evaluator_leaves_out_points_nobody_marked_and_objects_without_any(tmp_path):
     half = posed()["keypoints"][:24] + [0] * 27
     there = truth_of([posed(keypoints=half, num_keypoints=8), posed(id=2, keypoints=[0] * 51)], tmp_path)
 
-    found, [image] = scoring.evaluate(there, said(20.0, count=2))
+    evaluation, [image] = scoring.evaluate(there, predicted_lines(20.0, count=2))
 
     assert image["points"] == 8
-    assert found["classes"][0]["truths"] == 1
-    assert found["summary"]["pck10"] == 0
+    assert evaluation["classes"][0]["truths"] == 1
+    assert evaluation["summary"]["pck10"] == 0
 
 
 def test_evaluator_judges_a_model_of_whole_pictures_by_the_largest_object(tmp_path):
     small = posed(id=2, bbox=[0, 0, 10, 10], area=100, keypoints=[1, 1, 2] * 17)
 
-    found, _ = scoring.evaluate(truth_of([small, posed()], tmp_path), said(boxed=False))
+    evaluation, _ = scoring.evaluate(truth_of([small, posed()], tmp_path), predicted_lines(boxed=False))
 
-    assert (found["summary"]["nme"], found["classes"][0]["truths"]) == (0, 1)
+    assert (evaluation["summary"]["nme"], evaluation["classes"][0]["truths"]) == (0, 1)
 
 
 def test_evaluator_refuses_versions_without_keypoints_or_with_others(tmp_path, finding):
     with pytest.raises(ground_truth.Unfit, match="names keypoints"):
         evaluate(a_run(tmp_path / "bare", finding.model, versions.detection(tmp_path / "boxes")))
     with pytest.raises(ground_truth.Unfit, match="share no keypoint"):
-        scoring.evaluate(truth_of([posed()], tmp_path, names=[f"p{n}" for n in range(17)]), said())
+        scoring.evaluate(truth_of([posed()], tmp_path, names=[f"p{n}" for n in range(17)]), predicted_lines())
 
 
 # ---- trainings and pages -------------------------------------------------------------------------------------

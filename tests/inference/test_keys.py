@@ -52,7 +52,7 @@ def _no_paces():
     cache.clear()
 
 
-def ask(service, secret, path="predict", method="POST"):
+def send_request(service, secret, path="predict", method="POST"):
     body = pictures.plain() if method == "POST" else None
     return call(method, f"{service.url}/{path}", headers={"Authorization": f"Bearer {secret}"}, body=body)
 
@@ -61,10 +61,10 @@ def test_key_opens_its_service_and_nothing_else(alice, service, tmp_path):
     other = endpoints.create(user=alice, name="other", model_version=service.model_version)
     _key, secret = keys.issue(service=service, by=alice, name="partner")
 
-    assert ask(service, secret).status == 200
-    assert ask(service, secret, "v2/models/tiny", "GET").status == 200
-    assert ask(other, secret).json["code"] == "unknown_key"
-    assert ask(service, secret, "metrics", "GET").status == 403
+    assert send_request(service, secret).status == 200
+    assert send_request(service, secret, "v2/models/tiny", "GET").status == 200
+    assert send_request(other, secret).json["code"] == "unknown_key"
+    assert send_request(service, secret, "metrics", "GET").status == 403
     assert APIClient().get("/api/v1/services/", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
     assert ServiceKey.objects.get().last_used_at is not None
     assert secret not in str(ServiceKey.objects.values().get())
@@ -76,8 +76,8 @@ def test_key_that_was_revoked_or_expired_opens_nothing(alice, service):
     keys.revoke(key=gone, by=alice)
     ServiceKey.objects.filter(pk=old.pk).update(expires_at=now() - timedelta(seconds=1))
 
-    for given in (secret, other, "aik_guess"):
-        answer = ask(service, given)
+    for key_ in (secret, other, "aik_guess"):
+        answer = send_request(service, key_)
         assert (answer.status, answer.json["code"], answer.headers["www-authenticate"]) == (
             401,
             "unknown_key",
@@ -92,38 +92,38 @@ def test_key_opens_nothing_while_the_owner_of_the_service_may_not_call_it(alice,
     alice.is_active = False
     alice.save()
 
-    assert ask(service, secret).status == 401
+    assert send_request(service, secret).status == 401
 
 
 def test_all_that_is_wrong_with_a_key_is_said_at_once(alice, service):
     keys.issue(service=service, by=alice, name="partner")
 
-    with pytest.raises(NameTaken) as said:
+    with pytest.raises(NameTaken) as raised:
         keys.issue(service=service, by=alice, name="partner", per_minute=0, expires_in=timedelta(days=9999))
 
-    assert [refusal.blamed for refusal in said.value.every] == ["name", "per_minute", "days"]
-    assert isinstance(said.value.every[1], Invalid)
+    assert [refusal.blamed for refusal in raised.value.every] == ["name", "per_minute", "days"]
+    assert isinstance(raised.value.every[1], Invalid)
 
 
 def test_caller_that_asks_too_often_is_told_when_to_come_back(alice, service, counter):
     _key, secret = keys.issue(service=service, by=alice, name="busy", per_minute=2)
 
-    answers = [ask(service, secret) for _number in range(3)]
+    answers = [send_request(service, secret) for _number in range(3)]
 
     assert [answer.status for answer in answers] == [200, 200, 429]
     refused = answers[2]
     assert (refused.json["code"], refused.json["error"]["type"]) == ("too_often", "rate_limit_error")
     assert 1 <= int(refused.headers["retry-after"]) <= 120
-    assert ask(service, secret, "v2/models/tiny", "GET").status == 200  # only answers of the model are counted
+    assert send_request(service, secret, "v2/models/tiny", "GET").status == 200  # only answers of the model are counted
     _other, second = keys.issue(service=service, by=alice, name="calm", per_minute=2)
-    assert ask(service, second).status == 200
+    assert send_request(service, second).status == 200
 
 
 @pytest.mark.parametrize("ending", ["inf%65r", "infer#", "infer?x=1", "infer%3F"])
 def test_address_written_otherwise_opens_no_way_around_the_pace(alice, service, counter, ending):
     _key, secret = keys.issue(service=service, by=alice, name="sly", per_minute=1)
 
-    answers = [ask(service, secret, f"v2/models/tiny/{ending}") for _number in range(2)]
+    answers = [send_request(service, secret, f"v2/models/tiny/{ending}") for _number in range(2)]
 
     assert {answer.status for answer in answers} <= {404, 405, 400, 429}
     assert 200 not in {answer.status for answer in answers}
@@ -133,36 +133,36 @@ def test_service_bounds_every_caller_that_has_no_number_of_its_own(alice, servic
     endpoints.edit(service=service, description="", visibility="private", limits={"per_minute": 1})
     _key, secret = keys.issue(service=service, by=alice, name="partner")
 
-    assert [ask(service, secret).status for _number in range(2)] == [200, 429]
+    assert [send_request(service, secret).status for _number in range(2)] == [200, 429]
     assert call("POST", f"{service.url}/predict", user=alice, body=pictures.plain()).status == 200
 
 
 def test_usage_tells_keys_of_one_name_apart(alice, client, service, counter):
     first, secret = keys.issue(service=service, by=alice, name="partner")
-    ask(service, secret)
+    send_request(service, secret)
     keys.revoke(key=first, by=alice)
     _second, other = keys.issue(service=service, by=alice, name="partner")
-    ask(service, other)
+    send_request(service, other)
     counter.flush()
     client.force_login(alice)
 
-    told = client.get(f"/api/v1/services/{service.pk}/usage/").json()
+    content = client.get(f"/api/v1/services/{service.pk}/usage/").json()
 
-    assert sorted(row["requests"] for row in told["keys"].values()) == [1, 1]
+    assert sorted(row["requests"] for row in content["keys"].values()) == [1, 1]
 
 
 def test_usage_is_told_by_key(alice, client, service, counter):
     key, secret = keys.issue(service=service, by=alice, name="partner")
-    ask(service, secret)
+    send_request(service, secret)
     call("POST", f"{service.url}/predict", user=alice, body=pictures.plain())
     counter.flush()
     client.force_login(alice)
 
-    told = client.get(f"/api/v1/services/{service.pk}/usage/").json()
+    content = client.get(f"/api/v1/services/{service.pk}/usage/").json()
     page = client.get(reverse("inference:service-usage", args=[service.pk])).content.decode()
 
-    assert {name: row["requests"] for name, row in told["keys"].items()} == {f"partner ({key.prefix})": 1}
-    assert {name: row["requests"] for name, row in told["callers"].items()} == {str(alice): 1}
+    assert {name: row["requests"] for name, row in content["keys"].items()} == {f"partner ({key.prefix})": 1}
+    assert {name: row["requests"] for name, row in content["callers"].items()} == {str(alice): 1}
     assert "partner" in page
     key.delete()
     assert ServiceUsage.objects.filter(user=None).count() == 1  # stays counted
@@ -171,7 +171,7 @@ def test_usage_is_told_by_key(alice, client, service, counter):
 def test_errors_are_texts_in_the_open_protocol_and_objects_elsewhere(alice, service):
     for path, method in (("v2/models/none", "GET"), ("predict?nonsense=1", "POST")):
         for secret in ("aik_wrong", keys.issue(service=service, by=alice, name=f"k{path[:2]}{method}")[1]):
-            body = ask(service, secret, path, method).json
+            body = send_request(service, secret, path, method).json
             if path.startswith("v2"):
                 assert body["error"] == body["detail"]
             else:

@@ -19,7 +19,7 @@ from inference.kit.samples.run import Run
 from inference.registry import training_data
 from tests.factories import models as factory
 from tests.inference import judged, tiny, versions
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from training.presets import data as presets
 from training.presets.run import Refused
 from workers.core.runs import RunDir
@@ -47,7 +47,7 @@ def model(alice, tmp_path, data):
 
 
 def put_splits(root: Path, names: list[str]) -> None:
-    """Write a split beside each image of the manifest."""
+    """Write a split for each image of the manifest."""
     lines = [json.loads(line) for line in (root / "manifest.jsonl").read_text().splitlines()]
     rows = [line | {"split": name} for line, name in zip(lines, names, strict=True)]
     (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -98,23 +98,23 @@ def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(
 def test_evaluator_counts_what_was_trained_on_and_can_leave_it_out(tmp_path):
     root = versions.detection(tmp_path / "data", images=40)
     put_splits(root, [""] * 40)
-    known = {"dir": str(root), "train": "train", "evaluate": "val"}
+    training = {"dir": str(root), "train": "train", "evaluate": "val"}
 
-    whole = evaluate(a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=known))
-    unseen = evaluate(a_run(tmp_path / "b", tmp_path / "model", root, split="unseen", learned=known))
+    complete = evaluate(a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=training))
+    unseen = evaluate(a_run(tmp_path / "b", tmp_path / "model", root, split="unseen", learned=training))
     unknown = evaluate(a_run(tmp_path / "c", tmp_path / "model", root, split=""))
 
     assert 0 < unseen["images"] < 40
-    assert (whole["images"], whole["seen"]) == (40, 40 - unseen["images"])
+    assert (complete["images"], complete["seen"]) == (40, 40 - unseen["images"])
     assert (unseen["seen"], unknown["seen"]) == (0, None)
 
 
 def test_evaluator_says_that_groups_are_not_there(tmp_path, monkeypatch, capsys):
     root = versions.detection(tmp_path / "data", images=40)
     put_splits(root, [""] * 40)
-    known = {"dir": str(root), "train": "train", "evaluate": "val", "group_by": "patient"}
-    asked = a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=known)
-    monkeypatch.setattr(Run, "from_env", lambda: asked)
+    training = {"dir": str(root), "train": "train", "evaluate": "val", "group_by": "patient"}
+    run = a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=training)
+    monkeypatch.setattr(Run, "from_env", lambda: run)
 
     assert program.main() == 1
     assert "group_by finds nothing in 001.png" in capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_evaluator_says_that_groups_are_not_there(tmp_path, monkeypatch, capsys)
 def test_evaluation_of_a_model_that_says_nonsense_of_its_folds_is_none_of_folds(alice, model, data, folds):
     model.params["folds"] = folds
 
-    assert training_data.of(model, owner=alice).folds == 0
+    assert training_data.for_model(model, owner=alice).folds == 0
 
 
 def test_evaluator_refuses_when_nothing_is_left_to_measure_on(tmp_path):
@@ -158,21 +158,21 @@ def test_evaluation_of_an_uploaded_model_takes_all_images_and_knows_of_none_it_l
 
 
 def test_evaluation_learns_nothing_about_data_its_owner_may_not_use(bob, model, data):
-    assert training_data.of(model, owner=bob) is None
+    assert training_data.for_model(model, owner=bob) is None
 
 
 def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data, split="auto")
-    bring(made.job, "running")
-    run = RunDir.of(made.job_id, 1)
+    set_state(made.job, "running")
+    run = RunDir.for_attempt(made.job_id, 1)
     run.params.parent.mkdir(parents=True, exist_ok=True)
 
     launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)
 
     assert made.split == "unseen"
-    told = json.loads(run.params.read_text())["learned"]
+    training = json.loads(run.params.read_text())["learned"]
     division = {"train": "train", "evaluate": "val", "folds": 0, "fold": 1, "group_by": ""}
-    assert told == {"dir": str(data.path), **division}
+    assert training == {"dir": str(data.path), **division}
     assert data.path in launch.read_only
 
 
@@ -189,19 +189,19 @@ def test_evaluation_form_says_what_it_measures_on_and_warns_of_repeats(as_alice,
 
 def test_evaluation_page_and_list_mark_figures_of_images_trained_on(as_alice, alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data, split="")
-    outputs = RunDir.of(made.job_id, 1).outputs
-    known = {"dir": str(data.path), "train": "train", "evaluate": "val"}
-    evaluate(a_run(outputs.parent, model.path, data.path, split="", learned=known))
-    bring(made.job, "succeeded")
+    outputs = RunDir.for_attempt(made.job_id, 1).outputs
+    training = {"dir": str(data.path), "train": "train", "evaluate": "val"}
+    evaluate(a_run(outputs.parent, model.path, data.path, split="", learned=training))
+    set_state(made.job, "succeeded")
     evaluations.publish(made.job, made.job.attempts.get())
     made.refresh_from_db()
 
     page = as_alice.get(f"/evaluations/{made.pk}/").content.decode()
     rows = as_alice.get("/evaluations/").content.decode()
 
-    seen = int(made.metrics["images_seen"])
-    assert 30 <= seen < 40
-    assert f"{seen} of these 40 images were trained on." in page
+    count = int(made.metrics["images_seen"])
+    assert 30 <= count < 40
+    assert f"{count} of these 40 images were trained on." in page
     assert "trained on</span>" in rows
 
 

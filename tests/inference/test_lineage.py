@@ -11,7 +11,7 @@ from inference.registry.models import ModelVersion
 from inference.serving import endpoints
 from tests.factories import models as factory
 from tests.inference import judged, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from training.runs import publishers
 from training.runs.models import TrainingJob
 from workers.core.runs import RunDir
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.django_db
 
 def trained(owner, data, *, name, **params):
     """A version that a finished training left."""
-    job = bring(factory.training_job(owner, name=name), "succeeded")
+    job = set_state(factory.training_job(owner, name=name), "succeeded")
     training = TrainingJob.objects.create(
         job=job, preset="detect", version=data, version_label=str(data), params=params
     )
-    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    tiny.detector(RunDir.for_attempt(job.pk, 1).outputs / "model")
     publishers.publish(training)
     return ModelVersion.objects.get(job=job)
 
@@ -41,8 +41,8 @@ def family(alice, tmp_path):
 
 
 def edges(graph):
-    words = {key: node.label for key, node in graph.nodes.items()}
-    return {(words[a], words[b], how) for a, b, how in graph.edges}
+    labels = {key: node.label for key, node in graph.nodes.items()}
+    return {(labels[a], labels[b], how) for a, b, how in graph.edges}
 
 
 def test_lineage_is_read_from_what_a_training_began_with(family):
@@ -57,14 +57,14 @@ def test_lineage_goes_both_ways(family, alice, tmp_path):
     evaluation = judged.judged(alice, tuned, data)
     endpoints.create(user=alice, name="demo", model_version=tuned)
 
-    seen = edges(lineage.of(tuned, alice))
+    visible = edges(lineage.build_graph(tuned, alice))
 
-    assert seen >= {
+    assert visible >= {
         (str(data), "tuned", "data"), ("first v1", "tuned", "fine_tuned"), ("tuned", "tuned v1", "made"),
         ("first", "first v1", "made"), ("tuned v1", evaluation.job.name, "judged"), ("tuned v1", "demo", "served"),
         ("tuned v1", "taught v1", "distilled"),
     }  # fmt: skip
-    assert ("first v1", "tuned v1", "fine_tuned") in edges(lineage.of(first, alice))
+    assert ("first v1", "tuned v1", "fine_tuned") in edges(lineage.build_graph(first, alice))
 
 
 def test_lineage_names_nothing_that_the_reader_may_not_see(family, alice, bob, as_bob, as_alice):
@@ -72,7 +72,7 @@ def test_lineage_names_nothing_that_the_reader_may_not_see(family, alice, bob, a
     service = endpoints.create(user=alice, name="secret-service", model_version=first)
     type(first.model).objects.filter(pk=first.model_id).update(visibility="public")
 
-    graph = lineage.of(first, bob)
+    graph = lineage.build_graph(first, bob)
     page = as_bob.get(f"/models/{first.model_id}/lineage/").content.decode()
 
     assert {node.kind for node in graph.nodes.values()} == {"dataset", "training", "version"}
@@ -100,13 +100,13 @@ def test_lineage_ends_where_versions_learn_in_a_circle(family, alice):
     _data, first, _tuned, taught = family
     ModelVersion.objects.filter(pk=first.pk).update(parent=taught)  # nobody can make that; a restored backup might
 
-    assert len(lineage.of(ModelVersion.objects.get(pk=first.pk), alice).nodes) < 20
+    assert len(lineage.build_graph(ModelVersion.objects.get(pk=first.pk), alice).nodes) < 20
 
 
 def test_deletion_waits_for_what_uses_the_files_and_names_all_of_it(family, alice):
     data, first, _tuned, _taught = family
     endpoints.create(user=alice, name="demo", model_version=first)
-    job = bring(factory.training_job(alice, name="going"), "running")
+    job = set_state(factory.training_job(alice, name="going"), "running")
     TrainingJob.objects.create(job=job, preset="detect", version=data, params={"teacher": "alice/first v1"})
 
     with pytest.raises(StillInUse, match=r"service demo of Alice, training going of Alice"):
@@ -120,4 +120,4 @@ def test_deletion_of_a_parent_leaves_its_name_in_the_lineage(family, alice):
 
     tuned.refresh_from_db()
     assert (tuned.parent, tuned.parent_label) == (None, "alice/first v1")
-    assert ("alice/first v1", "tuned", "fine_tuned") in edges(lineage.of(tuned, alice))
+    assert ("alice/first v1", "tuned", "fine_tuned") in edges(lineage.build_graph(tuned, alice))

@@ -13,7 +13,7 @@ CAT, DOG = 1, 2
 
 
 def _judged(answers, truths):
-    return mistakes.of_image(answers, truths, scoring._forgiven)
+    return mistakes.judge_image(answers, truths, scoring._forgiven)
 
 
 def test_each_mistake_is_of_one_kind():
@@ -29,11 +29,11 @@ def test_each_mistake_is_of_one_kind():
         [CAT, 0.3, 405, 5, 415, 15],  # in the crowd
     ]
 
-    found = _judged(answers, truths)
+    judged = _judged(answers, truths)
 
-    kinds = [one.kind for one in found]
+    kinds = [row.kind for row in judged]
     assert kinds == ["right", DUPLICATE, LOCATION, CLASS, BACKGROUND, BOTH, "passed", MISSED]
-    assert (found[2].truth, found[3].truth_class, found[-1].class_id) == (1, DOG, DOG)
+    assert (judged[2].truth, judged[3].truth_class, judged[-1].class_id) == (1, DOG, DOG)
 
 
 def test_mending_one_kind_gives_what_the_oracle_would_find():
@@ -58,22 +58,22 @@ def test_average_precision_is_that_of_coco_on_chance():
     objects = {CAT: 0, DOG: 0}
     for number in range(1, 41):
         corners = [(x, y, x + w, y + h) for x, y, w, h in chance.uniform((0, 0, 10, 10), (60, 60, 40, 40), (6, 4))]
-        truths = [Box(int(chance.integers(1, 3)), one) for one in corners]
+        truths = [Box(int(chance.integers(1, 3)), row) for row in corners]
         answers = [
-            [int(one.class_id if chance.random() < 0.7 else 3 - one.class_id), float(chance.random()),
-             *(np.array(one.corners) + chance.normal(0, 4, 4))]
-            for one in truths for _again in range(2)
+            [int(row.class_id if chance.random() < 0.7 else 3 - row.class_id), float(chance.random()),
+             *(np.array(row.corners) + chance.normal(0, 4, 4))]
+            for row in truths for _again in range(2)
         ]  # fmt: skip
-        answers = [one for one in answers if one[4] > one[2] and one[5] > one[3]]
+        answers = [row for row in answers if row[4] > row[2] and row[5] > row[3]]
         images.append(_judged(answers, truths))
         lines.append({"id": number, "boxes": answers})
         coco["images"].append({"id": number, "width": 100, "height": 100})
-        for one in truths:
-            objects[one.class_id] += 1
-            x, y, right, low = one.corners
+        for row in truths:
+            objects[row.class_id] += 1
+            x, y, right, low = row.corners
             box = [x, y, right - x, low - y]
-            about = {"id": len(coco["annotations"]) + 1, "image_id": number, "category_id": one.class_id}
-            coco["annotations"].append({**about, "bbox": box, "area": box[2] * box[3], "iscrowd": 0})
+            annotation = {"id": len(coco["annotations"]) + 1, "image_id": number, "category_id": row.class_id}
+            coco["annotations"].append({**annotation, "bbox": box, "area": box[2] * box[3], "iscrowd": 0})
 
     now, gained = mistakes.gains(images, objects)
 

@@ -16,7 +16,7 @@ from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import foreign, tiny
 from tests.inference.foreign import LOGITS, PETS, unopenable
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.runs import RunDir
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
@@ -39,8 +39,8 @@ def large(monkeypatch):
 
 def started(task: ModelTask, attempt: int = 1):
     """The run of the job and what starts its program."""
-    bring(task.job, "running")
-    run = RunDir.of(task.job_id, attempt)
+    set_state(task.job, "running")
+    run = RunDir.for_attempt(task.job_id, attempt)
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     return run, ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)
@@ -67,11 +67,11 @@ def test_large_model_is_answered_with_a_task_and_becomes_a_version_by_its_job(ap
     assert answer["Location"] == f"/api/v1/model-tasks/{answer.json()['id']}/"
     assert not Model.objects.exists()
     task = ModelTask.objects.get()
-    said = ran(task)
+    output = ran(task)
     shown = api.get(answer["Location"]).json()
     version = ModelVersion.objects.get(pk=shown["made"])
-    assert (version.task, version.source, version.code_label) == ("classification", "files", "net.onnx"), said
-    assert [one["name"] for one in version.classes] == list(PETS)
+    assert (version.task, version.source, version.code_label) == ("classification", "files", "net.onnx"), output
+    assert [entry["name"] for entry in version.classes] == list(PETS)
     assert (version.path / "model.onnx").read_bytes() == (home / "net.onnx").read_bytes()
     assert not import_jobs.home(task.job).exists()
     assert task_panel.context(task.job, alice)["version"] == str(version)
@@ -84,7 +84,7 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
     declared = Declared(task="classification", labels=PETS, pixels="unit")
     brought = imports.from_home(alice, "net.onnx")
-    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
+    task = imports.import_model(user=alice, brought=brought, declared=declared, name="net")
     run, launch = started(task)
     tier, bwrap = tiers.best_tier()
     ticket = Ticket(
@@ -95,7 +95,7 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
     )  # fmt: skip
     if ticket.uid:
         run.params.chmod(0o644)
-        sandbox.give(ticket)
+        sandbox.chown_writable(ticket)
     handed = sandbox.handed(ticket)
     subprocess.run(
         sandbox.wrapped(ticket, handed), env=sandbox.environment(ticket), pass_fds=tuple(handed.values()), check=True
@@ -107,23 +107,23 @@ def test_job_reads_the_files_with_what_its_sandbox_shows_it(alice, home, large):
 
     task.refresh_from_db()
     assert task.made is not None, str(task.message)
-    assert {one["name"] for one in task.made.files} == {"model.onnx", "model.json"}
+    assert {entry["name"] for entry in task.made.files} == {"model.onnx", "model.json"}
 
 
 def test_large_archive_is_unpacked_by_the_job_also_by_its_second_attempt(alice, tmp_path, large):
     tiny.detector(tmp_path / "x")
     archive = factory.zipped(tmp_path / "x", tmp_path / "x.zip")
-    brought = imports.uploaded(archive, "x.zip")
-    task = imports.bring_in(user=alice, brought=brought, name="net")
+    brought = imports.from_upload(archive, "x.zip")
+    task = imports.import_model(user=alice, brought=brought, name="net")
     archive.unlink()  # the request has ended
     folder = import_jobs.home(task.job) / inspections.FILES
     folder.mkdir()
     (folder / "half.onnx").write_bytes(b"of an attempt that was killed")
 
-    said = ran(task)
+    output = ran(task)
 
-    assert task.made is not None, said
-    assert {one["name"] for one in task.made.files} == {"model.onnx", "model.json"}
+    assert task.made is not None, output
+    assert {entry["name"] for entry in task.made.files} == {"model.onnx", "model.json"}
 
 
 def test_everything_that_is_wrong_is_kept_with_the_task_and_shown_by_page_and_api(api, as_alice, alice, home, large):
@@ -160,7 +160,7 @@ def test_page_leads_to_the_job_of_a_large_model_which_shows_why_nothing_came_of_
 
 def test_large_model_that_no_runtime_opens_is_refused_by_its_job(alice, home, large):
     unopenable(home / "net.onnx")
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
 
     ran(task)
 
@@ -185,10 +185,10 @@ def test_model_whose_description_is_too_long_for_a_request_is_read_by_a_job(alic
     declared = Declared(task="classification", labels=PETS, pixels="unit")
     brought = imports.from_home(alice, "net.onnx")
 
-    task = imports.bring_in(user=alice, brought=brought, declared=declared, name="net")
-    said = ran(task)
+    task = imports.import_model(user=alice, brought=brought, declared=declared, name="net")
+    output = ran(task)
 
-    assert task.made is not None, said
+    assert task.made is not None, output
 
 
 def test_folders_of_requests_that_were_killed_are_removed_after_a_day(settings, tmp_path):
@@ -215,7 +215,7 @@ def test_wrong_name_and_declaration_are_refused_before_a_job_is_queued(api, home
 @pytest.mark.parametrize("reply", [None, b"{", b"[]", json.dumps({"found": {"task": "root"}}).encode()])
 def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, large, reply):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
     if reply is not None:
         (run.outputs / "inspection.json").write_bytes(reply)
@@ -230,12 +230,12 @@ def test_job_that_leaves_no_usable_reply_makes_nothing_and_says_so(alice, home, 
 
 def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     run, _launch = started(task)
     folder = import_jobs.home(task.job) / inspections.FILES
     tiny.detector(tmp_path / "secret")
     (folder / "sub").symlink_to(tmp_path / "secret")
-    found = {
+    content = {
         "task": "tensor",
         "architecture": "",
         "preset": "",
@@ -244,7 +244,7 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
         "params": {},
         "facts": {},
     }
-    reply = {"found": found | {"files": {"model.onnx": "sub/model.onnx"}}}
+    reply = {"found": content | {"files": {"model.onnx": "sub/model.onnx"}}}
     (run.outputs / "inspection.json").write_text(json.dumps(reply))
 
     ModelTaskKind().ended(task.job, task.job.attempts.get())
@@ -256,7 +256,7 @@ def test_job_cannot_hand_over_a_file_through_a_link(alice, home, tmp_path, large
 
 def test_job_whose_files_are_gone_does_not_start(alice, home, large):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    task = imports.bring_in(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
+    task = imports.import_model(user=alice, brought=imports.from_home(alice, "net.onnx"), name="net")
     (import_jobs.home(task.job) / inspections.FILES / "net.onnx").unlink()
     (import_jobs.home(task.job) / inspections.FILES).rmdir()
 

@@ -25,7 +25,7 @@ from inference.registry.models import Model, ModelTask, ModelVersion
 from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference.foreign import PETS
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.long_form import first
 from workers.core.kinds import Launch
 from workers.core.runs import RunDir
@@ -72,9 +72,9 @@ def archive(tmp_path: Path, form: str) -> tuple[Path, nn.Module]:
     return path, net
 
 
-def queued(user, path: Path, declared: Declared = SAID, **about) -> ModelTask:
-    brought = imports.uploaded(path, path.name, declared)
-    return imports.bring_in(user=user, brought=brought, declared=declared, **{"name": "net"} | about)
+def queued(user, path: Path, declared: Declared = SAID, **fields) -> ModelTask:
+    brought = imports.from_upload(path, path.name, declared)
+    return imports.import_model(user=user, brought=brought, declared=declared, **{"name": "net"} | fields)
 
 
 #: Log and outputs of the converter by what it was given: to start a program that imports torch takes 1.5 s.
@@ -115,8 +115,8 @@ def execute(launch: Launch, run: RunDir) -> str:
 
 def ran(task: ModelTask) -> str:
     """Run the job's program as it is put into its run, and let the kind keep what it left; gives its log."""
-    bring(task.job, "running")
-    run = RunDir.of(task.job_id, 1)
+    set_state(task.job, "running")
+    run = RunDir.for_attempt(task.job_id, 1)
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     launch = ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)
@@ -131,12 +131,12 @@ def test_program_of_torch_becomes_a_model_that_answers_as_it_did(alice, tmp_path
     path, net = archive(tmp_path, form)
     task = queued(alice, path)
 
-    said = ran(task)
+    output = ran(task)
 
     version = task.made
-    assert version is not None, said
+    assert version is not None, output
     assert (version.task, version.source, version.code_label) == ("classification", "import", path.name)
-    assert [one["name"] for one in version.classes] == list(PETS)
+    assert [entry["name"] for entry in version.classes] == list(PETS)
     assert not model_jobs.archive_of(task.job).exists()
     images = torch.rand(3, 3, SIDE, SIDE)
     engine = Engine(version.path / "model.onnx")
@@ -153,9 +153,9 @@ def test_weights_of_torch_become_safetensors(alice, tmp_path, form):
     assert "4 tensors" in ran(task)
 
     assert task.made.task == "weights"
-    assert {one["name"] for one in task.made.files} == {"model.safetensors"}
+    assert {entry["name"] for entry in task.made.files} == {"model.safetensors"}
     assert task.made.facts["parameters"] == sum(value.numel() for value in net.state_dict().values())
-    assert [one["name"] for one in task.made.classes] == list(PETS)
+    assert [entry["name"] for entry in task.made.classes] == list(PETS)
 
 
 def test_archive_with_more_than_weights_runs_nothing_and_says_what_it_holds(alice, tmp_path):
@@ -231,8 +231,8 @@ def test_archive_becomes_a_version_of_a_model_that_is_still_ones_own(alice, bob,
 def test_links_among_the_outputs_of_a_reader_are_not_followed(alice, tmp_path):
     path, _net = archive(tmp_path, "weights")
     task = queued(alice, path)
-    bring(task.job, "running")
-    outputs = RunDir.of(task.job_id, 1).outputs
+    set_state(task.job, "running")
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     (outputs / "model").mkdir(parents=True)
     factory.model_version(alice, tmp_path, name="other")
     os.symlink(Model.objects.get(name="other").versions.get().path / "model.onnx", outputs / "model" / "model.onnx")
@@ -247,7 +247,7 @@ def test_job_that_was_lost_is_run_once_more(alice, tmp_path):
     path, _net = archive(tmp_path, "weights")
     task = queued(alice, path)
     kind = ModelTaskKind()
-    bring(task.job, "running")  # and its machine died: nothing is among its outputs
+    set_state(task.job, "running")  # and its machine died: nothing is among its outputs
     kind.ended(task.job, task.job.attempts.get())
 
     kind.check_restore(task.job)
@@ -269,9 +269,9 @@ def test_restoring_a_measurement_needs_a_version_that_one_may_use(alice, bob, tm
     version.model.delete()
     with pytest.raises(Vanished):
         ModelTaskKind().check_restore(task.job)
-    bring(task.job, "running")
+    set_state(task.job, "running")
     with pytest.raises(Vanished, match="was deleted"):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))
     ModelTaskKind().ended(task.job, task.job.attempts.get())
     assert ModelTaskKind().url(task.job) == f"/jobs/{task.job_id}/"
 
@@ -283,7 +283,7 @@ def test_names_and_declarations_are_refused_before_a_job_is_queued(alice, tmp_pa
     with pytest.raises(DomainError) as refused:
         queued(alice, path, Declared(task="cooking"))
 
-    assert {one.blamed for one in refused.value.every} == {"name", "task"}
+    assert {error.blamed for error in refused.value.every} == {"name", "task"}
     assert not ModelTask.objects.exists()
 
 
@@ -292,10 +292,10 @@ def test_version_is_measured_by_its_own_program(alice, tmp_path, kind):
     version = factory.model_version(alice, tmp_path, task=kind)
     task = model_jobs.measure(user=alice, version=version)
 
-    said = ran(task)
+    output = ran(task)
 
     figures = task.figures
-    assert figures, said
+    assert figures, output
     assert 0 < figures["p50_ms"] <= figures["p95_ms"]
     assert (figures["batch"], figures["threads"], figures["provider"]) == (8, 1, "CPUExecutionProvider")
     assert figures["images_per_s"] > 0
@@ -304,8 +304,8 @@ def test_version_is_measured_by_its_own_program(alice, tmp_path, kind):
 
 def test_figures_that_are_none_are_not_kept(alice, tmp_path):
     task = model_jobs.measure(user=alice, version=factory.model_version(alice, tmp_path))
-    bring(task.job, "running")
-    outputs = RunDir.of(task.job_id, 1).outputs
+    set_state(task.job, "running")
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     outputs.mkdir(parents=True)
     for text in ('{"p50_ms": NaN}', "[]", '{"p50_ms": "fast"}', "{" * 100_000):
         (outputs / "speed.json").write_text(text)
@@ -326,30 +326,30 @@ def test_weights_cannot_be_measured_nor_what_is_no_longer_ones_own(alice, bob, t
     version = factory.model_version(alice, tmp_path)
     task = model_jobs.measure(user=alice, version=version)
     Model.objects.filter(pk=version.model_id).update(owner=bob)
-    bring(task.job, "running")
+    set_state(task.job, "running")
     with pytest.raises(Vanished):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))
 
 
 def test_page_measures_and_shows_it(as_alice, alice, bob, tmp_path):
     version = factory.model_version(alice, tmp_path, visibility="public")
 
-    asked = as_alice.post(f"/models/versions/{version.pk}/measure/")
+    response = as_alice.post(f"/models/versions/{version.pk}/measure/")
     task = ModelTask.objects.get()
     waiting = as_alice.get(f"/models/versions/{version.pk}/speed/").content.decode()
     ran(task)
     ModelTask.objects.filter(pk=task.pk).update(figures=task.figures | {"node": "box-7"})
-    page = as_alice.get(asked.url).content.decode()
+    page = as_alice.get(response.url).content.decode()
     client = APIClient()
     client.force_authenticate(bob)
-    seen = client.get(f"/api/v1/model-versions/{version.pk}/measurements/").json()
+    rows = client.get(f"/api/v1/model-versions/{version.pk}/measurements/").json()
 
     assert f"/jobs/{task.job_id}/" in waiting
     assert "every 2s" in waiting
     assert "img/s" in page
     assert "box-7" in page
     assert "every 2s" not in page
-    assert seen[0]["figures"]["node"] == "box-7"
+    assert rows[0]["figures"]["node"] == "box-7"
     assert client.get(f"/api/v1/model-tasks/{task.pk}/").status_code == 404
 
 
@@ -374,7 +374,7 @@ def test_second_publisher_says_nothing_against_what_the_first_made(alice, tmp_pa
 
     stale = ModelTask.objects.get(pk=task.pk)
     stale.made = None
-    model_jobs._register(stale, RunDir.of(task.job_id, 1).outputs)
+    model_jobs._register(stale, RunDir.for_attempt(task.job_id, 1).outputs)
 
     task.refresh_from_db()
     assert not task.message

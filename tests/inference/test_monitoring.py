@@ -27,7 +27,7 @@ from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
 from tests.inference.conftest import start_server
-from tests.inference.running import bring, running_at
+from tests.inference.running import running_at, set_state
 from tests.inference.tallies import tally_of
 from workers.core.runs import RunDir
 
@@ -68,28 +68,28 @@ def counted(service, tally, *, hours_ago=0):
 
 def test_server_counts_what_it_is_shown_and_the_platform_fetches_it(service, alice):
     endpoints.edit(service=service, description="", visibility="private", limits={"keep_below": 100})
-    for shift, asked in enumerate(("", "", "?score_threshold=0.999")):  # what a caller asks for changes no count
+    for shift, query in enumerate(("", "", "?score_threshold=0.999")):  # what a caller asks for changes no count
         picture = pictures.with_boxes({(16 + 8 * shift, 32, 48 + 8 * shift, 64): "green"})
-        assert call("POST", f"{service.url}/predict{asked}", user=alice, body=picture).status == 200
+        assert call("POST", f"{service.url}/predict{query}", user=alice, body=picture).status == 200
 
     collection.collect(service)
     collection.collect(service)  # the hour is written over, not added
 
     rows = list(ServiceStatistics.objects.all())
-    seen = drift.together(row.tally for row in rows)
-    assert seen["images"] == 3
-    assert sum(seen["classes"].values()) >= 3
-    kept = list(ServiceSample.objects.all())
-    assert {(row.why, row.by) for row in kept} == {("low_score", None)}
-    assert len(kept) == 3
-    assert all(row.answers for row in kept)
+    tally = drift.add_up(row.tally for row in rows)
+    assert tally["images"] == 3
+    assert sum(tally["classes"].values()) >= 3
+    samples = list(ServiceSample.objects.all())
+    assert {(row.why, row.by) for row in samples} == {("low_score", None)}
+    assert len(samples) == 3
+    assert all(row.answers for row in samples)
 
 
 def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
-    bring(made.job, "running")
+    set_state(made.job, "running")
     attempt = made.job.attempts.get()
-    outputs = RunDir.of(made.job_id, attempt.number).outputs
+    outputs = RunDir.for_attempt(made.job_id, attempt.number).outputs
     outputs.mkdir(parents=True)
     process, port = start_server(tiny.detector(tmp_path / "one"), AIP_OUTPUT_DIR=str(outputs))
     for shift in range(3):
@@ -110,8 +110,8 @@ def test_server_that_is_stopped_leaves_its_last_counts(alice, tmp_path):
 @pytest.mark.parametrize("left", [b"", b"[]", b"{", b'{"1": {}}', b'{"%d": 3}' % (3600 * (2**30))])
 def test_what_a_server_leaves_is_not_believed(alice, tmp_path, left):
     made = endpoints.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
-    bring(made.job, "running")
-    outputs = RunDir.of(made.job_id, 1).outputs
+    set_state(made.job, "running")
+    outputs = RunDir.for_attempt(made.job_id, 1).outputs
     outputs.mkdir(parents=True)
     (outputs / statistics.LEFT).write_bytes(left)
 
@@ -125,15 +125,15 @@ def test_hours_that_are_past_are_added_up_to_days(service):
         counted(service, tally_of(10), hours_ago=hours_ago)
     for hours_ago in range(24 * 5, 24 * 8):
         counted(service, tally_of(10, brightness=hours_ago / 240), hours_ago=hours_ago)
-    before = results.of(service, "month")
+    before = results.compare(service, "month")
 
     fewer = rollups.roll_up()
 
     assert ServiceStatistics.objects.count() == 78 - fewer
     assert fewer >= 68  # 72 hours lie in three days, or in four of which one may have an hour alone
     assert rollups.roll_up() == 0
-    assert results.of(service, "month").images == before.images == 780
-    assert results.of(service, "day").images == 60
+    assert results.compare(service, "month").images == before.images == 780
+    assert results.compare(service, "day").images == 60
 
 
 def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alice):
@@ -144,33 +144,33 @@ def test_statistics_and_kept_pictures_are_not_reached_from_outside(service, alic
 
 def test_rule_does_not_take_what_somebody_found_wrong(service, alice):
     picture = pictures.plain()
-    samples.keep(holder=service, picture=picture, note="no cat", by=alice)
+    samples.store(holder=service, picture=picture, note="no cat", by=alice)
 
-    samples.keep(holder=service, picture=picture, by=None, why="chance")
+    samples.store(holder=service, picture=picture, by=None, why="chance")
 
     row = ServiceSample.objects.get()
     assert (row.why, row.note, row.by) == ("", "no cat", alice)
 
 
 def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(service, alice, monkeypatch):
-    row = samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
+    row = samples.store(holder=service, picture=pictures.plain(), by=None, why="chance")
     data = dataset_factory.dataset(alice)
     ServiceSample.objects.filter(pk=row.pk).update(dataset=data)
-    samples.keep(holder=service, picture=pictures.plain(), by=None, why="chance")
+    samples.store(holder=service, picture=pictures.plain(), by=None, why="chance")
     assert ServiceSample.objects.get().dataset == data
 
     monkeypatch.setattr(samples, "MOST_SAMPLES", 2)
-    samples.keep(holder=service, picture=pictures.plain("green"), by=None, why="chance")
+    samples.store(holder=service, picture=pictures.plain("green"), by=None, why="chance")
     with pytest.raises(samples.TooManySamples):
-        samples.keep(holder=service, picture=pictures.plain("blue"), by=None, why="chance")
-    assert samples.keep(holder=service, picture=pictures.plain("black"), by=alice).why == ""
+        samples.store(holder=service, picture=pictures.plain("blue"), by=None, why="chance")
+    assert samples.store(holder=service, picture=pictures.plain("black"), by=alice).why == ""
 
 
 def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
     endpoints.edit(service=service, description="", visibility="private", limits={"keep_days": 2})
     for number, colour in enumerate(("red", "green", "blue")):
         why = "" if colour == "blue" else "chance"
-        row = samples.keep(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
+        row = samples.store(holder=service, picture=pictures.plain(colour), by=None if why else alice, why=why)
         ServiceSample.objects.filter(pk=row.pk).update(at=now() - timedelta(days=1 + 2 * number))
 
     samples.sweep()
@@ -180,18 +180,18 @@ def test_pictures_that_a_rule_kept_go_after_their_days(service, alice):
 
 def test_service_is_compared_with_its_baseline_else_with_what_it_saw_first(service):
     counted(service, tally_of(300, brightness=0.9))
-    assert results.of(service, "day").against == ""
+    assert results.compare(service, "day").against == ""
     counted(service, tally_of(400), hours_ago=24 * 3)
     counted(service, tally_of(400), hours_ago=24 * 4)
     counted(service, tally_of(400, brightness=0.9), hours_ago=24 * 2)
-    seen = results.of(service, "day")
-    assert (seen.against, seen.before, seen.worst.name) == ("earlier", 800, "brightness")
+    result = results.compare(service, "day")
+    assert (result.against, result.before, result.worst.name) == ("earlier", 800, "brightness")
 
     values = {"version": service.model_version, "data_name": "cells v1", "images": 300}
     ModelBaseline.objects.create(tally=tally_of(300, brightness=0.9), **values)
 
-    seen = results.of(service, "day")
-    assert (seen.against, seen.data_name, seen.worst.value) == ("training", "cells v1", 0.0)
+    result = results.compare(service, "day")
+    assert (result.against, result.data_name, result.worst.value) == ("training", "cells v1", 0.0)
 
 
 def test_owner_is_told_once_that_pictures_have_changed(service, alice):
@@ -215,14 +215,14 @@ def test_owner_is_told_once_that_pictures_have_changed(service, alice):
 
 def test_owner_is_told_that_pictures_as_a_whole_have_changed_by_how_much_chance_gives(service, alice):
     tally = tally_of(300) | {"chance": {"halves": 150, "rare": 0.01}}
-    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=drift.sound(tally))
+    ModelBaseline.objects.create(version=service.model_version, data_name="c", images=300, tally=drift.validate(tally))
     looks = tally_of(300, brightness=0.51)["looks"]  # half a deviation of the least that is told apart
     counted(service, tally_of(300) | {"looks": looks})
 
     notices.sweep()
 
-    said = str(Notification.objects.get().text)
-    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in said
+    text = str(Notification.objects.get().text)
+    assert "0.50 standard deviations apart, where only 1 of 100 equal samples is more than 0.10 apart" in text
 
 
 @pytest.fixture
@@ -261,11 +261,11 @@ def test_job_counts_the_training_images_and_its_outputs_are_kept(service, learne
     task = baselines.learn(user=alice, version=service.model_version)
     assert task.act == ModelTask.Act.BASELINE
     assert baselines.on_its_way(service.model_version) == task
-    baselines.keep(task, tally)
-    baselines.keep(task, {"images": "many"})
+    baselines.store(task, tally)
+    baselines.store(task, {"images": "many"})
 
-    kept = ModelBaseline.objects.get()
-    assert (kept.images, kept.data_name) == (2, service.model_version.dataset_label)
+    baseline = ModelBaseline.objects.get()
+    assert (baseline.images, baseline.data_name) == (2, service.model_version.dataset_label)
 
 
 def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, alice, bob, client):
@@ -282,12 +282,12 @@ def test_pages_and_api_show_it_to_who_may_change_the_service(service, learned, a
     client.force_login(alice)
 
     shown = client.get(page).content.decode()
-    told = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
+    content = api.get(f"/api/v1/services/{service.pk}/monitoring/?span=week").json()
 
     assert "Very different" in shown
-    assert (told["images"], told["against"], told["drifts"][0]["change"]) == (300, "training", "other")
-    assert told["drifts"][0]["bins"] == ["one", "two"]
-    assert (told["looks"]["change"], told["looks"]["apart"]) == ("unknown", 0.0)
+    assert (content["images"], content["against"], content["drifts"][0]["change"]) == (300, "training", "other")
+    assert content["drifts"][0]["bins"] == ["one", "two"]
+    assert (content["looks"]["change"], content["looks"]["apart"]) == ("unknown", 0.0)
     assert "Compare with the training images to learn how much of that is chance." in shown
     made = api.post(f"/api/v1/model-versions/{service.model_version_id}/baseline/")
     assert (made.status_code, made.json()["act"]) == (202, "baseline")

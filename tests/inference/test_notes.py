@@ -16,12 +16,12 @@ def test_every_note_about_classes_is_said_in_the_readers_language():
     )
 
     with translation.override("zh-hans"):
-        said = [notes.said(note) for note in written]
+        sentences = [notes.translate(note) for note in written]
 
-    assert said == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
-    assert [notes.said(note) for note in written] == written
+    assert sentences == ["数据集中没有模型的类别“pink”；其回答已略去。", "模型不认识类别“100 % blue”。"]
+    assert [notes.translate(note) for note in written] == written
 
 
 @pytest.mark.parametrize("note", ["", "something else", "The model does not know"])
 def test_notes_that_nobody_knows_stay_as_they_are(note):
-    assert notes.said(note) == note
+    assert notes.translate(note) == note

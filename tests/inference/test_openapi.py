@@ -35,7 +35,7 @@ OUTPUTS = {
 }
 
 
-def ask(port, method, path, body=None, headers=None):
+def send_request(port, method, path, body=None, headers=None):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
@@ -46,8 +46,8 @@ def ask(port, method, path, body=None, headers=None):
 
 
 def schema_of(document, path, status="200"):
-    said = document["paths"][path]["post"]["responses"][status]["content"]
-    (content,) = said.values()
+    contents = document["paths"][path]["post"]["responses"][status]["content"]
+    (content,) = contents.values()
     return {**content["schema"], "components": document["components"]}
 
 
@@ -61,15 +61,15 @@ def test_predictions_of_every_task_are_as_described(task):
     (predictions,) = answer.read(spec, outputs, [Placement(8, 8, 1.0, 1.0)], Requested())
 
     assert predictions
-    for one in predictions:
-        jsonschema.validate(one, {**answer.item, "additionalProperties": False})
+    for prediction in predictions:
+        jsonschema.validate(prediction, {**answer.item, "additionalProperties": False})
 
 
 @pytest.mark.sockets("a model server of its own")
 @pytest.mark.parametrize("make", [tiny.classifier, tiny.detector], ids=["classifier", "detector"])
 def test_service_answers_and_refuses_as_its_description_says(serve, tmp_path, make):
     port = serve(make(tmp_path))
-    status, document = ask(port, "GET", "/openapi.json")
+    status, document = send_request(port, "GET", "/openapi.json")
 
     assert status == 200
     assert document["openapi"].startswith("3.1")
@@ -79,23 +79,25 @@ def test_service_answers_and_refuses_as_its_description_says(serve, tmp_path, ma
                 for content in answer["content"].values():
                     jsonschema.Draft202012Validator.check_schema(content["schema"])
             assert path in {"/predict", "/v2/health/ready"} or "/v2/models/tiny" in path
-    status, answer = ask(port, "POST", "/predict", pictures.plain())
+    status, answer = send_request(port, "POST", "/predict", pictures.plain())
     assert status == 200
     jsonschema.validate(answer, schema_of(document, "/predict"))
-    status, answer = ask(port, "POST", "/predict", b"no picture")
+    status, answer = send_request(port, "POST", "/predict", b"no picture")
     assert status == 422
     jsonschema.validate(answer, schema_of(document, "/predict", "422"))
     infer = "/v2/models/tiny/infer"
-    asked = {
+    request = {
         "inputs": [
             {"name": "images", "shape": [1], "datatype": "BYTES", "data": [base64.b64encode(pictures.plain()).decode()]}
         ]
     }
-    jsonschema.validate(asked, document["paths"][infer]["post"]["requestBody"]["content"]["application/json"]["schema"])
-    status, answer = ask(port, "POST", infer, json.dumps(asked))
+    jsonschema.validate(
+        request, document["paths"][infer]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    )
+    status, answer = send_request(port, "POST", infer, json.dumps(request))
     assert status == 200
     jsonschema.validate(answer, schema_of(document, infer))
-    status, answer = ask(port, "POST", infer, b"{}")
+    status, answer = send_request(port, "POST", infer, b"{}")
     assert status == 400
     jsonschema.validate(answer, schema_of(document, infer, "400"))
     names = document["paths"]["/predict"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
@@ -107,10 +109,10 @@ def test_service_answers_and_refuses_as_its_description_says(serve, tmp_path, ma
 def test_server_keeps_the_limits_it_was_given(serve, tmp_path):
     limits = {"AIP_SERVE_REQUEST_BATCH": "2", "AIP_SERVE_MAX_BODY_MIB": "1", "AIP_SERVE_MAX_ANSWER_MIB": "1"}
     port = serve(tiny.classifier(tmp_path), **limits)
-    _status, document = ask(port, "GET", "/openapi.json")
+    _status, document = send_request(port, "GET", "/openapi.json")
     assert "At most 1 MiB in a body, 2 samples in a request, 1 MiB in an answer" in document["info"]["description"]
 
     three = {"name": "images", "shape": [3, 3, 8, 8], "datatype": "FP32", "data": [0.0] * 576}
-    assert ask(port, "POST", "/v2/models/tiny/infer", json.dumps({"inputs": [three]}))[0] == 400
-    status, answer = ask(port, "POST", "/predict", b"x" * (1 << 20) + b"x")
+    assert send_request(port, "POST", "/v2/models/tiny/infer", json.dumps({"inputs": [three]}))[0] == 400
+    status, answer = send_request(port, "POST", "/predict", b"x" * (1 << 20) + b"x")
     assert (status, answer["code"], answer["error"]["type"]) == (413, "body_too_large", "invalid_request_error")

@@ -22,8 +22,8 @@ def installed():
 
 
 def asking(folder):
-    about = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(about | {"runtime": "openvino"}))
+    description = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(description | {"runtime": "openvino"}))
     return folder
 
 
@@ -34,7 +34,7 @@ def test_openvino_answers_as_onnx_runtime_does(installed, tmp_path, make):
     size = [64 if side < 0 else side for side in plain.inputs[0].shape[1:]]
     feeds = {plain.inputs[0].name: np.random.default_rng(0).random((3, *size), np.float32)}
 
-    expected, given = plain.run(feeds), other.run(feeds)
+    expected, actual = plain.run(feeds), other.run(feeds)
 
     assert (other.provider, plain.provider) == ("OpenVINO", "CPUExecutionProvider")
     assert (other.inputs, other.outputs, other.batches, other.even) == (
@@ -44,10 +44,10 @@ def test_openvino_answers_as_onnx_runtime_does(installed, tmp_path, make):
         plain.even,
     )
     for name, values in expected.items():
-        np.testing.assert_allclose(given[name], values, rtol=1e-4, atol=1e-5)
-    kept = {name: values.copy() for name, values in given.items()}
+        np.testing.assert_allclose(actual[name], values, rtol=1e-4, atol=1e-5)
+    copies = {name: values.copy() for name, values in actual.items()}
     other.run({name: values * 0 for name, values in feeds.items()})
-    assert all((given[name] == kept[name]).all() for name in kept)  # a later run writes over nothing
+    assert all((actual[name] == copies[name]).all() for name in copies)  # a later run writes over nothing
     (first, *_others) = other.outputs
     assert list(other.run(feeds, [first.name])) == [first.name]
 

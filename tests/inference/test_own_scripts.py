@@ -19,7 +19,7 @@ from inference.pipelines.steps import comparison
 from tests.factories import models as factory
 from tests.factories import training as codes
 from tests.inference import judged
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.models import Attempt
 from workers.core.runs import RunDir
 from workers.jobs import job_tabs
@@ -51,7 +51,7 @@ def model(alice, tmp_path):
 
 @pytest.fixture
 def raw(alice, tmp_path):
-    """Data that nobody annotated, so ours would refuse it."""
+    """Data without annotations, which our own evaluation refuses."""
     return judged.dataset_version(alice, tmp_path / "data", annotated=False)
 
 
@@ -65,11 +65,11 @@ def begun(alice, model, raw, code):
 
 def ended(evaluation: Evaluation, text: str = '{"accuracy": 0.75}', *, state: str = "succeeded", **attempt: object):
     """Its job ended, with this in its outputs."""
-    outputs = RunDir.of(evaluation.job_id, 1).outputs
+    outputs = RunDir.for_attempt(evaluation.job_id, 1).outputs
     outputs.mkdir(parents=True, exist_ok=True)
     if text:
         (outputs / "metrics.json").write_text(text)
-    bring(evaluation.job, state)
+    set_state(evaluation.job, state)
     Attempt.objects.filter(job=evaluation.job).update(state=state, **attempt)
     kind.ended(evaluation.job, evaluation.job.attempts.get())
     return Evaluation.objects.get(pk=evaluation.pk)
@@ -83,30 +83,30 @@ def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
     long = script_metrics.read(json.dumps({"x" * 101: 1, "a\nb": 1}).encode())
 
     assert (good.problems, script_metrics.flat(good.rows)) == ([], {"b": 1.0, "a/cat": 0.5, "a/dog": 0.0})
-    assert [one.code.partition(".")[2] for one in bad.problems] == [
+    assert [problem.code.partition(".")[2] for problem in bad.problems] == [
         "odd_name", "no_number", "no_number", "too_deep", "too_deep", "no_number", "twice",
     ]  # fmt: skip
-    assert [one.code for one in long.problems] == ["own_script.odd_name"] * 2
-    for text, said in (
+    assert [problem.code for problem in long.problems] == ["own_script.odd_name"] * 2
+    for text, code in (
         (b"[1]", "no_table"), (b"{}", "empty"), (b"{", "no_json"), (b"[" * 100_000, "no_json"), (b"\xff", "no_json"),
         (b" " * (script_metrics.MOST_BYTES + 1), "too_large"), (b'{"a": {}}', "empty"),
         (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(), "too_many"),
     ):  # fmt: skip
-        assert [one.code for one in script_metrics.read(text).problems] == [f"own_script.{said}"], text[:20]
+        assert [problem.code for problem in script_metrics.read(text).problems] == [f"own_script.{code}"], text[:20]
 
 
 def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, client, alice, begun, raw, model):
-    bring(begun.job, "assigned")
-    run = RunDir.of(begun.job_id, 1)
+    set_state(begun.job, "assigned")
+    run = RunDir.for_attempt(begun.job_id, 1)
     run.outputs.mkdir(parents=True)
     launch = kind.prepare(begun.job, begun.job.attempts.get(), run)
-    told = {**os.environ, **launch.env, "AIP_OUTPUT_DIR": str(run.outputs)}
-    subprocess.run(launch.argv, cwd=run.code, env=told, check=True, timeout=60)
+    variables = {**os.environ, **launch.env, "AIP_OUTPUT_DIR": str(run.outputs)}
+    subprocess.run(launch.argv, cwd=run.code, env=variables, check=True, timeout=60)
     row = ended(begun, "")
     api.force_authenticate(alice)
     client.force_login(alice)
 
-    said = api.get(f"{ROUTE}{row.pk}/").json()
+    content = api.get(f"{ROUTE}{row.pk}/").json()
     page = client.get(reverse("inference:evaluation-detail", args=[row.pk])).content.decode()
     report = api.get(f"{ROUTE}{row.pk}/report/").content.decode()
     listed = client.get(reverse("inference:evaluation-list")).content.decode()
@@ -115,12 +115,12 @@ def test_script_runs_as_own_code_does_and_its_figures_stand_everywhere(api, clie
     assert row.metrics == {"accuracy": 0.75, "images": 6.0, "recall/red": 1.0, "recall/blue": 0.5}
     assert set(launch.read_only) >= {model.path, *raw.folders}
     assert "s3cret-value" in launch.secrets
-    assert (said["metrics"], said["split"], said["script"]["problems"]) == (row.metrics, "test", [])
-    assert "s3cret" not in json.dumps(said) + page + report
+    assert (content["metrics"], content["split"], content["script"]["problems"]) == (row.metrics, "test", [])
+    assert "s3cret" not in json.dumps(content) + page + report
     assert [word for word in ("evaluate.py", "figures only", "0.75") if word not in page] == []
     assert [word for word in ("recall", "figures only") if word not in report] == []
     assert "accuracy 0.750" in listed
-    assert [one.status_code for one in refused] == [400] * 3
+    assert [response.status_code for response in refused] == [400] * 3
     assert "own script" in refused[0].json()["errors"]["evaluation"][0]
 
 
@@ -133,36 +133,36 @@ def test_scripts_and_ours_are_compared_by_name(api, client, alice, begun, model,
     client.force_login(alice)
     which = f"?evaluation={first.pk}&evaluation={ours.pk}"
 
-    found = api.get(f"{ROUTE}comparison/{which}").json()
+    comparison = api.get(f"{ROUTE}comparison/{which}").json()
     page = client.get(reverse("inference:evaluation-compare") + which).content.decode()
 
-    assert (found["figures"], found["only_told"][:2]) == ([], ["accuracy", "AP50"])
-    assert [row["summary"].get("accuracy") for row in found["evaluations"]] == [0.5, None]
-    assert set(found["only_told"]) >= set(first.metrics) | {"map"}
-    assert "ap50" not in found["only_told"]  # it stands beside the script's AP50
+    assert (comparison["figures"], comparison["only_told"][:2]) == ([], ["accuracy", "AP50"])
+    assert [row["summary"].get("accuracy") for row in comparison["evaluations"]] == [0.5, None]
+    assert set(comparison["only_told"]) >= set(first.metrics) | {"map"}
+    assert "ap50" not in comparison["only_told"]  # it stands beside the script's AP50
     assert [word in page for word in ("0.250", "figures by name", 'id="slices"')] == [True, True, False]
 
 
 @pytest.mark.parametrize(
-    ("left", "state", "attempt", "said"),
+    ("left", "state", "attempt", "message"),
     [
         ("", "succeeded", {}, "AIP_OUTPUT_DIR"),
         ("nonsense", "succeeded", {}, "is no JSON"),
         ('{"accuracy": 1}', "failed", {"exit_code": 3}, "exit code 3"),
     ],
 )
-def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, left, state, attempt, said):
+def test_what_failed_is_said_with_a_way_to_the_console(client, alice, begun, left, state, attempt, message):
     row = ended(begun, left, state=state, **attempt)
     client.force_login(alice)
 
     page = client.get(reverse("inference:evaluation-detail", args=[row.pk])).content.decode()
 
     assert (row.metrics, row.published_attempt) == ({}, 0)
-    assert said in page
+    assert message in page
     assert job_tabs.path(row.job_id, job_tabs.CONSOLE) in page
     if state == "succeeded":
-        with pytest.raises(StepFailed, match=said):
-            KINDS.get("evaluate").look(StepRun(job=row.job, step="judge"))
+        with pytest.raises(StepFailed, match=message):
+            KINDS.get("evaluate").poll(StepRun(job=row.job, step="judge"))
 
 
 def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model, raw, code):
@@ -170,11 +170,11 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
     body = {"model_version": model.pk, "version": raw.pk, "code": code.pk, "cpus": 0.5}
     wrong = {"start_file": "../up.py", "arguments": "{resume}", "output_path": "/tmp", "split": "unseen"}
 
-    said = api.post(ROUTE, {**body, **wrong}, format="json").json()["errors"]
+    errors = api.post(ROUTE, {**body, **wrong}, format="json").json()["errors"]
     no_code = api.post(ROUTE, {**body, "code": None, "start_file": "evaluate.py"}, format="json").json()
     ours = api.post(ROUTE, {**body, "code": None, "gpus_per_node": 2}, format="json").json()
 
-    assert set(said) == {"start_file", "arguments", "output_path", "split"}
+    assert set(errors) == {"start_file", "arguments", "output_path", "split"}
     assert "Bring the code" in json.dumps(no_code)
     assert {"version", "gpus_per_node"} <= set(ours["errors"])
 
@@ -182,20 +182,22 @@ def test_request_says_all_that_is_wrong_with_a_script_at_once(api, alice, model,
 def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_secrets(
     api, client, alice, bob, begun, model, raw
 ):
-    kept = saved_parameters.save(user=alice, name="mine", visibility="public", **saved_parameters.of(begun))
+    saved = saved_parameters.save(
+        user=alice, name="mine", visibility="public", **saved_parameters.from_evaluation(begun)
+    )
     theirs = evaluations_model(bob, model)
     DatasetVersion.objects.filter(pk=raw.pk).update(state="ready")
     raw.dataset.visibility = "public"
     raw.dataset.save()
     api.force_authenticate(bob)
 
-    made = api.post(ROUTE, {"model_version": theirs.pk, "parameter_set": kept.pk, "params": {"k": 4}}, format="json")
-    shown = api.get(f"/api/v1/evaluation-sets/{kept.pk}/").json()
+    made = api.post(ROUTE, {"model_version": theirs.pk, "parameter_set": saved.pk, "params": {"k": 4}}, format="json")
+    shown = api.get(f"/api/v1/evaluation-sets/{saved.pk}/").json()
     EvaluationSet.objects.update(arguments="--token t0ken-of-alice", params={"api_key": "k3y-of-alice", "k": 1})
-    body = {"model_version": theirs.pk, "parameter_set": kept.pk, "start_file": "evaluate.py"}
+    body = {"model_version": theirs.pk, "parameter_set": saved.pk, "start_file": "evaluate.py"}
     bare = Evaluation.objects.get(pk=api.post(ROUTE, body, format="json").json()["id"])
     client.force_login(bob)
-    forms = [client.get(f"{reverse(name)}?set={kept.pk}") for name in (
+    forms = [client.get(f"{reverse(name)}?set={saved.pk}") for name in (
         "inference:evaluation-new", "inference:evaluation-set-new")]  # fmt: skip
 
     row = Evaluation.objects.select_related("script__code").get(pk=made.json()["id"])
@@ -205,7 +207,7 @@ def test_h06_set_keeps_the_script_and_whoever_may_use_it_runs_a_copy_without_sec
     assert (row.script.code.path / "evaluate.py").read_text() == SCRIPT
     assert (shown["start_file"], "s3cret" in json.dumps(shown)) == ("evaluate.py", False)
     assert (bare.params, bare.script.arguments) == ({"api_key": "", "k": 1}, "--token")
-    assert [(one.status_code, "of-alice" in one.content.decode()) for one in forms] == [(200, False)] * 2
+    assert [(response.status_code, "of-alice" in response.content.decode()) for response in forms] == [(200, False)] * 2
 
 
 def test_champion_is_judged_by_the_script_that_judged_the_candidate(alice, bob, begun):
@@ -227,11 +229,11 @@ def test_form_runs_a_folder_of_the_home_and_begins_again_with_all_of_it(client, 
     new = reverse("inference:evaluation-new")
     again = client.get(f"{new}?evaluation={begun.pk}").context["form"]
     values = {name: again[name].value() for name in again.fields}
-    given = {name: value for name, value in values.items() if value is not None and value is not False}
+    fields = {name: value for name, value in values.items() if value is not None and value is not False}
 
-    half = client.post(new, {**given, "snapshot": "", "home_path": "mine", "start_file": "", "arguments": ""})
-    sent = client.post(new, {**given, "snapshot": "", "home_path": "mine", "pairs": "k = 2"})
-    copied = client.post(new, {**given, "pairs": "k = 1"})
+    half = client.post(new, {**fields, "snapshot": "", "home_path": "mine", "start_file": "", "arguments": ""})
+    sent = client.post(new, {**fields, "snapshot": "", "home_path": "mine", "pairs": "k = 2"})
+    copied = client.post(new, {**fields, "pairs": "k = 1"})
 
     rows = list(Evaluation.objects.exclude(pk=begun.pk).order_by("pk"))
     assert (half.status_code, "start_file" in half.context["form"].errors) == (422, True)

@@ -46,10 +46,10 @@ def unpacked(client, version, folder):
     return data
 
 
-def run(folder, *words):
+def run(folder, *args):
     """Started from elsewhere by a Python that finds nothing of ours."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    command = [sys.executable, "-P", str(folder / "run.py"), *map(str, words)]
+    command = [sys.executable, "-P", str(folder / "run.py"), *map(str, args)]
     return subprocess.run(
         command, cwd=folder.parent, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
@@ -65,11 +65,11 @@ def test_package_says_what_the_service_says(api, alice, tmp_path, task):
     done = run(folder, tmp_path / "one.png")
 
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    content = json.loads(done.stdout)
     here = Model(version.path).predict(picture())
-    assert said["task"] == task
-    assert said["image"] == {"width": 120, "height": 90}
-    _near(said["predictions"], json.loads(json.dumps(here["predictions"])))
+    assert content["task"] == task
+    assert content["image"] == {"width": 120, "height": 90}
+    _near(content["predictions"], json.loads(json.dumps(here["predictions"])))
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
     lie = {
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "__pycache__" not in str(path)
@@ -78,20 +78,20 @@ def test_package_says_what_the_service_says(api, alice, tmp_path, task):
     assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in sums.items())
 
 
-def _near(one, other):
+def _near(first, second):
     """Alike to 1e-3, however deep."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            _near(one[key], other[key])
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for left, right in zip(one, other, strict=True):
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        for key in first:
+            _near(first[key], second[key])
+    elif isinstance(first, list):
+        assert len(first) == len(second)
+        for left, right in zip(first, second, strict=True):
             _near(left, right)
-    elif isinstance(one, float):
-        assert one == pytest.approx(other, abs=1e-3)
+    elif isinstance(first, float):
+        assert first == pytest.approx(second, abs=1e-3)
     else:
-        assert one == other
+        assert first == second
 
 
 def test_alone_says_what_a_running_service_says(alice, tmp_path):
@@ -99,7 +99,7 @@ def test_alone_says_what_a_running_service_says(alice, tmp_path):
     version = factory.model_version(alice, tmp_path, task="detection")
     service = Service(Settings(version.path), model_json.load(version.path), Engine(version.path / "model.onnx"))
 
-    async def asked():
+    async def predict():
         service.start()
         try:
             with service.on_its_way() as arrived:
@@ -107,7 +107,7 @@ def test_alone_says_what_a_running_service_says(alice, tmp_path):
         finally:
             await service.stop()
 
-    assert asyncio.run(asked())["predictions"] == Model(version.path).predict(picture())["predictions"]
+    assert asyncio.run(predict())["predictions"] == Model(version.path).predict(picture())["predictions"]
 
 
 def test_package_is_the_same_each_time_and_says_what_is_missing(api, alice, tmp_path):

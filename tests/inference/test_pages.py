@@ -15,7 +15,7 @@ from inference.serving import endpoints
 from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 pytestmark = pytest.mark.django_db
 
@@ -137,13 +137,13 @@ def test_model_page_shows_speed_and_its_conditions(alice, as_alice, tmp_path):
     version.save()
 
     page = as_alice.get(reverse("inference:model-detail", args=[version.model_id])).content.decode()
-    told = as_alice.get(f"/api/v1/model-versions/{version.pk}/").json()["facts"]["speed"]
+    facts = as_alice.get(f"/api/v1/model-versions/{version.pk}/").json()["facts"]["speed"]
 
     assert "1.25 GFLOPs" in page
     assert "CPU of the training machine (Any CPU), 2 threads, one at a time" in page
     assert "on free ones about 1.6 times faster" in page
     assert "tiles that overlap by 20 %" in page
-    assert told["ms"] == 12.34
+    assert facts["ms"] == 12.34
 
 
 def test_model_version_download_holds_its_files(version, as_alice):
@@ -253,7 +253,7 @@ def test_service_form_creates_and_its_buttons_stop_start_and_delete(as_alice, ve
     assert f"/serve/{service.slug}" in page
     assert "curl" in page
     as_alice.post(reverse("inference:service-stop", args=[service.pk]))
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
     as_alice.post(reverse("inference:service-start", args=[service.pk]))
     service.refresh_from_db()
     assert service.is_up

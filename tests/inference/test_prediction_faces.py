@@ -72,9 +72,9 @@ def test_prediction_api(api, other, alice, model, data):
 
     row = api.get(at).json()
     assert (row["state"], row["total"], row["summary"]["done"], row["source"]) == ("succeeded", 5, 5, str(data))
-    found = api.get(f"{at}answers/", {"begin": 3, "count": 1}).json()
-    assert (found["answers"][0]["path"], found["next"]) == ("train/004.png", 4)
-    assert all(one["score"] >= 0.5 for one in found["answers"][0]["predictions"])
+    content = api.get(f"{at}answers/", {"begin": 3, "count": 1}).json()
+    assert (content["answers"][0]["path"], content["next"]) == ("train/004.png", 4)
+    assert all(prediction_["score"] >= 0.5 for prediction_ in content["answers"][0]["predictions"])
     assert api.get(f"{at}results/").json()["left_out"] == []
     csv = api.get(f"{at}download/", {"as": "csv"})
     assert b"".join(csv.streaming_content).decode().startswith("\ufeffpath,width,height,class_id,class,score")
@@ -168,15 +168,17 @@ def test_answers_become_the_next_version_as_a_first_draft(client, api, alice, mo
     version = row.version
     assert (version.dataset, version.number, version.parent, version.task) == (data.dataset, 2, data, "detection")
     assert version.changed == f"First draft by the model cells v1, prediction {prediction.job.name}"
-    assert [one["name"] for one in version.classes] == ["red", "green", "blue"]
+    assert [item["name"] for item in version.classes] == ["red", "green", "blue"]
     coco = json.loads((version.path / "annotations.json").read_text())
-    said = [one for line in predicted.answers(prediction) for one in line["predictions"] if one["score"] >= 0.5]
-    assert [one["category_id"] for one in coco["annotations"]] == [one["class_id"] for one in said]
-    assert coco["annotations"][0]["attributes"]["score"] == said[0]["score"]
+    predictions = [
+        item for line in predicted.answers(prediction) for item in line["predictions"] if item["score"] >= 0.5
+    ]
+    assert [item["category_id"] for item in coco["annotations"]] == [item["class_id"] for item in predictions]
+    assert coco["annotations"][0]["attributes"]["score"] == predictions[0]["score"]
     assert coco["info"]["predicted_by"] == "cells v1"
     assert [image["split"] for image in coco["images"]] == ["train"] * len(coco["images"])
     assert version.image_count == data.image_count > len(coco["images"])
-    graph = lineage.of(model, alice)
+    graph = lineage.build_graph(model, alice)
     assert {(node.kind, node.label) for node in graph.nodes.values()} >= {
         ("prediction", prediction.job.name), ("dataset", str(version)),
     }  # fmt: skip

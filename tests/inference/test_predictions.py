@@ -21,7 +21,7 @@ from inference.registry import prediction_shapes, retention
 from inference.registry import registration as registry
 from tests.factories import models as factory
 from tests.inference import judged, predicted, tiny, versions
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.long_form import first
 from workers.core.models import Attempt
 
@@ -60,9 +60,9 @@ def taken(prediction, form: str) -> bytes:
 def test_pictures_of_a_version_are_answered(alice, model, data):
     prediction = predicted.submitted(alice, model, data)
 
-    said = predicted.ran(prediction)
+    output = predicted.ran(prediction)
 
-    assert prediction.job.state == "succeeded", said
+    assert prediction.job.state == "succeeded", output
     lines = predicted.answers(prediction)
     assert [line["path"] for line in lines] == [f"{number:03d}.png" for number in range(1, 7)]
     assert prediction.summary["done"] == prediction.total == 6
@@ -72,9 +72,9 @@ def test_pictures_of_a_version_are_answered(alice, model, data):
 
 def test_killed_prediction_goes_on_and_answers_each_picture_once(alice, model, tmp_path):
     data = many(alice, tmp_path)
-    whole, broken = predicted.submitted(alice, model, data), predicted.submitted(alice, model, data)
-    predicted.ran(whole)
-    bring(broken.job, "running")
+    complete, broken = predicted.submitted(alice, model, data), predicted.submitted(alice, model, data)
+    predicted.ran(complete)
+    set_state(broken.job, "running")
     argv, env, run = predicted.program(broken)
     process = subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
@@ -82,7 +82,7 @@ def test_killed_prediction_goes_on_and_answers_each_picture_once(alice, model, t
         time.sleep(0.002)  # pause: until it has written two chunks
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = len(predicted.chunks_of(run))
+    count = len(predicted.chunks_of(run))
     again(broken, 2)
     argv, env, run = predicted.program(broken, 2)
 
@@ -91,29 +91,29 @@ def test_killed_prediction_goes_on_and_answers_each_picture_once(alice, model, t
     broken.refresh_from_db()
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert 2 <= kept < 5
-    assert f"Going on after {kept} chunks" in done.stdout
-    assert f"Answering {5 - kept} chunks" in done.stdout
-    assert predicted.answers(broken) == predicted.answers(whole)
+    assert 2 <= count < 5
+    assert f"Going on after {count} chunks" in done.stdout
+    assert f"Answering {5 - count} chunks" in done.stdout
+    assert predicted.answers(broken) == predicted.answers(complete)
     assert [line["n"] for line in predicted.answers(broken)] == list(range(300))
-    assert results.load(broken)["predictions"] == whole.summary["predictions"]
+    assert results.load(broken)["predictions"] == complete.summary["predictions"]
 
 
 def test_downloads_hold_what_was_answered(alice, model, data):
     prediction = predicted.submitted(alice, model, data)
     predicted.ran(prediction)
     lines = predicted.answers(prediction)
-    every = [one for line in lines for one in line["predictions"]]
+    every = [row_ for line in lines for row_ in line["predictions"]]
 
     rows = list(csv.DictReader(io.StringIO(taken(prediction, "csv").decode("utf-8-sig"))))
     coco = json.loads(taken(prediction, "coco"))
     again = [json.loads(line) for line in taken(prediction, "jsonl").splitlines()]
 
     assert [row["path"] for row in rows] == [line["path"] for line in lines for _ in line["predictions"]]
-    assert [float(row["score"]) for row in rows] == [one["score"] for one in every]
-    assert [[float(row[side]) for side in ("x1", "y1", "x2", "y2")] for row in rows] == [one["box"] for one in every]
+    assert [float(row["score"]) for row in rows] == [row_["score"] for row_ in every]
+    assert [[float(row[side]) for side in ("x1", "y1", "x2", "y2")] for row in rows] == [row_["box"] for row_ in every]
     assert [image["file_name"] for image in coco["images"]] == [line["path"] for line in lines]
-    assert [found["category_id"] for found in coco["annotations"]] == [one["class_id"] for one in every]
+    assert [annotation["category_id"] for annotation in coco["annotations"]] == [row_["class_id"] for row_ in every]
     x1, y1, x2, y2 = every[0]["box"]
     assert coco["annotations"][0]["bbox"] == [x1, y1, x2 - x1, y2 - y1]
     assert again == lines
@@ -126,18 +126,20 @@ def test_answers_are_those_of_a_service(alice, data, tmp_path, task):
     model = factory.model_version(alice, tmp_path, name=f"net_{task}", task=task)
     prediction = predicted.submitted(alice, model, data, score_threshold=0.2, max_detections=7, batch=4)
 
-    said = predicted.ran(prediction)
+    output = predicted.ran(prediction)
 
     lines = predicted.answers(prediction)
     sent = [(data.images_path / line["path"]).read_bytes() for line in lines]
-    assert len(lines) == 6, said
+    assert len(lines) == 6, output
     wanted = predicted.served(model.path, sent, score_threshold=0.2, max_detections=7)
     assert [line["predictions"] for line in lines] == wanted
-    assert len(presentation.of(prediction)["cards"]) == 6
+    assert len(presentation.build_context(prediction)["cards"]) == 6
     assert taken(prediction, "csv").count(b"\n") == 1 + sum(map(len, wanted))
     if prediction_shapes.draft_of(task) == "detection":
         coco = json.loads(taken(prediction, "coco"))
-        assert {found["image_id"] for found in coco["annotations"]} <= {image["id"] for image in coco["images"]}
+        assert {annotation["image_id"] for annotation in coco["annotations"]} <= {
+            image["id"] for image in coco["images"]
+        }
         assert coco["annotations"]
     else:
         with pytest.raises(exports.NoPlaces):
@@ -146,17 +148,17 @@ def test_answers_are_those_of_a_service(alice, data, tmp_path, task):
 
 def test_tiles_of_large_pictures_are_answered_as_a_service_does(alice, data, tmp_path):
     made = tiny.detector(tmp_path / "tiled")
-    about = json.loads((made / "model.json").read_text())
-    about["input"]["tile"] = {"overlap": 0.25}
-    (made / "model.json").write_text(json.dumps(about))
+    description = json.loads((made / "model.json").read_text())
+    description["input"]["tile"] = {"overlap": 0.25}
+    (made / "model.json").write_text(json.dumps(description))
     archive = factory.zipped(made, tmp_path / "tiled.zip")
     model = registry.register_upload(user=alice, archive=archive, filename=archive.name, name="tiled")
     prediction = predicted.submitted(alice, model, data)
 
-    said = predicted.ran(prediction)
+    output = predicted.ran(prediction)
 
     lines = predicted.answers(prediction)
-    assert len(lines) == 6, said
+    assert len(lines) == 6, output
     sent = [(data.images_path / line["path"]).read_bytes() for line in lines]
     assert [line["predictions"] for line in lines] == predicted.served(model.path, sent)
 
@@ -166,23 +168,23 @@ def test_machines_of_one_job_share_the_chunks(alice, model, tmp_path):
     data = many(alice, tmp_path)
     alone, together = predicted.submitted(alice, model, data), predicted.submitted(alice, model, data, nodes=3)
     predicted.ran(alone)
-    bring(together.job, "running")
+    set_state(together.job, "running")
     begun = []
     for rank in range(3):
         argv, env, run = predicted.program(together, AIP_NODE_RANK=str(rank), AIP_NODES="3")
         env |= {"AIP_CONTROL_FILE": str(run.path / f"control-{rank}")}
         begun.append(subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.PIPE, text=True))
     try:
-        said = [process.communicate(timeout=240)[0] for process in begun]
+        outputs = [process.communicate(timeout=240)[0] for process in begun]
     finally:
         for process in begun:
             process.kill()
     PredictionKind().ended(together.job, together.job.attempts.get())
     together.refresh_from_db()
 
-    assert [process.returncode for process in begun] == [0, 0, 0], said
-    assert ["Answering 2 chunks" in text for text in said] == [True, True, False]
-    assert "Answering 1 chunks" in said[2]
+    assert [process.returncode for process in begun] == [0, 0, 0], outputs
+    assert ["Answering 2 chunks" in text for text in outputs] == [True, True, False]
+    assert "Answering 1 chunks" in outputs[2]
     assert predicted.answers(together) == predicted.answers(alone)
     assert together.summary["done"] == 300
     assert together.summary["complete"]
@@ -192,7 +194,7 @@ def test_machines_of_one_job_share_the_chunks(alice, model, tmp_path):
 @pytest.mark.long
 def test_suspended_prediction_leaves_a_checkpoint_and_goes_on(alice, model, tmp_path):
     prediction = predicted.submitted(alice, model, many(alice, tmp_path))
-    bring(prediction.job, "running")
+    set_state(prediction.job, "running")
     argv, env, run = predicted.program(prediction)
     process = subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
@@ -200,23 +202,23 @@ def test_suspended_prediction_leaves_a_checkpoint_and_goes_on(alice, model, tmp_
         time.sleep(0.002)  # pause: until it has written a chunk
     (run.path / "control").write_text("suspend")
     code = process.wait(60)
-    kept = (run.checkpoints / "latest").resolve()
+    checkpoint = (run.checkpoints / "latest").resolve()
     again(prediction, 2, "preempted")
-    argv, env, run = predicted.program(prediction, 2, AIP_RESUME_FROM=str(kept))
+    argv, env, run = predicted.program(prediction, 2, AIP_RESUME_FROM=str(checkpoint))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=120, check=False)
     PredictionKind().ended(prediction.job, prediction.job.attempts.get(number=2))
     prediction.refresh_from_db()
 
     assert (code, done.returncode) == (75, 0)
-    assert (kept / "meta.json").exists()
+    assert (checkpoint / "meta.json").exists()
     assert "Going on after" in done.stdout
     assert [line["n"] for line in predicted.answers(prediction)] == list(range(300))
 
 
 def test_finished_early_keeps_whole_chunks(alice, model, tmp_path):
     prediction = predicted.submitted(alice, model, many(alice, tmp_path))
-    bring(prediction.job, "running")
+    set_state(prediction.job, "running")
     argv, env, run = predicted.program(prediction)
     (run.path / "control").write_text("finish")
 
@@ -237,14 +239,14 @@ def test_pictures_that_cannot_be_read_are_counted_and_named(alice, model, data):
     (images / "004.png").symlink_to("/etc/hostname")
     prediction = predicted.submitted(alice, model, data)
 
-    said = predicted.ran(prediction)
+    output = predicted.ran(prediction)
 
-    assert prediction.job.state == "succeeded", said
+    assert prediction.job.state == "succeeded", output
     assert (prediction.summary["done"], prediction.summary["broken"]) == (6, 3)
     assert [(row["path"], row["code"]) for row in results.load(prediction)["left_out"]] == [
         ("002.png", "unreadable"), ("003.png", "missing"), ("004.png", "not_a_file"),
     ]  # fmt: skip
-    assert len(presentation.of(prediction)["cards"]) == 3
+    assert len(presentation.build_context(prediction)["cards"]) == 3
     assert len(json.loads(taken(prediction, "coco"))["images"]) == 3
 
 
@@ -268,9 +270,11 @@ def shelf(tmp_path, monkeypatch):
 def test_pictures_of_a_folder_are_answered_and_links_are_not_followed(alice, model, shelf):
     prediction = predicted.submitted(alice, model, server_path=str(shelf))
 
-    said = predicted.ran(prediction)
+    output = predicted.ran(prediction)
 
-    assert [line["path"] for line in predicted.answers(prediction)] == ["001.png", "deep/002.png", "deep/003.png"], said
+    assert [line["path"] for line in predicted.answers(prediction)] == ["001.png", "deep/002.png", "deep/003.png"], (
+        output
+    )
     assert (prediction.total, prediction.source_label) == (3, str(shelf))
 
 
@@ -300,7 +304,7 @@ def test_picture_that_is_not_for_everybody_is_refused(alice, model, shelf):
 
 
 def test_list_names_pictures_of_a_folder(alice, model, shelf):
-    names = sources.parsed(b"\xef\xbb\xbfdeep/003.png\r\n\r\n./001.png\ndeep/003.png\n", "list.txt")
+    names = sources.parse_list(b"\xef\xbb\xbfdeep/003.png\r\n\r\n./001.png\ndeep/003.png\n", "list.txt")
     prediction = predicted.submitted(alice, model, server_path=str(shelf), listed=names)
 
     predicted.ran(prediction)
@@ -323,11 +327,11 @@ def test_list_names_pictures_of_a_folder(alice, model, shelf):
 )
 def test_lists_that_lead_elsewhere_or_nowhere_are_refused(alice, model, shelf, text, name):
     with pytest.raises(sources.ListRefused):
-        predicted.submitted(alice, model, server_path=str(shelf), listed=sources.parsed(text, name))
+        predicted.submitted(alice, model, server_path=str(shelf), listed=sources.parse_list(text, name))
 
 
 @pytest.mark.parametrize(
-    ("asked", "field"),
+    ("options", "field"),
     [
         ({"score_threshold": 1.5}, "score_threshold"),
         ({"score_threshold": float("nan")}, "score_threshold"),
@@ -342,10 +346,10 @@ def test_lists_that_lead_elsewhere_or_nowhere_are_refused(alice, model, shelf, t
         ({"nodes": 0}, "nodes"),
     ],
 )
-def test_what_means_nothing_is_refused_by_field(alice, model, data, asked, field):
+def test_what_means_nothing_is_refused_by_field(alice, model, data, options, field):
     with pytest.raises(DomainError) as refused:
-        predicted.submitted(alice, model, data, **asked)
-    assert field in {one.blamed for one in refused.value.every}
+        predicted.submitted(alice, model, data, **options)
+    assert field in {error.blamed for error in refused.value.every}
     assert not Prediction.objects.exists()
 
 
@@ -355,7 +359,7 @@ def test_running_prediction_holds_its_model_and_its_data(alice, model, data):
     with pytest.raises(StillInUse):
         retention.check_unused(model)
     assert usage.users_of(data) == [f"prediction {prediction.job.name}"]
-    bring(prediction.job, "succeeded")
+    set_state(prediction.job, "succeeded")
     retention.check_unused(model)
     assert usage.users_of(data) == []
 
@@ -372,7 +376,7 @@ def test_outputs_that_are_no_answers_show_nothing_and_break_nothing(alice, model
     (folder / "chunks" / "0000000.jsonl").write_text("\n".join(["head", *odd]) + "\n" + '{"cut')
 
     assert [line["n"] for line in predicted.answers(prediction)] == [4]
-    assert len(presentation.of(prediction)["cards"]) == 1
+    assert len(presentation.build_context(prediction)["cards"]) == 1
     assert taken(prediction, "csv").count(b"\n") == 3
     coco = json.loads(taken(prediction, "coco"))
     assert len(coco["images"]) == 1

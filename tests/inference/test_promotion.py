@@ -31,8 +31,8 @@ def version(alice, tmp_path):
 
 
 def rule(version, data, by, **fields):
-    given = {"metric": "ap50", "bound": 0.1, "split": "test", "gives_alias": "champion", **fields}
-    return promotion.add(model=version.model, by=by, version=data, **given)
+    options = {"metric": "ap50", "bound": 0.1, "split": "test", "gives_alias": "champion", **fields}
+    return promotion.add(model=version.model, by=by, version=data, **options)
 
 
 def ended(version, data, owner, **metrics):
@@ -45,13 +45,13 @@ def ended(version, data, owner, **metrics):
     return made
 
 
-def said(evaluation):
+def verdict_code(evaluation):
     return PromotionVerdict.objects.get(evaluation=evaluation).message.code
 
 
 def champion(version):
-    found = ModelAlias.objects.filter(model=version.model, name="champion").first()
-    return found and found.version
+    alias = ModelAlias.objects.filter(model=version.model, name="champion").first()
+    return alias and alias.version
 
 
 def test_rule_gives_alias_and_stage_once_and_says_who_what_and_why(alice, version, data):
@@ -63,7 +63,7 @@ def test_rule_gives_alias_and_stage_once_and_says_who_what_and_why(alice, versio
     EvaluationKind().ended(made.job, attempt)  # the queue may say it twice
 
     version.refresh_from_db()
-    acts = [e for e in history.of(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
+    acts = [e for e in history.list_entries(version.model) if e.verb in ("model_alias_moved", "model_stage_moved")]
     assert (champion(version), version.stage) == (version, "approved")
     assert PromotionVerdict.objects.get().promoted
     assert len(acts) == 2
@@ -76,7 +76,7 @@ def test_rule_that_is_missed_gives_nothing_and_says_why(alice, version, data, as
 
     made = ended(version, data, alice, ap50=0.5)
 
-    assert (champion(version), said(made)) == (None, "promotion.missed")
+    assert (champion(version), verdict_code(made)) == (None, "promotion.missed")
     sentence = "Not promoted: ap50 is 0.5000, at least 0.99 is asked."
     assert sentence in as_alice.get(f"/models/{version.model_id}/rules/").content.decode()
     assert sentence in as_alice.get(f"/evaluations/{made.pk}/").content.decode()
@@ -85,22 +85,22 @@ def test_rule_that_is_missed_gives_nothing_and_says_why(alice, version, data, as
 def test_rule_at_most_is_for_losses(alice, version, data):
     rule(version, data, alice, metric="ap75", bound=0.2, at_least=False)
 
-    assert said(ended(version, data, alice, ap75=0.3)) == "promotion.exceeded"
-    assert said(ended(version, data, alice, ap75=0.2)) == "promotion.given"
+    assert verdict_code(ended(version, data, alice, ap75=0.3)) == "promotion.exceeded"
+    assert verdict_code(ended(version, data, alice, ap75=0.2)) == "promotion.given"
 
 
 def test_rule_asks_for_better_than_the_alias_on_the_same_data(alice, version, data, tmp_path):
     rule(version, data, alice, better_than="champion")
     second, third = (factory.model_version(alice, tmp_path, model=version.model) for _ in range(2))
 
-    assert said(ended(version, data, alice, ap50=0.6)) == "promotion.given"  # nothing to beat yet
-    assert said(ended(version, data, alice, ap50=0.7)) == "promotion.is_it"
-    assert said(ended(second, data, alice, ap50=0.7)) == "promotion.not_better"
+    assert verdict_code(ended(version, data, alice, ap50=0.6)) == "promotion.given"  # nothing to beat yet
+    assert verdict_code(ended(version, data, alice, ap50=0.7)) == "promotion.is_it"
+    assert verdict_code(ended(second, data, alice, ap50=0.7)) == "promotion.not_better"
     assert champion(version) == version
-    assert said(ended(second, data, alice, ap50=0.71)) == "promotion.given"
+    assert verdict_code(ended(second, data, alice, ap50=0.71)) == "promotion.given"
     assert champion(version) == second
-    aliases.put(version=third, name="champion", by=alice)
-    assert said(ended(version, data, alice, ap50=0.9)) == "promotion.not_measured"
+    aliases.assign(version=third, name="champion", by=alice)
+    assert verdict_code(ended(version, data, alice, ap50=0.9)) == "promotion.not_measured"
 
 
 def test_rule_is_silent_about_other_data_and_other_splits(alice, version, data, tmp_path):
@@ -121,7 +121,7 @@ def test_rule_trusts_only_evaluations_of_people_who_may_edit_the_model(alice, bo
 
     promotion.judge(Evaluation.objects.get(pk=made.pk))
 
-    assert (champion(version), said(made)) == (None, "promotion.owner")
+    assert (champion(version), verdict_code(made)) == (None, "promotion.owner")
 
 
 def test_scripts_of_others_neither_approve_nor_set_what_has_to_be_beaten(alice, olga, bob, version, data, tmp_path):
@@ -131,27 +131,27 @@ def test_scripts_of_others_neither_approve_nor_set_what_has_to_be_beaten(alice, 
     lie = judged.judged(bob, version, data)
     Evaluation.objects.filter(pk=lie.pk).update(is_scripted=True, metrics={"ap50": 0.0})
 
-    assert said(ended(second, data, alice, ap50=0.5)) == "promotion.not_better"
+    assert verdict_code(ended(second, data, alice, ap50=0.5)) == "promotion.not_better"
 
     PromotionRule.objects.update(better_than="", gives_stage="approved")
     hers = judged.judged(olga, second, data)  # she may edit it, but the rule approves in the name of alice
     Evaluation.objects.filter(pk=hers.pk).update(is_scripted=True, metrics={"ap50": 1.0})
     promotion.judge(Evaluation.objects.get(pk=hers.pk))
-    assert said(hers) == "promotion.own_script"
+    assert verdict_code(hers) == "promotion.own_script"
 
 
 def test_rule_ends_with_the_rights_of_who_made_it(alice, olga, version, data):
     rule(version, data, olga)
     type(olga).objects.filter(pk=olga.pk).update(is_active=False)
 
-    assert said(ended(version, data, alice)) == "promotion.author"
+    assert verdict_code(ended(version, data, alice)) == "promotion.author"
 
 
 def test_rule_counts_only_complete_evaluations(alice, version, data, monkeypatch):
     rule(version, data, alice)
     monkeypatch.setattr(promotion.results, "load", lambda evaluation: {"complete": False})
 
-    assert said(ended(version, data, alice)) == "promotion.incomplete"
+    assert verdict_code(ended(version, data, alice)) == "promotion.incomplete"
 
 
 def test_rule_does_not_go_round_another_persons_approval(alice, version, data):
@@ -171,7 +171,7 @@ def test_rule_refuses_what_could_never_act_at_once(alice, version, data):
     with pytest.raises(Invalid) as refused:
         rule(version, data, alice, metric="beauty", split="moon", better_than="V1", gives_alias="", bound=float("nan"))
 
-    assert {one.blamed for one in refused.value.every} == {"metric", "bound", "split", "better_than", "gives_alias"}
+    assert {error.blamed for error in refused.value.every} == {"metric", "bound", "split", "better_than", "gives_alias"}
     assert not PromotionRule.objects.exists()
 
 

@@ -35,7 +35,7 @@ def test_worse_version_is_found_soon():
 def test_what_a_server_was_too_slow_for_counts_as_failed():
     counter, slot = Counter(), Slot(1, 1)
     for status in (200, 404, 408, 429, 500):
-        counter.answered(slot, status, 0.01)
+        counter.count_response(slot, status, 0.01)
 
     (tally,) = counter._tallies.values()
     assert (tally.requests, tally.failed, tally.refused) == (5, 3, 1)
@@ -47,10 +47,10 @@ def answer(boxes, name="a"):
 
 
 def test_answers_are_compared_box_by_box():
-    one = [(0, 0, 10, 10), (20, 20, 30, 30)]
-    assert agreement(answer(one), answer(one)) == 1.0
-    assert agreement(answer(one), answer(one[:1])) == pytest.approx(2 / 3)
-    assert agreement(answer(one), answer(one, "b")) == 0.0
+    boxes = [(0, 0, 10, 10), (20, 20, 30, 30)]
+    assert agreement(answer(boxes), answer(boxes)) == 1.0
+    assert agreement(answer(boxes), answer(boxes[:1])) == pytest.approx(2 / 3)
+    assert agreement(answer(boxes), answer(boxes, "b")) == 0.0
     assert agreement(answer([(0, 0, 10, 10)]), answer([(0, 0, 10, 6), (0, 0, 10, 9)])) == pytest.approx(2 / 3)
     assert agreement(answer([(0, 0, 0, 0)]), answer([(0, 0, 0, 0)])) == 0.0
-    assert agreement(b'{"predictions": [{"name": "a", "box": [0, 0, "x", 1]}]}', answer(one)) is not None
+    assert agreement(b'{"predictions": [{"name": "a", "box": [0, 0, "x", 1]}]}', answer(boxes)) is not None

@@ -12,7 +12,7 @@ from inference.serving import proxy
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import Answer, call, one_call
-from tests.inference.running import bring, running_at
+from tests.inference.running import running_at, set_state
 from tests.running import free_port
 from workers.access.proxy import application as port_proxy
 from workers.access.proxy import endpoints
@@ -73,19 +73,19 @@ def test_service_proxy_opens_a_public_service_to_everyone_with_an_account(servic
 def test_service_proxy_refuses_in_the_callers_language(service, alice, bob):
     chinese = {"Accept-Language": "zh-CN"}
 
-    told = [
+    messages = [
         call("GET", "/serve/nonesuch/predict", user=bob, headers=chinese).json["detail"],
         call("GET", f"/serve/{service.slug}/secrets", user=alice, headers=chinese).json["detail"],
         call("GET", "/serve/nonesuch/predict", headers=chinese).json["detail"],
     ]
 
-    assert told[0] == "没有此服务。"
-    assert all(re.search(r"[\u4e00-\u9fff]", said) for said in told)
+    assert messages[0] == "没有此服务。"
+    assert all(re.search(r"[\u4e00-\u9fff]", message) for message in messages)
     assert call("GET", "/serve/nonesuch/predict", user=bob).json["detail"] == "There is no such service."
 
 
 def test_service_proxy_answers_gone_for_a_stopped_service(service, alice):
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
 
     answer = call("GET", f"{service.url}/v2", user=alice)
 
@@ -95,7 +95,7 @@ def test_service_proxy_answers_gone_for_a_stopped_service(service, alice):
 
 @pytest.mark.parametrize("state", ["queued", "assigned", "starting"])
 def test_service_proxy_says_retry_for_a_service_on_its_way(service, alice, state):
-    bring(service.job, state)
+    set_state(service.job, state)
 
     answer = call("GET", f"{service.url}/v2", user=alice)
 
@@ -116,12 +116,12 @@ def test_service_proxy_never_reaches_another_tenants_server_on_the_port(service,
 
 
 def test_service_proxy_forwards_no_credentials_and_no_false_headers(service, alice, monkeypatch):
-    seen = {}
+    received = {}
 
     async def listen(reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        seen.update(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
-        seen["line"] = head.split("\r\n")[0]
+        received.update(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+        received["line"] = head.split("\r\n")[0]
         answer = b"HTTP/1.1 200 OK\r\nSet-Cookie: session=evil\r\nConnection: close, X-Secret\r\nX-Secret: 1\r\n"
         writer.write(answer + b"Content-Length: 2\r\n\r\nok")
         await writer.drain()
@@ -153,11 +153,11 @@ def test_service_proxy_forwards_no_credentials_and_no_false_headers(service, ali
 
     answer = Answer(asyncio.run(main()))
 
-    assert seen["line"] == "GET /v2?a=%20b HTTP/1.1"
-    assert seen["x-kept"] == "yes"
-    assert seen["x-forwarded-for"] == "10.0.0.9"
-    assert seen["x-aip-service-key"] == "secret"
-    assert not {"authorization", "cookie", "x-drop"} & set(seen)
+    assert received["line"] == "GET /v2?a=%20b HTTP/1.1"
+    assert received["x-kept"] == "yes"
+    assert received["x-forwarded-for"] == "10.0.0.9"
+    assert received["x-aip-service-key"] == "secret"
+    assert not {"authorization", "cookie", "x-drop"} & set(received)
     assert answer.body == b"ok"
     assert not {"set-cookie", "x-secret", "connection"} & set(answer.headers)
 
@@ -315,14 +315,14 @@ def test_service_proxy_checks_permission_again_after_a_second(service, alice, mo
     headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}
 
     assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 200
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
     clock[0] += 1.1
 
     assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 410
 
 
 def test_service_proxy_asks_the_new_server_where_the_old_one_left_meanwhile(service, alice, port, monkeypatch):
-    """What was remembered for a second leads to a port where nobody listens any more."""
+    """An address that was cached for a second leads to a port that is closed by now."""
     data = pictures.with_boxes({(16, 32, 32, 48): "green"})
     places = [("127.0.0.1", free_port()), ("127.0.0.1", port)]
     monkeypatch.setattr(endpoints, "endpoint", lambda _job: places.pop(0) if len(places) > 1 else places[0])

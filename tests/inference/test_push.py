@@ -136,8 +136,8 @@ def test_server_that_is_away_is_asked_again_later(alice, version, target, far):
 
 def dead_holder():
     """A claim of a process that has ended."""
-    said = "from aiplatform.lib.claims import new_holder; print(new_holder())"
-    return subprocess.run([sys.executable, "-c", said], check=True, capture_output=True, text=True).stdout.strip()
+    program = "from aiplatform.lib.claims import new_holder; print(new_holder())"
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_push_of_a_process_that_died_goes_on_and_never_runs_for_ever(alice, version, target, far, sent):
@@ -174,10 +174,10 @@ def test_push_that_another_process_sends_is_left_alone(alice, version, target, f
 def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far, monkeypatch):
     monkeypatch.setattr(pushes, "RENEW_S", 0.02)
     push = pushes.submit(user=alice, version=version, target=target)
-    way = pushes.WAYS["put"]
+    original = pushes.WAYS["put"]
 
     class Endless:
-        def send(self, place, parcel, came):
+        def send(self, address, parcel, came):
             while True:
                 came(1)
                 ticked.wait(0.01)  # pause: a slow line
@@ -198,7 +198,7 @@ def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far,
     push.refresh_from_db()
     assert push.state == "stopped"
     monkeypatch.undo()
-    assert pushes.WAYS["put"] is way
+    assert pushes.WAYS["put"] is original
     pushes.stop(push)  # twice does no harm
     assert pushes.again(push, by=alice).pk != push.pk
 
@@ -246,8 +246,8 @@ def test_secret_is_in_no_row_in_no_log_and_in_no_print(alice, version, target, f
         far.trouble = "cut"
         pushed(alice, version, target, content="files")
 
-    kept = [str(vars(row)) for model in (PushTarget, Push) for row in model.objects.all()]
-    assert "t0ken-of-alice" not in "".join(kept) + caplog.text + repr(pushes.place_of(target))
+    rows = [str(vars(row)) for model in (PushTarget, Push) for row in model.objects.all()]
+    assert "t0ken-of-alice" not in "".join(rows) + caplog.text + repr(pushes.place_of(target))
     assert pushes.place_of(target).secret == "t0ken-of-alice"
 
 

@@ -58,14 +58,14 @@ def test_api_keeps_a_target_tests_it_and_pushes(api, far, version):
     assert (made.status_code, made.json()["has_secret"], made.json()["works"]) == (201, True, None)
     route = f"/api/v1/push-targets/{made.json()['id']}/"
     assert api.post(f"{route}test/").json()["works"] is True
-    asked = api.post("/api/v1/pushes/", {"model_version": "cells:1", "target": made.json()["id"]}, format="json")
-    assert (asked.status_code, asked.json()["state"]) == (201, "waiting")
-    pushes.run(asked.json()["id"])
-    seen = api.get(f"/api/v1/pushes/{asked.json()['id']}/").json()
-    assert (seen["state"], seen["landed"]) == ("done", f"{far.address}/m/cells_v1_package.zip")
-    assert seen["message"] == {"code": "", "facts": {}}
-    assert [row["id"] for row in api.get("/api/v1/pushes/?state=done").json()["results"]] == [seen["id"]]
-    assert api.post(f"/api/v1/pushes/{seen['id']}/again/").status_code == 201
+    response = api.post("/api/v1/pushes/", {"model_version": "cells:1", "target": made.json()["id"]}, format="json")
+    assert (response.status_code, response.json()["state"]) == (201, "waiting")
+    pushes.run(response.json()["id"])
+    content = api.get(f"/api/v1/pushes/{response.json()['id']}/").json()
+    assert (content["state"], content["landed"]) == ("done", f"{far.address}/m/cells_v1_package.zip")
+    assert content["message"] == {"code": "", "facts": {}}
+    assert [row["id"] for row in api.get("/api/v1/pushes/?state=done").json()["results"]] == [content["id"]]
+    assert api.post(f"/api/v1/pushes/{content['id']}/again/").status_code == 201
     newest = Push.objects.first()
     assert api.post(f"/api/v1/pushes/{newest.pk}/stop/").json()["state"] == "stopped"
     everything = [api.get(path) for path in (route, "/api/v1/push-targets/", "/api/v1/pushes/")]
@@ -94,7 +94,7 @@ def test_api_refuses_what_can_never_work(api, field, value):
 
 
 def test_target_that_moves_needs_its_secret_anew(api, target, far):
-    """Else whoever may edit it could send the secret to a server of his own."""
+    """Otherwise a user who may edit it could send the secret to another server."""
     route = f"/api/v1/push-targets/{target.pk}/"
 
     moved = api.patch(route, {"address": "http://127.0.0.1:9/"}, format="json")
@@ -179,11 +179,11 @@ def test_pages_change_test_stop_and_delete(client, alice, bob, far, version, tar
     edit = reverse("inference:push-target-edit", args=[target.pk])
     sent = {"name": "Rack", "address": far.address, "visibility": "group"}
     far.token = "changed"
-    told = client.post(edit, sent, follow=True).content.decode()
-    assert "does not take the credentials" in told
+    page = client.post(edit, sent, follow=True).content.decode()
+    assert "does not take the credentials" in page
     far.token = SECRET
-    told = client.post(reverse("inference:push-target-test", args=[target.pk]), follow=True).content.decode()
-    assert "answers and takes the credentials" in told
+    page = client.post(reverse("inference:push-target-test", args=[target.pk]), follow=True).content.decode()
+    assert "answers and takes the credentials" in page
     push = pushes.submit(user=alice, version=version, target=target)
     client.post(reverse("inference:push-stop", args=[push.pk]))
     assert Push.objects.get().state == "stopped"

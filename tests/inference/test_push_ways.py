@@ -29,15 +29,15 @@ def parcel(data=DATA, name="cells_v1_package.zip"):
     return Parcel(name, len(data), hashlib.sha256(data).hexdigest(), "cells", 1, lambda: iter(pieces))
 
 
-def sent(kind, place, what=None):
+def sent(kind, target, what=None):
     """Where it landed, and how many bytes were counted."""
     counted = []
-    return WAYS[kind].send(place, what or parcel(), counted.append), sum(counted)
+    return WAYS[kind].send(target, what or parcel(), counted.append), sum(counted)
 
 
-def refused(kind, place, what=None):
+def refused(kind, target, what=None):
     with pytest.raises(PushFailed) as caught:
-        sent(kind, place, what)
+        sent(kind, target, what)
     return caught.value.worded.code, caught.value.again
 
 
@@ -99,16 +99,16 @@ def test_object_store_takes_a_package_whose_name_needs_encoding(bucket):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "message"),
     [
         ("full", ("push.no_room", False)), ("cut", ("push.silent", True)), ("damaged", ("push.checksum", True)),
         ("skewed", ("push.clock", False)), ("region", ("push.region", False)),
     ],
 )  # fmt: skip
-def test_object_store_that_takes_nothing_says_why(bucket, trouble, told):
+def test_object_store_that_takes_nothing_says_why(bucket, trouble, message):
     bucket.trouble = trouble
 
-    assert refused("s3", in_bucket(bucket)) == told
+    assert refused("s3", in_bucket(bucket)) == message
     assert not bucket.files
 
 
@@ -123,10 +123,10 @@ def test_object_store_knows_its_keys_and_its_buckets(bucket):
 
 
 def test_bucket_in_the_host_name_is_judged_under_that_name(bucket):
-    """The name with the bucket before it is another one: what it leads to is looked at anew."""
-    place = Place("http://localhost", {"bucket": "models", "region": "x", "access_key": "k", "path_style": False}, "s")
+    """The name with the bucket as prefix is another one: its address is checked again."""
+    target = Place("http://localhost", {"bucket": "models", "region": "x", "access_key": "k", "path_style": False}, "s")
 
-    assert WAYS["s3"]._root(place) == "http://models.localhost/"
+    assert WAYS["s3"]._root(target) == "http://models.localhost/"
 
 
 # OCI
@@ -145,12 +145,12 @@ def test_registry_takes_an_artifact_in_chunks_and_not_twice(registry):
     landed, counted = sent("oci", in_registry(registry))
 
     text = registry.files["/v2/lab/models/manifests/cells-v1"]
-    said = json.loads(text)
+    manifest = json.loads(text)
     assert landed == f"{registry.address[7:]}/lab/models:cells-v1@sha256:{hashlib.sha256(text).hexdigest()}"
-    assert said["mediaType"] == "application/vnd.oci.image.manifest.v1+json"
-    assert said["config"]["mediaType"] == "application/vnd.oci.empty.v1+json"
-    assert registry.files[f"/v2/lab/models/blobs/{said['config']['digest']}"] == b"{}"
-    (layer,) = said["layers"]
+    assert manifest["mediaType"] == "application/vnd.oci.image.manifest.v1+json"
+    assert manifest["config"]["mediaType"] == "application/vnd.oci.empty.v1+json"
+    assert registry.files[f"/v2/lab/models/blobs/{manifest['config']['digest']}"] == b"{}"
+    (layer,) = manifest["layers"]
     assert registry.files[f"/v2/lab/models/blobs/{layer['digest']}"] == DATA
     assert (layer["size"], layer["mediaType"], counted) == (len(DATA), "application/zip", len(DATA))
     assert layer["annotations"] == {"org.opencontainers.image.title": "cells_v1_package.zip"}
@@ -170,16 +170,16 @@ def test_registry_that_cut_a_chunk_is_asked_where_to_go_on(registry):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "message"),
     [
         ("full", ("push.no_room", False)), ("damaged", ("push.checksum", True)), ("cut", ("push.silent", True)),
         ("elsewhere", ("push.redirected", False)),
     ],
 )  # fmt: skip
-def test_registry_that_takes_nothing_says_why(registry, trouble, told):
+def test_registry_that_takes_nothing_says_why(registry, trouble, message):
     registry.trouble = trouble
 
-    assert refused("oci", in_registry(registry)) == told
+    assert refused("oci", in_registry(registry)) == message
     assert not any("manifests" in path for path in registry.files)
 
 
@@ -224,13 +224,13 @@ def test_director_takes_a_package_in_a_session_that_ends(director):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "message"),
     [("full", ("push.no_room", False)), ("cut", ("push.silent", True)), ("damaged", ("push.checksum", True))],
 )
-def test_director_that_takes_nothing_says_why_and_its_session_ends(director, trouble, told):
+def test_director_that_takes_nothing_says_why_and_its_session_ends(director, trouble, message):
     director.trouble = trouble
 
-    assert refused("fd", at_director(director)) == told
+    assert refused("fd", at_director(director)) == message
     assert director.sessions == {}
     assert refused("fd", at_director(director, secret="wrong"))[0] == "push.credentials"
 
@@ -240,21 +240,21 @@ def test_address_is_judged_at_each_connection_and_reached_as_it_was_judged(monke
     """A name that leads elsewhere a moment later changes nothing; one that leads inside is not connected to."""
     answers = iter([["127.0.0.1"], ["10.0.0.7"], ["93.184.215.14", "127.0.0.1"]])
 
-    asked = socket.getaddrinfo
+    original = socket.getaddrinfo
 
     def resolved(host, port, *args, **more):
         if host != "shelf.example":  # an address that was judged, on its way to be connected to
-            return asked(host, port, *args, **more)
+            return original(host, port, *args, **more)
         return [(2, 1, 6, "", (address, port)) for address in next(answers)]
 
     with serving(Folder) as far:
         port = far.server_address[1]
         monkeypatch.setattr("aiplatform.lib.outbound.socket.getaddrinfo", resolved)
-        place = Place(f"http://shelf.example:{port}/m", {}, "right", allowed=["127.0.0.0/8"])
-        assert http_client.ask(place, "HEAD", place.address, http_client.token_header("right")).status == 404
+        target = Place(f"http://shelf.example:{port}/m", {}, "right", allowed=["127.0.0.0/8"])
+        assert http_client.ask(target, "HEAD", target.address, http_client.token_header("right")).status == 404
         for _moved in range(2):
             with pytest.raises(PushFailed) as caught:
-                http_client.ask(Place(place.address, {}, "right"), "HEAD", place.address)
+                http_client.ask(Place(target.address, {}, "right"), "HEAD", target.address)
             assert caught.value.worded.code == "push.inner"
         assert len(far.asked) == 1
 

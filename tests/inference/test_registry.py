@@ -11,7 +11,7 @@ from inference.registry.models import Model, ModelVersion
 from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.inference import judged, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from training.runs import publishers
 from training.runs.models import TrainingJob
 from workers.core.runs import RunDir
@@ -19,7 +19,7 @@ from workers.core.runs import RunDir
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
-def kept(job, folder, attempt=1):
+def register(job, folder, attempt=1):
     return registry.register_training(
         job=job, attempt=attempt, folder=folder, dataset_version=None, dataset_label="cells v1", code_label="detect"
     )
@@ -82,7 +82,7 @@ def test_model_registry_registers_a_training_once_per_attempt(alice, tmp_path):
     job = factory.training_job(alice)
     folder = tiny.detector(tmp_path / "outputs/model")
 
-    first, again, second = kept(job, folder), kept(job, folder), kept(job, folder, attempt=2)
+    first, again, second = register(job, folder), register(job, folder), register(job, folder, attempt=2)
 
     assert first == again
     assert (first.number, second.number) == (1, 2)
@@ -91,7 +91,7 @@ def test_model_registry_registers_a_training_once_per_attempt(alice, tmp_path):
 
 
 def test_model_registry_registers_nothing_without_a_model(alice, tmp_path):
-    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+    assert register(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
 def test_model_registry_logs_a_refused_model_of_a_training(alice, tmp_path, caplog):
@@ -99,7 +99,7 @@ def test_model_registry_logs_a_refused_model_of_a_training(alice, tmp_path, capl
     folder.mkdir(parents=True)
     (folder / "model.pt").write_bytes(b"x")
 
-    assert kept(factory.training_job(alice), folder) is None
+    assert register(factory.training_job(alice), folder) is None
     assert "can run code" in caplog.text
 
 
@@ -108,7 +108,7 @@ def test_model_registry_follows_no_model_folder_that_is_a_link(alice, tmp_path):
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs/model").symlink_to(tmp_path / "secret")
 
-    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+    assert register(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
 def test_model_registry_reads_no_description_that_is_a_link(alice, tmp_path, caplog):
@@ -117,7 +117,7 @@ def test_model_registry_reads_no_description_that_is_a_link(alice, tmp_path, cap
     (tmp_path / "outputs/model/model.json").unlink()
     (tmp_path / "outputs/model/model.json").symlink_to(tmp_path / "secret/model.json")
 
-    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+    assert register(factory.training_job(alice), tmp_path / "outputs/model") is None
     assert "is a link" in caplog.text
 
 
@@ -129,15 +129,15 @@ def test_model_registry_copies_nothing_that_became_a_link_after_it_was_looked_at
     inspected = inspections.of_outputs
 
     def looked_at(folder: Path):
-        found = inspected(folder)
+        result = inspected(folder)
         swapped = folder if swap == "folder" else folder / "model.onnx"
         swapped.rename(tmp_path / "away")
         swapped.symlink_to(tmp_path / "secret" / ("" if swap == "folder" else "model.onnx"))
-        return found
+        return result
 
     monkeypatch.setattr(inspections, "of_outputs", looked_at)
 
-    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+    assert register(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
 def test_model_registry_does_not_delete_what_a_service_uses(alice, tmp_path):
@@ -176,9 +176,9 @@ def test_model_registry_shows_strangers_public_models_only(alice, bob, tmp_path)
 
 def test_model_registry_takes_a_finished_training_with_its_lineage(alice, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
-    job = bring(factory.training_job(alice), "succeeded")
+    job = set_state(factory.training_job(alice), "succeeded")
     training = TrainingJob.objects.create(job=job, preset="detect", version=data, version_label=str(data))
-    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+    tiny.detector(RunDir.for_attempt(job.pk, 1).outputs / "model")
 
     publishers.publish(training)
     publishers.publish(training)

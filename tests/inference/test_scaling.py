@@ -18,17 +18,17 @@ from inference.tasks import scale, sweep
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call
-from tests.inference.running import bring
-from tests.inference.scaled import CALM, ENOUGH, ending, fresh, look, up
+from tests.inference.running import set_state
+from tests.inference.scaled import CALM, ENOUGH, ending, fresh, run_due, up
 from tests.running import free_port
 from workers.core.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_service_grows_to_what_it_may_have_and_shrinks_again(scaled, places, told, monkeypatch):
+def test_service_grows_to_what_it_may_have_and_shrinks_again(scaled, places, server_load, monkeypatch):
     for number in (2, 3, 4, 5):
-        look(scaled)
+        run_due(scaled)
         for row in scaled.replicas.all():
             up(row, places, number)
     rows = list(scaled.replicas.all())
@@ -36,71 +36,71 @@ def test_service_grows_to_what_it_may_have_and_shrinks_again(scaled, places, tol
     sweep()
     assert len(routing.servers(fresh(scaled))) == 3
 
-    told["look"] = CALM
+    server_load["look"] = CALM
     monkeypatch.setattr(rule, "CALM_S", 0.0)
-    look(scaled)
+    run_due(scaled)
     (left,) = scaled.replicas.exclude(leaving_at=None)
     assert left == rows[1]
     assert len(routing.servers(fresh(scaled))) == 2
     assert not ending(left.job)  # it ends what it is at
     ServiceReplica.objects.filter(pk=left.pk).update(leaving_at=now() - 2 * scaling.DRAINING)
-    look(scaled)
+    run_due(scaled)
     assert ending(left.job)
 
 
-def test_two_looks_at_once_start_one_server(scaled, places, told):
-    one = model_swaps.refresh(fresh(scaled))
+def test_two_looks_at_once_start_one_server(scaled, places, server_load):
+    service_ = model_swaps.refresh(fresh(scaled))
 
-    scaling._grow(one, 1)
-    scaling._grow(one, 1)
+    scaling._grow(service_, 1)
+    scaling._grow(service_, 1)
 
     assert scaled.replicas.count() == 1
 
 
-def test_refused_growth_is_told_and_not_tried_again_at_once(scaled, places, told, monkeypatch, client, alice):
-    asked = []
+def test_refused_growth_is_told_and_not_tried_again_at_once(scaled, places, server_load, monkeypatch, client, alice):
+    versions = []
 
     def refuse(scaled, version):
-        asked.append(version)
+        versions.append(version)
         raise Invalid("You have no more cores.")
 
     monkeypatch.setattr(endpoints, "submit", refuse)
 
-    look(scaled)
-    look(scaled)
+    run_due(scaled)
+    run_due(scaled)
 
-    assert len(asked) == 1
+    assert len(versions) == 1
     client.force_login(alice)
     page = client.get(reverse("inference:service-detail", args=[scaled.pk])).content.decode()
     assert "You have no more cores." in page
 
 
-def test_server_that_failed_is_forgotten_and_no_other_is_started_for_a_while(scaled, places, told):
-    look(scaled)
-    bring(scaled.replicas.get().job, "failed")
+def test_server_that_failed_is_forgotten_and_no_other_is_started_for_a_while(scaled, places, server_load):
+    run_due(scaled)
+    set_state(scaled.replicas.get().job, "failed")
 
-    look(scaled)
+    run_due(scaled)
 
     assert scaled.replicas.count() == 0
     cache.clear()
-    look(scaled)
+    run_due(scaled)
     assert scaled.replicas.count() == 1
 
 
-def test_another_server_becomes_the_first_where_that_failed(scaled, places, told):
-    look(scaled)
+def test_another_server_becomes_the_first_where_that_failed(scaled, places, server_load):
+    run_due(scaled)
     row = scaled.replicas.get()
     up(row, places, 2)
-    look(scaled)
-    bring(scaled.job, "failed")
+    run_due(scaled)
+    set_state(scaled.job, "failed")
 
-    after = look(scaled)
+    after = run_due(scaled)
 
     assert (after.job_id, after.state) == (row.job_id, "ready")
 
 
-def test_stopping_a_service_stops_all_its_servers(scaled, places, told, alice):
-    look(scaled)
+def test_stopping_a_service_stops_all_its_servers(scaled, places, server_load, alice):
+    run_due(scaled)
     row = scaled.replicas.get()
     up(row, places, 2)
 
@@ -110,34 +110,34 @@ def test_stopping_a_service_stops_all_its_servers(scaled, places, told, alice):
     assert scaled.replicas.count() == 0
 
 
-def test_change_of_the_model_waits_for_as_many_servers(scaled, places, told, alice, tmp_path):
+def test_change_of_the_model_waits_for_as_many_servers(scaled, places, server_load, alice, tmp_path):
     newer = factory.model_version(alice, tmp_path, name="newer")
-    look(scaled)
+    run_due(scaled)
     old = scaled.replicas.get()
     up(old, places, 2)
-    told["look"] = rule.Look(0.1, 0.9, 0)
-    look(scaled)
+    server_load["look"] = rule.LoadSample(0.1, 0.9, 0)
+    run_due(scaled)
 
     model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
     held = fresh(scaled)
-    bring(held.next_job, "running")
+    set_state(held.next_job, "running")
     places[held.next_job_id] = ("127.0.0.1", 3)
-    assert look(scaled).model_version != newer  # its second server is on its way
+    assert run_due(scaled).model_version != newer  # its second server is on its way
     (second,) = scaled.replicas.filter(version=newer)
     up(second, places, 4)
-    look(scaled)
+    run_due(scaled)
 
-    assert look(scaled).model_version == newer
-    assert {one.port for one in routing.servers(fresh(scaled))} == {3, 4}
+    assert run_due(scaled).model_version == newer
+    assert {server.port for server in routing.servers(fresh(scaled))} == {3, 4}
     old.refresh_from_db()
     assert old.leaving_at is not None
 
 
-def test_promoted_trial_waits_for_as_many_servers(scaled, places, told, alice, tmp_path):
-    look(scaled)
+def test_promoted_trial_waits_for_as_many_servers(scaled, places, server_load, alice, tmp_path):
+    run_due(scaled)
     up(scaled.replicas.get(), places, 2)
-    told["look"] = ENOUGH
-    look(scaled)
+    server_load["look"] = ENOUGH
+    run_due(scaled)
     newer, first = factory.model_version(alice, tmp_path, name="newer"), scaled.job
     trial = trials.start(service=fresh(scaled), version=newer, mode="canary", percent=50, by=alice)
     up(trial, places, 3)
@@ -145,27 +145,27 @@ def test_promoted_trial_waits_for_as_many_servers(scaled, places, told, alice, t
 
     trials.promote(service=fresh(scaled), by=alice)
 
-    before = look(scaled)
+    before = run_due(scaled)
     assert (before.job, before.next_job) == (first, trial.job)
     up(scaled.replicas.get(version=newer), places, 4)
-    look(scaled)
-    after = look(scaled)
+    run_due(scaled)
+    after = run_due(scaled)
     assert (after.job, after.model_version, after.next_job) == (trial.job, newer, None)
     assert len(routing.servers(after)) == 2
     assert not ending(trial.job)
 
 
-def test_given_up_change_ends_the_servers_started_for_it(scaled, places, told, alice, tmp_path):
+def test_given_up_change_ends_the_servers_started_for_it(scaled, places, server_load, alice, tmp_path):
     newer = factory.model_version(alice, tmp_path, name="newer")
-    look(scaled)
+    run_due(scaled)
     up(scaled.replicas.get(), places, 2)
-    told["look"] = rule.Look(0.1, 0.9, 0)
-    look(scaled)
+    server_load["look"] = rule.LoadSample(0.1, 0.9, 0)
+    run_due(scaled)
     model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
     started = scaled.replicas.get(version=newer)
 
     model_swaps.change_model(service=fresh(scaled), version=scaled.model_version, by=alice)
-    look(scaled)
+    run_due(scaled)
 
     started.refresh_from_db()
     assert started.leaving_at is not None
@@ -173,31 +173,31 @@ def test_given_up_change_ends_the_servers_started_for_it(scaled, places, told, a
 
 @pytest.mark.sockets("two model servers of its own")
 def test_requests_go_to_the_server_with_the_fewest_and_past_one_that_is_away(
-    scaled, places, told, alice, serve, tmp_path
+    scaled, places, server_load, alice, serve, tmp_path
 ):
     ports = [
         serve(tiny.classifier(tmp_path / str(number)), AIP_SERVICE_KEY="secret", AIP_MODEL_VERSION=str(number))
         for number in (1, 2)
     ]
     places[scaled.job_id] = ("127.0.0.1", ports[0])
-    look(scaled)
+    run_due(scaled)
     row = scaled.replicas.get()
     up(row, places, ports[1])
-    look(scaled)
-    asked = {
+    run_due(scaled)
+    versions = {
         call("POST", f"{scaled.url}/predict", user=alice, body=pictures.plain()).json["version"] for _n in range(30)
     }
-    assert asked == {"1", "2"}
+    assert versions == {"1", "2"}
 
     places[row.job_id] = ("127.0.0.1", free_port())
     answers = [call("POST", f"{scaled.url}/predict", user=alice, body=pictures.plain()) for _number in range(10)]
     assert {answer.status for answer in answers} == {200}
 
 
-def test_least_busy_server_is_chosen(scaled, places, told, alice):
-    look(scaled)
+def test_least_busy_server_is_chosen(scaled, places, server_load, alice):
+    run_due(scaled)
     up(scaled.replicas.get(), places, 2)
-    look(scaled)
+    run_due(scaled)
     split = routing.split(fresh(scaled), person(scaled, alice), routing.servers(fresh(scaled)))
     first = split({"headers": []}, "predict")
     with first.load, first.load:
@@ -214,48 +214,48 @@ def test_scale_of_a_service_that_was_deleted_does_nothing(scaled):
 
 
 def test_bounds_of_servers_must_fit_each_other(scaled, alice):
-    with pytest.raises(Invalid) as said:
+    with pytest.raises(Invalid) as raised:
         endpoints.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 4})
-    assert said.value.blamed == "max_replicas"
+    assert raised.value.blamed == "max_replicas"
     api = APIClient()
     api.force_authenticate(alice)
     route = f"/api/v1/services/{scaled.pk}/"
     assert api.patch(route, {"limits": {"max_replicas": 0}}, format="json").status_code == 400
     assert api.patch(route, {"limits": {"most": 2}}, format="json").status_code == 400
-    told = api.patch(route, {"limits": {"min_replicas": 2}}, format="json").json()
-    assert (told["limits"]["min_replicas"], told["limits"]["max_replicas"], told["servers"]) == (2, 3, 0)
+    content = api.patch(route, {"limits": {"min_replicas": 2}}, format="json").json()
+    assert (content["limits"]["min_replicas"], content["limits"]["max_replicas"], content["servers"]) == (2, 3, 0)
 
 
-def test_service_told_to_stop_does_not_grow_while_it_stops(scaled, places, told, alice):
+def test_service_told_to_stop_does_not_grow_while_it_stops(scaled, places, server_load, alice):
     endpoints.edit(service=scaled, description="", visibility="private", limits={"min_replicas": 2})
     endpoints.stop(service=fresh(scaled), by=alice)
 
-    look(scaled)
+    run_due(scaled)
     scaling._grow(fresh(scaled), 1)
 
     assert scaled.replicas.count() == 0
 
 
-def test_first_server_stopped_by_its_job_takes_the_others_along(scaled, places, told, alice):
-    look(scaled)
+def test_first_server_stopped_by_its_job_takes_the_others_along(scaled, places, server_load, alice):
+    run_due(scaled)
     row = scaled.replicas.get()
     up(row, places, 2)
-    told["look"] = rule.Look(0.1, 0.9, 0)
-    look(scaled)
-    bring(scaled.job, "stopped")
+    server_load["look"] = rule.LoadSample(0.1, 0.9, 0)
+    run_due(scaled)
+    set_state(scaled.job, "stopped")
 
     answer = call("POST", f"{scaled.url}/predict", user=alice, body=b"")
-    look(scaled)
+    run_due(scaled)
 
     assert answer.status == 410
     assert ending(row.job)
     assert scaled.replicas.count() == 0
 
 
-def test_stop_ends_what_is_left_beside_a_server_that_is_over(scaled, places, told, alice):
-    look(scaled)
+def test_stop_ends_what_is_left_beside_a_server_that_is_over(scaled, places, server_load, alice):
+    run_due(scaled)
     row = scaled.replicas.get()
-    bring(scaled.job, "stopped")
+    set_state(scaled.job, "stopped")
 
     endpoints.stop(service=fresh(scaled), by=alice)
 
@@ -267,11 +267,11 @@ def test_stop_ends_what_is_left_beside_a_server_that_is_over(scaled, places, tol
 def test_stop_that_meets_a_move_is_asked_again(scaled, monkeypatch):
     from workers.jobs.transitions import StaleReport
 
-    asked, real = [], endpoints.actions.stop
+    stopped, real = [], endpoints.actions.stop
 
     def stop(job, **more):
-        asked.append(job.pk)
-        if len(asked) == 1:
+        stopped.append(job.pk)
+        if len(stopped) == 1:
             raise StaleReport("moved")
         return real(job, **more)
 
@@ -279,12 +279,12 @@ def test_stop_that_meets_a_move_is_asked_again(scaled, monkeypatch):
 
     endpoints.end(scaled.job, None)
 
-    assert len(asked) == 2
+    assert len(stopped) == 2
     assert ending(scaled.job)
 
 
-def test_server_that_no_service_knows_is_ended_after_a_while(scaled, places, told):
-    look(scaled)
+def test_server_that_no_service_knows_is_ended_after_a_while(scaled, places, server_load):
+    run_due(scaled)
     row = scaled.replicas.get()
     job = row.job
     up(row, places, 2)
@@ -299,43 +299,43 @@ def test_server_that_no_service_knows_is_ended_after_a_while(scaled, places, tol
     assert not ending(scaled.job)
 
 
-def test_server_whose_version_was_deleted_leaves(scaled, places, told):
-    look(scaled)
+def test_server_whose_version_was_deleted_leaves(scaled, places, server_load):
+    run_due(scaled)
     row = scaled.replicas.get()
     up(row, places, 2)
     ServiceReplica.objects.filter(pk=row.pk).update(version=None)
 
-    look(scaled)
+    run_due(scaled)
 
     row.refresh_from_db()
     assert row.leaving_at is not None
 
 
-def test_failed_change_of_the_model_lets_its_further_servers_go(scaled, places, told, alice, tmp_path):
+def test_failed_change_of_the_model_lets_its_further_servers_go(scaled, places, server_load, alice, tmp_path):
     newer = factory.model_version(alice, tmp_path, name="newer")
-    look(scaled)
+    run_due(scaled)
     up(scaled.replicas.get(), places, 2)
-    told["look"] = rule.Look(0.1, 0.9, 0)
-    look(scaled)
+    server_load["look"] = rule.LoadSample(0.1, 0.9, 0)
+    run_due(scaled)
     model_swaps.change_model(service=fresh(scaled), version=newer, by=alice)
-    bring(fresh(scaled).next_job, "failed")
+    set_state(fresh(scaled).next_job, "failed")
 
-    look(scaled)
+    run_due(scaled)
 
     assert scaled.replicas.get(version=newer).leaving_at is not None
 
 
-def test_one_service_that_breaks_a_sweep_holds_up_no_other(scaled, places, told, alice, monkeypatch):
+def test_one_service_that_breaks_a_sweep_holds_up_no_other(scaled, places, server_load, alice, monkeypatch):
     other = endpoints.create(user=alice, name="other", model_version=scaled.model_version, limits={"max_replicas": 2})
-    bring(other.job, "running")
+    set_state(other.job, "running")
     places[other.job_id] = ("127.0.0.1", 9)
     real, order = scaling.tidy, []
 
-    def breaks(one):
-        order.append(one.pk)
+    def breaks(service_):
+        order.append(service_.pk)
         if len(order) == 1:
             raise RuntimeError("broken")
-        real(one)
+        real(service_)
 
     monkeypatch.setattr(scaling, "tidy", breaks)
 
@@ -373,7 +373,7 @@ def test_server_that_drips_is_cut_off():
         pytest.raises((*requests.FAILURES,)),
         requests.connected(listening.getsockname(), longest_s=0.5) as connection,
     ):
-        requests.ask(connection, "GET", "/", {}, most=1 << 20)
+        requests.send(connection, "GET", "/", {}, max_bytes=1 << 20)
 
     assert time.monotonic() - began < 5
     over.set()

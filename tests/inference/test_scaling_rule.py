@@ -6,27 +6,27 @@ from tests.inference.scaled import BUSY, CALM
 
 
 @case_table(
-    ("seen", "given", "wanted"),
+    ("load", "changes", "wanted"),
     [
         (BUSY, {"servers": 1}, 2),
         (BUSY, {"servers": 1, "coming": 1}, 2),  # what was started comes first
         (BUSY, {"servers": 3}, 3),
-        (rule.Look(0.1, 0.2, 0), {"servers": 1}, 1),  # as long as may be
-        (rule.Look(0.0, 0.1, 1), {"servers": 1}, 2),  # somebody was refused
-        (rule.Look(None, 0.0, 0), {"servers": 3, "calm_s": 301}, 2),
+        (rule.LoadSample(0.1, 0.2, 0), {"servers": 1}, 1),  # as long as may be
+        (rule.LoadSample(0.0, 0.1, 1), {"servers": 1}, 2),  # somebody was refused
+        (rule.LoadSample(None, 0.0, 0), {"servers": 3, "calm_s": 301}, 2),
         (CALM, {"servers": 3, "calm_s": 299}, 3),
         (CALM, {"servers": 1, "calm_s": 999}, 1),
-        (CALM, {"servers": 2, "calm_s": 999, "least": 2}, 2),
-        (rule.Look(0.001, 0.6, 0), {"servers": 2, "calm_s": 999}, 2),  # one alone would be busy all the time
-        (CALM, {"servers": 1, "least": 2}, 2),
+        (CALM, {"servers": 2, "calm_s": 999, "min_servers": 2}, 2),
+        (rule.LoadSample(0.001, 0.6, 0), {"servers": 2, "calm_s": 999}, 2),  # one alone would be busy all the time
+        (CALM, {"servers": 1, "min_servers": 2}, 2),
         (CALM, {"servers": 5}, 3),
         (CALM, {"servers": 0, "coming": 1}, 1),
     ],
 )
-def test_rule_grows_where_callers_wait_and_shrinks_after_a_time_without_need(seen, given, wanted):
-    asked = {"coming": 0, "least": 1, "most": 3, "target_s": 0.1, "calm_s": 0.0, **given}
+def test_rule_grows_where_callers_wait_and_shrinks_after_a_time_without_need(load, changes, wanted):
+    params = {"coming": 0, "min_servers": 1, "max_servers": 3, "target_s": 0.1, "calm_s": 0.0, **changes}
 
-    assert rule.wanted(seen, **asked) == wanted
+    assert rule.needed_servers(load, **params) == wanted
 
 
 def test_looks_are_differences_and_leave_out_servers_that_began_anew():
@@ -35,7 +35,7 @@ def test_looks_are_differences_and_leave_out_servers_that_began_anew():
     after = rule.Counts(110.0, [10] + [0] * (buckets - 2) + [5], 55.0, 3)
     anew = rule.Counts(110.0, [1] + [0] * (buckets - 1), 0.1, 0)
 
-    assert rule.between([(before, after)]) == rule.Look(19.5, 0.5, 2)
+    assert rule.between([(before, after)]) == rule.LoadSample(19.5, 0.5, 2)
     assert rule.between([(before, anew)]) is None
     assert rule.between([(before, after), (before, anew)]) == rule.between([(before, after)])
 

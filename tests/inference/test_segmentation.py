@@ -31,7 +31,7 @@ RED, GREEN = 11, 12  # class ids of tests/inference/versions.py
 
 
 def shape(class_id: int, x: float, y: float, w: float, h: float, **more: object) -> dict[str, object]:
-    """A rectangle somebody outlined."""
+    """A rectangle with an outline."""
     ring = [x, y, x + w, y, x + w, y + h, x, y + h]
     return {"category_id": class_id, "bbox": [x, y, w, h], "area": w * h, "segmentation": [ring], **more}
 
@@ -100,7 +100,7 @@ async def test_segmenter_leaves_out_classes_it_is_less_sure_of_than_asked(tmp_pa
     picture = pictures.encoded(Image.fromarray(faint))
     folder = tiny.segmenter(tmp_path)
 
-    assert [one["name"] for one in (await answer_of(folder, picture))["predictions"]] == ["red"]
+    assert [prediction["name"] for prediction in (await answer_of(folder, picture))["predictions"]] == ["red"]
     assert (await answer_of(folder, picture, score_threshold=0.95))["predictions"] == []
 
 
@@ -148,32 +148,32 @@ def segmenting(tmp_path):
 
 
 def test_evaluator_figures_of_a_segmenter_are_those_counted_anew_from_its_masks(segmenting):
-    found = evaluate(segmenting)
+    evaluation = evaluate(segmenting)
 
-    known = ground_truth.read(segmenting.dataset, "test")
+    truth = ground_truth.read(segmenting.dataset, "test")
     results = json.loads((segmenting.outputs / "predictions.json").read_text())
-    there, said = np.zeros((5, 128, 128), int), np.zeros((5, 128, 128), int)
-    for place, sample in enumerate(known.samples):
-        own = [a for a in known.coco["annotations"] if a["image_id"] == sample.id]
-        there[place] = truth_maps.draw(own, (128, 128), {11: 1, 12: 2, 13: 3}, boxes="ellipse")
-        for one in results:
-            if one["image_id"] == sample.id:
-                said[place][coco_masks.decode(one["segmentation"]) > 0] = one["category_id"] - 10
-    ious = [((there == n) & (said == n)).sum() / ((there == n) | (said == n)).sum() for n in range(4)]
-    assert found["summary"]["miou"] == pytest.approx(np.mean(ious))
-    assert [entry["iou"] for entry in found["classes"]] == pytest.approx(ious[1:])
-    assert found["summary"]["pixel_accuracy"] == pytest.approx((there == said).mean())
-    assert 0.2 < found["summary"]["miou"] < 0.99
-    matrix = np.array(found["confusion"]["matrix"])
+    there, predicted = np.zeros((5, 128, 128), int), np.zeros((5, 128, 128), int)
+    for index, sample in enumerate(truth.samples):
+        own = [a for a in truth.coco["annotations"] if a["image_id"] == sample.id]
+        there[index] = truth_maps.draw(own, (128, 128), {11: 1, 12: 2, 13: 3}, boxes="ellipse")
+        for result in results:
+            if result["image_id"] == sample.id:
+                predicted[index][coco_masks.decode(result["segmentation"]) > 0] = result["category_id"] - 10
+    ious = [((there == n) & (predicted == n)).sum() / ((there == n) | (predicted == n)).sum() for n in range(4)]
+    assert evaluation["summary"]["miou"] == pytest.approx(np.mean(ious))
+    assert [entry["iou"] for entry in evaluation["classes"]] == pytest.approx(ious[1:])
+    assert evaluation["summary"]["pixel_accuracy"] == pytest.approx((there == predicted).mean())
+    assert 0.2 < evaluation["summary"]["miou"] < 0.99
+    matrix = np.array(evaluation["confusion"]["matrix"])
     assert matrix.sum() == there.size
-    assert matrix[0, 3] == ((there == 1) & (said == 0)).sum()  # red that was answered as ground, which stands last
+    assert matrix[0, 3] == ((there == 1) & (predicted == 0)).sum()  # red that was answered as ground, which stands last
 
 
 def test_evaluator_shows_where_a_segmenter_is_wrong(segmenting):
-    found = evaluate(segmenting)
+    evaluation = evaluate(segmenting)
 
     images = [json.loads(line) for line in (segmenting.outputs / "images.jsonl").read_text().splitlines()]
-    matrix = np.array(found["confusion"]["matrix"])
+    matrix = np.array(evaluation["confusion"]["matrix"])
     cells = {cell for image in images for cell in image["cells"]}
     assert cells == {f"{t},{a}" for t, a in zip(*np.nonzero(matrix), strict=True)}
     assert [image["badness"] for image in images] == sorted((image["badness"] for image in images), reverse=True)
@@ -184,28 +184,28 @@ def test_evaluator_shows_where_a_segmenter_is_wrong(segmenting):
 
 
 def test_evaluator_scores_masks_that_are_the_truth_one(tmp_path):
-    known = ground_truth.read(versions.detection(tmp_path), "test")
+    truth = ground_truth.read(versions.detection(tmp_path), "test")
     lines = []
-    for sample in known.samples:
-        own = [a for a in known.coco["annotations"] if a["image_id"] == sample.id]
+    for sample in truth.samples:
+        own = [a for a in truth.coco["annotations"] if a["image_id"] == sample.id]
         drawn = truth_maps.draw(own, (128, 128), {11: 11, 12: 12, 13: 13}, boxes="whole")
         masks = [{"class_id": n, "score": 1, "mask": runs.encode(drawn == n)} for n in (11, 12, 13)]
         lines.append({"path": sample.path, "id": sample.id, "boxes": "whole", "masks": masks})
 
-    found, images = scoring.evaluate(known, lines)
+    evaluation, images = scoring.evaluate(truth, lines)
 
-    assert set(found["summary"].values()) == {1.0}
+    assert set(evaluation["summary"].values()) == {1.0}
     assert {image["badness"] for image in images} == {0}
 
 
 def test_evaluator_scores_a_segmenter_that_finds_nothing_by_the_ground_alone(tmp_path):
-    known = ground_truth.read(versions.detection(tmp_path), "test")
-    lines = [{"path": s.path, "id": s.id, "boxes": "whole", "masks": []} for s in known.samples]
+    truth = ground_truth.read(versions.detection(tmp_path), "test")
+    lines = [{"path": s.path, "id": s.id, "boxes": "whole", "masks": []} for s in truth.samples]
 
-    found, _images = scoring.evaluate(known, lines)
+    evaluation, _images = scoring.evaluate(truth, lines)
 
-    assert [entry["iou"] for entry in found["classes"] if entry["truths"]] == [0.0] * 3
-    assert found["summary"]["miou"] == pytest.approx(found["ground"]["iou"] / 4)
+    assert [entry["iou"] for entry in evaluation["classes"] if entry["truths"]] == [0.0] * 3
+    assert evaluation["summary"]["miou"] == pytest.approx(evaluation["ground"]["iou"] / 4)
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------

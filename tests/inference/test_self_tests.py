@@ -26,7 +26,7 @@ def answer(*rows, task="detection", side=100):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "largest"),
+    ("rows", "kind", "largest"),
     [
         ([BOX | {"score": 0.805}], selftest.SCORE, 0.005),
         ([BOX | {"box": [10, 10, 30, 32]}], selftest.BOX, 0.02),
@@ -37,10 +37,10 @@ def answer(*rows, task="detection", side=100):
         ([{"box": []}], selftest.FORM, selftest.WORST),
     ],
 )
-def test_difference_of_boxes_counts_what_is_no_close_call(given, kind, largest):
-    found = selftest.difference(answer(BOX), answer(*given), {"score_threshold": 0.3, "max_detections": 50})
+def test_difference_of_boxes_counts_what_is_no_close_call(rows, kind, largest):
+    difference = selftest.difference(answer(BOX), answer(*rows), {"score_threshold": 0.3, "max_detections": 50})
 
-    assert (found.kind, found.largest) == (kind, pytest.approx(largest))
+    assert (difference.kind, difference.largest) == (kind, pytest.approx(largest))
 
 
 def test_difference_of_classes_vectors_points_and_areas():
@@ -71,29 +71,29 @@ def version(alice, tmp_path):
 
 def test_package_carries_samples_and_run_py_tells_a_machine_that_answers_otherwise(api, version, tmp_path, capsys):
     answer = api.get(f"/api/v1/model-versions/{version.pk}/package/")
-    place = tmp_path / "package"
+    folder = tmp_path / "package"
     with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
-        archive.extractall(place)
-    written = json.loads((place / "selftest" / "answers.json").read_text())
+        archive.extractall(folder)
+    written = json.loads((folder / "selftest" / "answers.json").read_text())
     names = [sample["picture"] for sample in written["samples"]]
-    sums = (place / "SHA256SUMS").read_text()
+    sums = (folder / "SHA256SUMS").read_text()
 
-    good = standalone.main(place / "model", ["--check"])
+    good = standalone.main(folder / "model", ["--check"])
     spoilt = copy.deepcopy(written)
     spoilt["samples"][2]["answer"]["predictions"][0]["score"] += 0.05
-    (place / "selftest" / "answers.json").write_text(json.dumps(spoilt))
+    (folder / "selftest" / "answers.json").write_text(json.dumps(spoilt))
     capsys.readouterr()
-    bad, said = standalone.main(place / "model", ["--check"]), capsys.readouterr().out
-    (place / "selftest" / "answers.json").unlink()
-    bare = standalone.main(place / "model", ["--check"])
+    bad, output = standalone.main(folder / "model", ["--check"]), capsys.readouterr().out
+    (folder / "selftest" / "answers.json").unlink()
+    bare = standalone.main(folder / "model", ["--check"])
 
     assert names == ["1.png", "2.png", "3.jpg", "4.jpg"]
     assert all(sample["answer"]["predictions"] for sample in written["samples"])
     assert all(f"selftest/{name}" in sums for name in (*names, "answers.json"))
-    assert sum((place / "selftest" / name).stat().st_size for name in names) < 1 << 20
+    assert sum((folder / "selftest" / name).stat().st_size for name in names) < 1 << 20
     assert (good, bad, bare) == (0, 3, 2)
-    found = {"sample": 3, "kind": "score", "largest": 0.05, "samples": 4, "tolerance": 0.01, "same": False}
-    assert json.loads(said) == found
+    result = {"sample": 3, "kind": "score", "largest": 0.05, "samples": 4, "tolerance": 0.01, "same": False}
+    assert json.loads(output) == result
     assert "came without answers" in capsys.readouterr().err
 
 
@@ -102,11 +102,11 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
 ):
     client.force_login(alice)
     page = f"/models/{version.model_id}/"
-    told = client.get(page).content.decode()
+    content = client.get(page).content.decode()
 
-    assert (self_tests.of(version, alice).samples, self_tests.of(version, alice).pictures) == (4, 2)
-    assert (self_tests.of(version, bob).samples, self_tests.of(version, bob).pictures) == (2, 0)
-    assert "2 of them are pictures of colours_detection v1" in told
+    assert (self_tests.for_package(version, alice).samples, self_tests.for_package(version, alice).pictures) == (4, 2)
+    assert (self_tests.for_package(version, bob).samples, self_tests.for_package(version, bob).pictures) == (2, 0)
+    assert "2 of them are pictures of colours_detection v1" in content
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["self_test"]["pictures"] == 2
     first = packages.of(version, by=alice)
     assert packages.of(version, by=alice) == first
@@ -115,16 +115,16 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     )
     assert answer.json()["packages_pictures"] is False
     version.refresh_from_db()
-    assert self_tests.of(version, alice).pictures == 0
+    assert self_tests.for_package(version, alice).pictures == 0
     assert packages.of(version, by=alice) != first
     assert "drawn by the platform alone" in client.get(page).content.decode()
     client.post(f"{page}edit/", {"description": "", "visibility": "private", "packages_pictures": "on"})
-    assert self_tests.of(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
+    assert self_tests.for_package(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
 
 
 def test_samples_of_a_job_are_kept_only_where_they_are_sound_and_its_owner_may_change_the_model(alice, bob, version):
     evaluation = version.evaluations.get()
-    file = RunDir.of(evaluation.job_id, 1).outputs / "selftest.json"
+    file = RunDir.for_attempt(evaluation.job_id, 1).outputs / "selftest.json"
     good = json.loads(file.read_text())
     before = self_tests.file_of(version).read_bytes()
     lies = [
@@ -166,19 +166,19 @@ def test_device_whose_answers_differ_is_told_of_in_words_and_halts_the_release(c
     fleet.release(group=group, version=version, share=100, by=alice)
     facts = {"sample": 3, "samples": 4, "kind": selftest.BOX, "largest": 0.25, "tolerance": 0.01}
 
-    def said(**more):
+    def report(**more):
         body = {"outcome": "answers_differ", "differs": facts | more}
         headers = {"Authorization": f"Edge {own['token']}"}
         return client.post("/api/v1/edge/report", body, content_type="application/json", headers=headers).status_code
 
-    assert said() == 204
+    assert report() == 204
     client.force_login(alice)
     pages = [client.get(path).content.decode() for path in (f"/edge/{group.pk}/", f"/edge/devices/{device.pk}/")]
     group.refresh_from_db()
 
     assert group.halted
     assert all("Sample 3 of 4: a box lies 25 % of the picture away, at most 1 % may be." in page for page in pages)
-    assert said(kind="<b>") == 204
+    assert report(kind="<b>") == 204
     device.refresh_from_db()
     assert (device.outcome, device.differs) == ("answers_differ", {})
     assert all(labels.said_of(facts | {"kind": kind}) for kind in selftest.KINDS)

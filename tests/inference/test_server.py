@@ -36,7 +36,7 @@ def client(classifier):
     client.close()
 
 
-def ask(port, method, path, body=None, headers=None):
+def send_request(port, method, path, body=None, headers=None):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
@@ -79,25 +79,25 @@ def test_model_server_answers_eight_requests_at_once(client):
 
     asks = [client.async_infer("tiny", [sent]) for _ in range(8)]
 
-    assert all(one.get_result().as_numpy("logits").shape == (1, 3) for one in asks)
+    assert all(request.get_result().as_numpy("logits").shape == (1, 3) for request in asks)
 
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_model_server_takes_images_as_bytes(client, binary):
     data = [pictures.plain("green"), pictures.plain("blue", format="JPEG")]
     if not binary:
-        data = [base64.b64encode(one) for one in data]
+        data = [base64.b64encode(item) for item in data]
     sent = triton.InferInput("images", [2], "BYTES")
     sent.set_data_from_numpy(np.array(data, dtype=object), binary_data=binary)
 
     answer = client.infer("tiny", [sent])
-    found = [json.loads(text) for text in answer.as_numpy("predictions")]
+    rows = [json.loads(text) for text in answer.as_numpy("predictions")]
 
-    assert [one[0]["name"] for one in found] == ["green", "blue"]
+    assert [item[0]["name"] for item in rows] == ["green", "blue"]
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "said"),
+    ("shape", "dtype", "message"),
     [
         ((1, 3, 9, 9), np.float32, "shape"),
         ((1, 3, 8, 8), np.float64, "must be FP32"),
@@ -105,11 +105,11 @@ def test_model_server_takes_images_as_bytes(client, binary):
         ((0, 3, 8, 8), np.float32, "1 to 64 samples"),
     ],
 )
-def test_model_server_refuses_wrong_tensors(client, shape, dtype, said):
+def test_model_server_refuses_wrong_tensors(client, shape, dtype, message):
     sent = triton.InferInput("images", shape, {np.float32: "FP32", np.float64: "FP64"}[dtype])
     sent.set_data_from_numpy(np.zeros(shape, dtype))
 
-    with pytest.raises(triton.InferenceServerException, match=said):
+    with pytest.raises(triton.InferenceServerException, match=message):
         client.infer("tiny", [sent])
 
 
@@ -135,27 +135,27 @@ def test_model_server_refuses_numbers_that_are_not_finite(client):
     ],
 )
 def test_model_server_refuses_broken_requests(classifier, body):
-    status, answer, _ = ask(classifier, "POST", "/v2/models/tiny/infer", body)
+    status, answer, _ = send_request(classifier, "POST", "/v2/models/tiny/infer", body)
 
     assert status == 400
     assert json.loads(answer)["error"]
 
 
 def test_model_server_knows_no_other_models(classifier):
-    assert ask(classifier, "GET", "/v2/models/other")[0] == 404
-    assert ask(classifier, "GET", "/v2/models/tiny/versions/9/ready")[0] == 404
+    assert send_request(classifier, "GET", "/v2/models/other")[0] == 404
+    assert send_request(classifier, "GET", "/v2/models/tiny/versions/9/ready")[0] == 404
 
 
 def test_model_server_classifies_an_image_as_body(classifier):
-    status, answer, _ = ask(classifier, "POST", "/predict?top_k=2", pictures.plain("blue"))
-    found = json.loads(answer)
+    status, answer, _ = send_request(classifier, "POST", "/predict?top_k=2", pictures.plain("blue"))
+    content = json.loads(answer)
 
     assert status == 200
-    assert found["predictions"][0]["name"] == "blue"
-    assert len(found["predictions"]) == 2
-    assert found["predictions"][0]["score"] == pytest.approx(np.exp(10) / (np.exp(10) + 2), abs=1e-4)
-    assert found["image"] == {"width": 32, "height": 24}
-    assert set(found["timing_ms"]) == {"decode", "queue", "inference", "postprocess", "total"}
+    assert content["predictions"][0]["name"] == "blue"
+    assert len(content["predictions"]) == 2
+    assert content["predictions"][0]["score"] == pytest.approx(np.exp(10) / (np.exp(10) + 2), abs=1e-4)
+    assert content["image"] == {"width": 32, "height": 24}
+    assert set(content["timing_ms"]) == {"decode", "queue", "inference", "postprocess", "total"}
 
 
 def test_model_server_finds_boxes_in_image_pixels_for_a_form(detector):
@@ -163,18 +163,18 @@ def test_model_server_finds_boxes_in_image_pixels_for_a_form(detector):
     head = b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=x", "X-Aip-Service-Key": "secret"}
 
-    status, answer, _ = ask(detector, "POST", "/predict", head + data + b"\r\n--x--\r\n", headers)
-    found = {p["name"]: p for p in json.loads(answer)["predictions"]}
+    status, answer, _ = send_request(detector, "POST", "/predict", head + data + b"\r\n--x--\r\n", headers)
+    by_name = {p["name"]: p for p in json.loads(answer)["predictions"]}
 
     assert status == 200
-    assert found["green"]["box"] == [16, 32, 32, 48]
-    assert found["red"]["box"] == [96, 0, 112, 16]
-    assert found["red"]["class_id"] == 1
+    assert by_name["green"]["box"] == [16, 32, 32, 48]
+    assert by_name["red"]["box"] == [96, 0, 112, 16]
+    assert by_name["red"]["class_id"] == 1
 
 
 def test_model_server_lets_nobody_in_without_the_key(detector):
-    assert ask(detector, "GET", "/v2/health/live")[0] == 401
-    assert ask(detector, "POST", "/predict", pictures.plain(), {"X-Aip-Service-Key": "guess"})[0] == 401
+    assert send_request(detector, "GET", "/v2/health/live")[0] == 401
+    assert send_request(detector, "POST", "/predict", pictures.plain(), {"X-Aip-Service-Key": "guess"})[0] == 401
 
 
 def bomb() -> bytes:
@@ -199,7 +199,7 @@ def bomb() -> bytes:
     ids=["no picture", "bomb", "empty", "threshold", "top_k"],
 )
 def test_model_server_says_why_an_image_cannot_be_answered(classifier, path, body, expected):
-    status, answer, headers = ask(classifier, "POST", path, body)
+    status, answer, headers = send_request(classifier, "POST", path, body)
 
     assert status == expected
     assert headers["Content-Type"] == "application/problem+json"
@@ -227,9 +227,9 @@ def test_model_server_gives_up_a_body_that_never_comes(classifier):
 
 
 def test_model_server_metrics_count_requests_and_batches(classifier):
-    ask(classifier, "POST", "/predict", pictures.plain())
+    send_request(classifier, "POST", "/predict", pictures.plain())
 
-    text = ask(classifier, "GET", "/metrics")[1].decode()
+    text = send_request(classifier, "GET", "/metrics")[1].decode()
 
     assert 'aip_requests_total{route="/predict",code="200"}' in text
     assert "aip_batch_images_count" in text
@@ -247,19 +247,19 @@ def test_model_server_without_description_speaks_tensors_only(serve, tmp_path):
     client.close()
 
     assert np.array_equal(answer.as_numpy("y"), x)
-    assert ask(port, "POST", "/predict", pictures.plain())[0] == 400
+    assert send_request(port, "POST", "/predict", pictures.plain())[0] == 400
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "model.json"])
 def test_model_server_ends_with_a_code_of_its_own_where_no_start_would_help(tmp_path, name):
     folder = tiny.classifier(tmp_path)
     (folder / name).write_bytes(b"broken")
-    given = {"PATH": os.environ["PATH"], "AIP_PORT": "1", "AIP_MODEL_DIR": str(folder), "AIP_MODEL_NAME": "tiny"}
+    variables = {"PATH": os.environ["PATH"], "AIP_PORT": "1", "AIP_MODEL_DIR": str(folder), "AIP_MODEL_NAME": "tiny"}
 
     done = subprocess.run(
         [sys.executable, "-m", "inference.serving.server"],
         cwd=ROOT,
-        env=given,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,

@@ -13,7 +13,7 @@ from inference.serving.models import Service
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import conftest, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.inference.weights import safetensors_file, tensor
 from workers.core.models import Membership
 from workers.core.runs import RunDir
@@ -43,7 +43,7 @@ def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
     first = service.job
     with pytest.raises(endpoints.AlreadyUp):
         endpoints.start(service=service, by=alice)
-    bring(first, "stopped")
+    set_state(first, "stopped")
     service.refresh_from_db()
     assert service.state == "stopped"
 
@@ -57,7 +57,7 @@ def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
 def test_service_that_is_started_again_comes_before_trainings_in_the_queue(alice, version, cluster):
     work.node(cores=4)
     service = endpoints.create(user=alice, name="demo", model_version=version)
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
     batch = [work.job(alice, cluster, name=f"train{number}") for number in range(3)]
     endpoints.start(service=Service.objects.get(pk=service.pk), by=alice)
 
@@ -70,7 +70,7 @@ def test_service_that_is_started_again_comes_before_trainings_in_the_queue(alice
 
 def test_service_run_time_stops_growing_when_it_is_over(alice, version):
     service = endpoints.create(user=alice, name="demo", model_version=version)
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
     type(service.job).objects.filter(pk=service.job_id).update(ended_at=service.job.started_at)
     service.job.refresh_from_db()
 
@@ -79,14 +79,14 @@ def test_service_run_time_stops_growing_when_it_is_over(alice, version):
 
 def test_service_is_ready_once_it_was_seen_to_answer(alice, version):
     service = endpoints.create(user=alice, name="demo", model_version=version)
-    bring(service.job, "running")
+    set_state(service.job, "running")
     assert service.state == "starting"
 
     endpoints.remember_ready(service, 1)
     service.refresh_from_db()
     assert service.state == "ready"
 
-    bring(service.job, "running").attempt_number = 2  # restarted after a failure
+    set_state(service.job, "running").attempt_number = 2  # restarted after a failure
     assert Service(job=service.job, ready_attempt=1).state == "starting"
 
 
@@ -142,7 +142,7 @@ def test_service_key_belongs_to_one_attempt(alice):
 def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
     """The copied code starts from its own folder and answers."""
     service = endpoints.create(user=alice, name="demo", model_version=version)
-    bring(service.job, "running")
+    set_state(service.job, "running")
     attempt = service.job.attempts.get()
     run = RunDir(tmp_path / "run")
     run.code.mkdir(parents=True)
@@ -152,8 +152,8 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
 
     process, port = conftest.launch(launch.argv, run.code, launch.env)
     try:
-        assert endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 1))
-        assert not endpoints.answers(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 2))
+        assert endpoints.is_ready(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 1))
+        assert not endpoints.is_ready(Place("127.0.0.1", port), endpoints.key_for(service.job_id, 2))
     finally:
         process.terminate()
         process.wait(10)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from inference.evaluation import differences, results, slices
 from inference.evaluation.evaluator import altered
-from inference.evaluation.slices import Asked
+from inference.evaluation.slices import ImageFilter
 from inference.kit.samples import facts
 from tests.inference import judged
 
@@ -24,12 +24,12 @@ def _spoil(evaluation, *, dark):
     file = results.folder(evaluation) / "images.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     for number, row in enumerate(rows):
-        about = {
+        facts = {
             "split": "test",
             "light": 20.0 if number < 40 else 200.0,
             "marks": {"rain": ["true"]} if number < 5 else {},
         }
-        row |= {"about": about}
+        row |= {"about": facts}
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -45,21 +45,21 @@ def two(alice, tmp_path):
 def test_worst_part_comes_first_and_few_images_are_marked(two):
     first, _second = two
 
-    found = slices.of([first], first)
+    rows = slices.compute([first], first)
 
-    told = [(one.by, one.name, one.images, one.is_small, one.first.value) for one in found]
-    assert told == [("mark", "rain: true", 5, True, 0.0), ("light", "dark", 40, False, 0.5),
+    values = [(row.by, row.name, row.images, row.is_small, row.first.value) for row in rows]
+    assert values == [("mark", "rain: true", 5, True, 0.0), ("light", "dark", 40, False, 0.5),
                     ("light", "bright", 60, False, 1.0)]  # fmt: skip
-    dark = found[1].first
+    dark = rows[1].first
     assert 0.3 < dark.low < 0.5 < dark.high < 0.7
 
 
 def test_parts_of_two_evaluations_differ_where_one_is_better(two):
     first, second = two
 
-    found = {(one.by, one.name): one for one in slices.of([first, second], first)}
+    by_name = {(row.by, row.name): row for row in slices.compute([first, second], first)}
 
-    dark, bright = (found["light", name].row.values[1].difference for name in ("dark", "bright"))
+    dark, bright = (by_name["light", name].row.values[1].difference for name in ("dark", "bright"))
     assert (dark.verdict, dark.value, dark.low > 0) == (differences.BETTER, 0.5, True)
     assert bright.verdict == differences.NO_DIFFERENCE
 
@@ -70,7 +70,7 @@ def test_api_and_page_show_parts_and_those_asked_for(client, api, alice, bob, tw
     api.force_authenticate(alice)
     client.force_login(alice)
 
-    one = api.get(f"/api/v1/evaluations/{first.pk}/slices/", {"split": "test", "search": "1.png"}).json()["slices"]
+    rows = api.get(f"/api/v1/evaluations/{first.pk}/slices/", {"split": "test", "search": "1.png"}).json()["slices"]
     both = api.get("/api/v1/evaluations/comparison/slices/", {"evaluation": [first.pk, second.pk]}).json()
     page = client.get(reverse("inference:evaluation-slices", args=[first.pk]), {"q": "1.png"})
     compared = client.get(
@@ -78,7 +78,7 @@ def test_api_and_page_show_parts_and_those_asked_for(client, api, alice, bob, tw
     )
     api.force_authenticate(bob)
 
-    assert (one[0]["by"], one[0]["images"], one[0]["values"][0]["value"]) == ("asked", 1, 0.0)
+    assert (rows[0]["by"], rows[0]["images"], rows[0]["values"][0]["value"]) == ("asked", 1, 0.0)
     assert [len(row["values"]) for row in both["slices"]] == [2, 2, 2]
     assert (page.context["told"].images[0][2].images, compared.context["told"].images[0][2].images) == (1, 1)
     assert b"slice-table" in compared.content
@@ -90,8 +90,8 @@ def test_evaluation_keeps_facts_of_images_and_judges_altered_copies(alice, tmp_p
 
     content, entries = results.load(made), list(results.every_image(made))
     robust = content["robustness"]
-    assert {one["about"]["split"] for one in entries} == {"test"}
-    assert all(0 < one["about"]["light"] < 255 for one in entries)
+    assert {entry["about"]["split"] for entry in entries} == {"test"}
+    assert all(0 < entry["about"]["light"] < 255 for entry in entries)
     assert (robust["images"], robust["figure"], len(robust["rows"])) == (3, "ap50", 12)
     worst = min(row["value"] for row in robust["rows"])
     assert worst < robust["clean"]
@@ -103,12 +103,12 @@ def test_altered_copies_differ_more_the_stronger_they_are(kind):
     chance = np.random.default_rng(1)
     image = Image.fromarray(chance.integers(0, 200, (12, 16, 3), np.uint8)).resize((320, 240))
 
-    off = [
+    distances = [
         float(np.abs(np.asarray(altered.copy(image, kind, strength, seed=2), float) - np.asarray(image)).mean())
         for strength in altered.STRENGTHS
     ]
 
-    assert 0 < off[0] < off[1] < off[2]
+    assert 0 < distances[0] < distances[1] < distances[2]
     assert altered.copy(image, kind, 2, seed=2).tobytes() == altered.copy(image, kind, 2, seed=2).tobytes()
 
 
@@ -118,5 +118,5 @@ def test_light_is_told_of_large_and_small_images():
 
 
 def test_asked_says_nothing_where_it_is_empty():
-    assert not Asked(words=" ")
-    assert Asked(class_id=0)
+    assert not ImageFilter(terms=" ")
+    assert ImageFilter(class_id=0)

@@ -44,25 +44,25 @@ def test_names_of_classes_stay_words_in_both_languages(tmp_path):
     script, program = (made[f"use/predict.{ending}"].decode() for ending in ("js", "cpp"))
 
     described = script.partition("const MODEL = ")[2].partition(";\n")[0]
-    assert tuple(one["name"] for one in json.loads(described)["classes"]) == drawn_models.NAMES
+    assert tuple(entry["name"] for entry in json.loads(described)["classes"]) == drawn_models.NAMES
     assert "</b>" not in script
     assert r'{2, "gr\303\274n \042x\042"}' in program
     assert program.isascii()
 
 
-def lines_of(folder, place, run):
+def lines_of(folder, path, run):
     """What the compiled lines say of a picture, given the outputs of the engine."""
     spec, engine = model_json.load(folder), Engine(folder / "model.onnx", threads=1)
-    sample, _placement = decode.preprocess(decode.open_image(place.with_suffix(".png").read_bytes()), spec.input)
-    prepared = np.frombuffer(run("prepare", place).stdout, np.float32).reshape(sample.shape)
+    sample, _placement = decode.preprocess(decode.open_image(path.with_suffix(".png").read_bytes()), spec.input)
+    prepared = np.frombuffer(run("prepare", path).stdout, np.float32).reshape(sample.shape)
     assert np.abs(prepared - sample).max() < 1e-6
     outputs = engine.run({spec.input.name: prepared[None]})
-    words = []
+    args = []
     for role, name in spec.outputs.items():
         value = np.ascontiguousarray(np.asarray(outputs[name], np.float32)[0])
         (folder / f"{role}.f32").write_bytes(value.tobytes())
-        words += [role, ",".join(map(str, value.shape)), folder / f"{role}.f32"]
-    return json.loads(run("read", place, *words).stdout)
+        args += [role, ",".join(map(str, value.shape)), folder / f"{role}.f32"]
+    return json.loads(run("read", path, *args).stdout)
 
 
 @pytest.mark.long
@@ -70,11 +70,11 @@ def lines_of(folder, place, run):
 def test_predict_cpp_says_what_run_py_says(tmp_path):
     pictures = []
     for width, height in ((120, 90), (33, 57), (7, 5)):
-        place = tmp_path / f"{width}x{height}.ppm"
+        path = tmp_path / f"{width}x{height}.ppm"
         data = drawn_models.picture(width, height)
-        place.with_suffix(".png").write_bytes(data)
-        Image.open(io.BytesIO(data)).save(place)
-        pictures.append(place)
+        path.with_suffix(".png").write_bytes(data)
+        Image.open(io.BytesIO(data)).save(path)
+        pictures.append(path)
     models = drawn_models.folders(tmp_path / "models")
     for name in ("tags", "classes_letterbox", "boxes_letterbox", "yolov5", "detr"):  # each is compiled
         folder = models[name]
@@ -83,25 +83,25 @@ def test_predict_cpp_says_what_run_py_says(tmp_path):
         command = [COMPILER, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "predict_alone.cpp", "-o", "alone"]
         subprocess.run(command, cwd=folder, check=True)
 
-        def run(*words, folder=folder):
-            return subprocess.run([folder / "alone", *map(str, words)], check=True, capture_output=True)
+        def run(*args, folder=folder):
+            return subprocess.run([folder / "alone", *map(str, args)], check=True, capture_output=True)
 
-        for place in pictures:
-            here = json.loads(json.dumps(Model(folder).predict(place.with_suffix(".png").read_bytes())))
-            near(lines_of(folder, place, run), here, name)
+        for path in pictures:
+            here = json.loads(json.dumps(Model(folder).predict(path.with_suffix(".png").read_bytes())))
+            near(lines_of(folder, path, run), here, name)
 
 
-def near(one, other, name):
+def near(first, second, name):
     """Alike to 1e-3, however deep."""
-    if isinstance(other, dict):
-        assert one.keys() == other.keys(), name
-        for key in other:
-            near(one[key], other[key], f"{name}.{key}")
-    elif isinstance(other, list):
-        assert len(one) == len(other), name
-        for place, (left, right) in enumerate(zip(one, other, strict=True)):
-            near(left, right, f"{name}[{place}]")
-    elif isinstance(other, float):
-        assert one == pytest.approx(other, abs=1e-3), name
+    if isinstance(second, dict):
+        assert first.keys() == second.keys(), name
+        for key in second:
+            near(first[key], second[key], f"{name}.{key}")
+    elif isinstance(second, list):
+        assert len(first) == len(second), name
+        for index, (left, right) in enumerate(zip(first, second, strict=True)):
+            near(left, right, f"{name}[{index}]")
+    elif isinstance(second, float):
+        assert first == pytest.approx(second, abs=1e-3), name
     else:
-        assert one == other, name
+        assert first == second, name

@@ -10,25 +10,28 @@ from inference.conversion.converter import convert, speedups
 
 def rounds(source_ms: list[float], variant_ms: list[float]) -> list[dict[str, dict[str, float]]]:
     return [
-        {"source": {"p50_ms": one, "images_per_s": 1000 / one}, "fp16": {"p50_ms": two, "images_per_s": 1000 / two}}
-        for one, two in zip(source_ms, variant_ms, strict=True)
+        {
+            "source": {"p50_ms": source, "images_per_s": 1000 / source},
+            "fp16": {"p50_ms": variant, "images_per_s": 1000 / variant},
+        }
+        for source, variant in zip(source_ms, variant_ms, strict=True)
     ]
 
 
 def test_speedup_has_the_t_interval_of_the_logarithms():
-    one = speedups.of([2.0, 2.0, 2.0, 2.0])
-    wide = speedups.of([1.0, 4.0])
+    speedup = speedups.from_ratios([2.0, 2.0, 2.0, 2.0])
+    wide = speedups.from_ratios([1.0, 4.0])
 
-    assert (one.mean, one.low, one.high) == pytest.approx((2, 2, 2))
-    assert one.is_narrow
+    assert (speedup.mean, speedup.low, speedup.high) == pytest.approx((2, 2, 2))
+    assert speedup.is_narrow
     assert wide.mean == pytest.approx(2)
     assert wide.low < 0.01
     assert not wide.is_narrow
-    assert speedups.of([2.0]) is None
+    assert speedups.from_ratios([2.0]) is None
 
 
 def test_measuring_is_repeated_until_all_intervals_are_narrow_or_there_were_enough_rounds():
-    narrow, wide = speedups.of([2.0, 2.01, 2.0]), speedups.of([1.0, 4.0, 2.0])
+    narrow, wide = speedups.from_ratios([2.0, 2.01, 2.0]), speedups.from_ratios([1.0, 4.0, 2.0])
 
     assert not speedups.is_enough(speedups.MIN_ROUNDS - 1, [narrow])
     assert speedups.is_enough(speedups.MIN_ROUNDS, [narrow, narrow])
@@ -40,12 +43,12 @@ def test_measuring_is_repeated_until_all_intervals_are_narrow_or_there_were_enou
 def test_pauses_of_a_busy_machine_that_hit_both_leave_the_speedup_certain():
     single, _batches = convert._faster(rounds([10, 30, 10, 50], [5, 15, 5, 25]))["fp16"]
 
-    assert convert._certain(single, None) == {"faster": 2.0, "faster_low": 2.0, "faster_high": 2.0}
+    assert convert._certain_speedups(single, None) == {"faster": 2.0, "faster_low": 2.0, "faster_high": 2.0}
 
 
 def test_noise_gives_no_speedup_and_no_fastest_variant():
     single, batches = convert._faster(rounds([198, 1, 1, 1], [1, 1, 1, 1]))["fp16"]
-    certain = convert._certain(single, batches)
+    certain = convert._certain_speedups(single, batches)
 
     assert certain == {}
     assert not convert._is_faster({"p50_ms": 1.0} | certain)

@@ -35,18 +35,18 @@ def move(version, to, by, reason="Seen by hand."):
 def test_stage_moves_with_reason_and_stands_in_the_history(alice, version):
     moved = move(version, "approved", alice, "mAP 0.9 on the holdout.")
 
-    entry = history.of(version.model)[0]
+    entry = history.list_entries(version.model)[0]
     assert (moved.stage, moved.stage_by, moved.stage_reason) == ("approved", alice, "mAP 0.9 on the holdout.")
     assert (entry.actor, entry.verb) == ("alice", "model_stage_moved")
     assert entry.facts == {"version": "v1", "from": "candidate", "stage": "approved", "why": "mAP 0.9 on the holdout."}
 
 
-@pytest.mark.parametrize(("to", "reason", "said"), [
+@pytest.mark.parametrize(("to", "reason", "message"), [
     ("candidate", "x", "is Candidate"), ("best", "x", "A stage is one of"), ("approved", "  ", "Say why"),
     ("approved", "x" * 501, "at most 500"),
 ])  # fmt: skip
-def test_stage_refuses_moves_that_are_none(alice, version, to, reason, said):
-    with pytest.raises((stages.WrongStage, Invalid), match=said):
+def test_stage_refuses_moves_that_are_none(alice, version, to, reason, message):
+    with pytest.raises((stages.WrongStage, Invalid), match=message):
         move(version, to, alice, reason)
     assert ModelVersion.objects.get(pk=version.pk).stage == "candidate"
 
@@ -78,39 +78,42 @@ def test_approval_is_another_persons_where_a_group_asks_for_it(alice, bob, versi
 
 
 def test_alias_moves_in_one_step_and_names_a_version(alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
-    aliases.put(version=second, name="champion", by=alice)
-    aliases.put(version=second, name="champion", by=alice)  # says nothing new
+    aliases.assign(version=version, name="champion", by=alice)
+    aliases.assign(version=second, name="champion", by=alice)
+    aliases.assign(version=second, name="champion", by=alice)  # says nothing new
 
-    assert [(one.name, one.version) for one in ModelAlias.objects.all()] == [("champion", second)]
+    assert [(alias.name, alias.version) for alias in ModelAlias.objects.all()] == [("champion", second)]
     assert references.find(alice, "cells@champion") == second
-    assert [e.facts.get("from") for e in history.of(version.model) if e.verb == "model_alias_moved"] == ["v1", None]
+    assert [e.facts.get("from") for e in history.list_entries(version.model) if e.verb == "model_alias_moved"] == [
+        "v1",
+        None,
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "Champion", "2nd", "v2", "a b", "a/b", "../x", "latest", "x" * 51, "a\n"])
 def test_alias_refuses_what_is_no_name(alice, version, name):
     with pytest.raises(Invalid):
-        aliases.put(version=version, name=name, by=alice)
+        aliases.assign(version=version, name=name, by=alice)
 
 
 def test_alias_and_archive_exclude_each_other(alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
+    aliases.assign(version=version, name="champion", by=alice)
     move(second, "archived", alice)
 
     with pytest.raises(stages.WrongStage, match="is champion"):
         move(version, "archived", alice)
     with pytest.raises(stages.Archived):
-        aliases.put(version=second, name="champion", by=alice)
+        aliases.assign(version=second, name="champion", by=alice)
     with pytest.raises(StillInUse, match="is champion"):
         registry.delete_version(version=version)
 
 
 def test_references_read_every_way_to_write_a_version(alice, bob, version, second):
-    for words in ("cells", "cells:2", "cells v2", "alice/cells:2", "alice/cells"):
-        assert references.find(alice, words) == second
-    for words in ("cells:3", "cells@champion", "bob/cells", "other"):
+    for text in ("cells", "cells:2", "cells v2", "alice/cells:2", "alice/cells"):
+        assert references.find(alice, text) == second
+    for text in ("cells:3", "cells@champion", "bob/cells", "other"):
         with pytest.raises(NotFound):
-            references.find(alice, words)
+            references.find(alice, text)
     with pytest.raises(NotFound):  # another tenant
         references.find(bob, "alice/cells:1")
     with pytest.raises(Invalid):
@@ -138,7 +141,7 @@ def test_card_is_written_in_parts_and_shown_without_markup(alice, bob, version, 
     assert 'href="javascript' not in page
     assert "MIT" in page
     assert as_bob.get(f"/models/{version.model_id}/card/").status_code == 404
-    assert [e.facts["fields"] for e in history.of(version.model) if e.verb == "model_card_changed"] == [
+    assert [e.facts["fields"] for e in history.list_entries(version.model) if e.verb == "model_card_changed"] == [
         ["licence"], ["purpose"],
     ]  # fmt: skip
 
@@ -178,7 +181,7 @@ def test_registry_api_moves_stage_and_alias_for_editors_alone(as_alice, as_bob, 
 
 
 def test_registry_api_takes_an_alias_wherever_a_version_is_chosen(as_alice, alice, version, second):
-    aliases.put(version=version, name="champion", by=alice)
+    aliases.assign(version=version, name="champion", by=alice)
 
     made = as_alice.post("/api/v1/services/", {"name": "s", "model_version": "cells@champion"})
     wrong = as_alice.post("/api/v1/services/", {"name": "t", "model_version": "cells@nobody"})

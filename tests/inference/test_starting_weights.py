@@ -39,11 +39,11 @@ def trained(owner, *, name: str = "cells", visibility: str = Visibility.PRIVATE,
     files = fields.pop("files", ["model.safetensors"])
     version = ModelVersion.objects.create(
         model=model, number=1, source="training",
-        **{"task": "detection", "preset": "detect", "files": [{"name": one, "size": 7} for one in files], **fields},
+        **{"task": "detection", "preset": "detect", "files": [{"name": file, "size": 7} for file in files], **fields},
     )  # fmt: skip
     version.path.mkdir(parents=True)
-    for one in files:
-        (version.path / one).write_bytes(b"weights")
+    for file in files:
+        (version.path / file).write_bytes(b"weights")
     return version
 
 
@@ -89,17 +89,17 @@ def test_training_page_and_api_refuse_weights_alike(api, as_alice, alice, machin
     )  # fmt: skip
     answer = api.post(API, {"version": cells.pk, "preset": "detect", "params": {"weights": "cells v1"}}, format="json")
 
-    said = "alice/cells v1 has only ONNX, nothing that can go on learning. Choose a model that was trained here."
-    assert page.context["form"].errors["detect__weights"] == [said]
-    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (400, "bad_parameter", said)
+    message = "alice/cells v1 has only ONNX, nothing that can go on learning. Choose a model that was trained here."
+    assert page.context["form"].errors["detect__weights"] == [message]
+    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (400, "bad_parameter", message)
 
 
-@pytest.mark.parametrize("words", ["cells", "../x v1", "/etc/passwd.pth", "../../secret.pth", "none.safetensors"])
-def test_training_refuses_names_that_are_no_model_and_no_file_of_the_home(alice, machine, cells, words):
+@pytest.mark.parametrize("name", ["cells", "../x v1", "/etc/passwd.pth", "../../secret.pth", "none.safetensors"])
+def test_training_refuses_names_that_are_no_model_and_no_file_of_the_home(alice, machine, cells, name):
     with pytest.raises(BadParameter) as refused:
-        submitted(alice, cells, weights=words)
+        submitted(alice, cells, weights=name)
 
-    assert [one.blamed for one in refused.value.every] == ["param_weights"]
+    assert [error.blamed for error in refused.value.every] == ["param_weights"]
 
 
 def test_training_copies_a_file_of_the_home_once_and_needs_it_no_longer_after_a_checkpoint(alice, machine, cells):
@@ -157,8 +157,8 @@ def test_model_page_begins_a_training_of_the_same_network(as_alice, alice, bob, 
 def test_teacher_that_pretends_to_be_a_known_network_is_refused_to_others(alice, bob, machine):
     """Its model.json may say anything: that its architecture is own is what has the job run its text."""
     data = factory.version(bob, "shades", task="classification")
-    about = {"architecture": "own", "params": {"architecture": "resnet9", "network": "import os"}}
-    trained(alice, name="nice", preset="classify", task="classification", visibility=Visibility.PUBLIC, **about)
+    fields = {"architecture": "own", "params": {"architecture": "resnet9", "network": "import os"}}
+    trained(alice, name="nice", preset="classify", task="classification", visibility=Visibility.PUBLIC, **fields)
 
     with pytest.raises(BadParameter, match="Somebody else wrote the network of alice/nice v1"):
         submitted(bob, data, "classify", teacher="alice/nice v1")
@@ -213,12 +213,12 @@ def test_restore_goes_on_without_its_weights_but_not_without_its_teacher(api, as
     filled = {name: value for name, value in values.items() if value is not None and value is not False}
     shown = as_alice.post(page, filled)
 
-    said = (
+    message = (
         "The teacher alice/large v1 is gone, so the training cannot go on with it: "
         "There is no model alice/large v1 for you. Name another, or none."
     )
-    assert (refused.status_code, refused.json()["detail"]) == (400, said)
-    assert shown.context["form"].errors == {"classify__teacher": [said]}
+    assert (refused.status_code, refused.json()["detail"]) == (400, message)
+    assert shown.context["form"].errors == {"classify__teacher": [message]}
     training.refresh_from_db()
     assert (training.params, training.job.state) == (before, "stopped")
     assert api.post(route, {"params": {"teacher": ""}}, format="json").status_code == 202

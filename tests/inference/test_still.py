@@ -14,11 +14,11 @@ def noisy(random, scene=SCENE, level=0.4):
     return np.clip(np.rint(scene + random.normal(0, level, scene.shape)), 0, 255).astype(np.uint8)
 
 
-def told(pictures, still=None, begin=0.0):
+def changes_of(pictures, still=None, begin=0.0):
     """(what, when) of each change, of pictures at 5 a second."""
     still = still or Stillness(AFTER_S)
-    found = [(still.update(picture, begin + number / RATE), begin + number / RATE) for number, picture in pictures]
-    return [(what, at) for what, at in found if what]
+    changes = [(still.update(picture, begin + number / RATE), begin + number / RATE) for number, picture in pictures]
+    return [(what, at) for what, at in changes if what]
 
 
 def of_seconds(seconds, make):
@@ -33,7 +33,7 @@ def groups(random, length):
 
 @pytest.mark.parametrize("length", [1, 250], ids=["each picture", "50 s groups"])
 def test_still_scene_of_a_real_sensor_is_not_frozen(length):
-    assert told(of_seconds(300, groups(np.random.default_rng(1), length))) == []
+    assert changes_of(of_seconds(300, groups(np.random.default_rng(1), length))) == []
 
 
 @pytest.mark.parametrize("phases", [1, 60], ids=["same bytes", "coded anew in groups of 12 s"])
@@ -42,11 +42,11 @@ def test_frozen_camera_is_told_once_and_recovers(phases):
     same = [noisy(random) for _number in range(phases)]
     lively = of_seconds(10, lambda _number: noisy(random))
 
-    assert told(lively, still) == []
-    ((what, at),) = told(of_seconds(200, lambda number: same[number % phases]), still, begin=10)
+    assert changes_of(lively, still) == []
+    ((what, at),) = changes_of(of_seconds(200, lambda number: same[number % phases]), still, begin=10)
     assert (what, at) == (FROZEN, pytest.approx(70 + (phases - 1) / RATE, abs=0.3))
     assert (still.why, still.since) == (FROZEN, pytest.approx(10 + (phases - 1) / RATE))
-    assert told(lively, still, begin=210) == [(OVER, 210.0)]
+    assert changes_of(lively, still, begin=210) == [(OVER, 210.0)]
     assert still.why == ""
 
 
@@ -56,11 +56,11 @@ def test_black_is_told_whatever_noise_is_on_it_and_a_lamp_at_night_is_not_black(
     night = np.full((96, 128, 3), 5, np.uint8)
     night[:16, :24] = 180
 
-    ((what, at),) = told(covered, still)
+    ((what, at),) = changes_of(covered, still)
     assert (what, at) == (BLACK, pytest.approx(AFTER_S, abs=0.7))
-    assert told(of_seconds(2, lambda _number: noisy(random, night)), still, begin=100)[0][0] == OVER
+    assert changes_of(of_seconds(2, lambda _number: noisy(random, night)), still, begin=100)[0][0] == OVER
     assert not is_black(night)
-    same = told(of_seconds(100, lambda _number: np.zeros((48, 64, 3), np.uint8)))
+    same = changes_of(of_seconds(100, lambda _number: np.zeros((48, 64, 3), np.uint8)))
     assert [what for what, _at in same] == [BLACK]  # and not frozen as well
 
 
@@ -68,4 +68,4 @@ def test_time_without_pictures_does_not_count_and_nothing_is_told_where_nobody_a
     still = Stillness(AFTER_S)
     for number in range(20):
         assert still.update(SCENE, 30.0 * number) == ""  # a picture each half a minute
-    assert told(of_seconds(200, lambda _number: SCENE), Stillness(0)) == []
+    assert changes_of(of_seconds(200, lambda _number: SCENE), Stillness(0)) == []

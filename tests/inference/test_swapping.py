@@ -14,7 +14,7 @@ from inference.serving.kind import ServiceKind
 from inference.serving.models import Service
 from inference.tasks import sweep
 from tests.factories import models as factory
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.access.proxy import endpoints
 from workers.core.runs import RunDir
 
@@ -34,7 +34,7 @@ def newer(alice, tmp_path, version):
 @pytest.fixture
 def service(alice, version):
     made = serving.create(user=alice, name="demo", model_version=version)
-    bring(made.job, "running")
+    set_state(made.job, "running")
     made.refresh_from_db()
     return made
 
@@ -42,13 +42,13 @@ def service(alice, version):
 @pytest.fixture
 def answering(monkeypatch):
     """Jobs whose servers answer, by number."""
-    found: set[int] = set()
-    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", job.pk) if job.pk in found else None)
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
-    return found
+    job_ids: set[int] = set()
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", job.pk) if job.pk in job_ids else None)
+    monkeypatch.setattr(serving, "is_ready", lambda address, key: True)
+    return job_ids
 
 
-def seen(service):
+def reload(service):
     return Service.objects.select_related("job", "next_job", "old_job", "next_version", "owner").get(pk=service.pk)
 
 
@@ -57,19 +57,19 @@ def test_address_leads_to_the_new_model_once_it_answers_and_the_old_one_is_stopp
 ):
     old = service.job
     model_swaps.change_model(service=service, version=newer, by=alice)
-    service = seen(service)
+    service = reload(service)
     assert (service.job, service.next_version, service.model_version) == (old, newer, service.model_version)
     assert service.next_job.spec["model_version"] == newer.pk
 
     sweep()
-    assert seen(service).job == old  # it does not run yet
-    bring(service.next_job, "running")
+    assert reload(service).job == old  # it does not run yet
+    set_state(service.next_job, "running")
     sweep()
-    assert seen(service).job == old  # it runs and does not answer yet
+    assert reload(service).job == old  # it runs and does not answer yet
     answering.add(service.next_job_id)
     sweep()
 
-    after = seen(service)
+    after = reload(service)
     assert (after.job, after.model_version, after.next_job, after.old_job) == (service.next_job, newer, None, old)
     assert after.state == "ready"
     old.refresh_from_db()
@@ -78,16 +78,16 @@ def test_address_leads_to_the_new_model_once_it_answers_and_the_old_one_is_stopp
     sweep()
     old.refresh_from_db()
     assert old.desired == "stop"
-    assert seen(service).old_job is None
+    assert reload(service).old_job is None
 
 
 def test_new_model_that_fails_leaves_the_old_one_answering(client, alice, service, newer, answering):
     model_swaps.change_model(service=service, version=newer, by=alice)
-    bring(seen(service).next_job, "failed")
+    set_state(reload(service).next_job, "failed")
 
     sweep()
 
-    assert seen(service).job == service.job
+    assert reload(service).job == service.job
     client.force_login(alice)
     page = reverse("inference:service-detail", args=[service.pk])
     assert "The one before goes on answering" in client.get(page).content.decode()
@@ -95,48 +95,48 @@ def test_new_model_that_fails_leaves_the_old_one_answering(client, alice, servic
         reverse("inference:service-model", args=[service.pk]), {"model_version": service.model_version_id}
     )
     assert given_up.headers["Location"] == page
-    assert seen(service).next_job is None
+    assert reload(service).next_job is None
 
 
 def test_change_of_mind_stops_the_server_on_its_way(alice, service, newer, version, tmp_path):
     third = factory.model_version(alice, tmp_path, name="third", task="segmentation")
     model_swaps.change_model(service=service, version=newer, by=alice)
-    first = seen(service).next_job
+    first = reload(service).next_job
 
-    model_swaps.change_model(service=seen(service), version=third, by=alice)
+    model_swaps.change_model(service=reload(service), version=third, by=alice)
 
     first.refresh_from_db()
     assert first.is_final or first.desired == "stop"
-    assert seen(service).next_version == third
-    model_swaps.change_model(service=seen(service), version=version, by=alice)
-    assert seen(service).next_job is None
+    assert reload(service).next_version == third
+    model_swaps.change_model(service=reload(service), version=version, by=alice)
+    assert reload(service).next_job is None
     with pytest.raises(Invalid):
-        model_swaps.change_model(service=seen(service), version=version, by=alice)
+        model_swaps.change_model(service=reload(service), version=version, by=alice)
 
 
 def test_stopped_service_changes_at_once(alice, service, newer):
-    bring(service.job, "stopped")
+    set_state(service.job, "stopped")
 
-    model_swaps.change_model(service=seen(service), version=newer, by=alice)
+    model_swaps.change_model(service=reload(service), version=newer, by=alice)
 
-    assert (seen(service).model_version, seen(service).next_job) == (newer, None)
+    assert (reload(service).model_version, reload(service).next_job) == (newer, None)
 
 
 def test_service_whose_server_died_meanwhile_waits_for_nothing(alice, service, newer):
     model_swaps.change_model(service=service, version=newer, by=alice)
-    bring(service.job, "failed")
+    set_state(service.job, "failed")
 
     sweep()
 
-    assert (seen(service).model_version, seen(service).next_job) == (newer, None)
+    assert (reload(service).model_version, reload(service).next_job) == (newer, None)
 
 
 @pytest.mark.parametrize("act", ["stop", "delete"])
 def test_stop_and_delete_end_all_servers(alice, service, newer, act):
     model_swaps.change_model(service=service, version=newer, by=alice)
-    beside = seen(service).next_job
+    beside = reload(service).next_job
 
-    getattr(serving, act)(service=seen(service), by=alice)
+    getattr(serving, act)(service=reload(service), by=alice)
 
     beside.refresh_from_db()
     assert beside.is_final or beside.desired == "stop"
@@ -144,10 +144,10 @@ def test_stop_and_delete_end_all_servers(alice, service, newer, act):
 
 def test_each_server_gets_the_model_it_was_started_for(alice, service, newer, version):
     model_swaps.change_model(service=service, version=newer, by=alice)
-    service = seen(service)
-    bring(service.next_job, "starting")
+    service = reload(service)
+    set_state(service.next_job, "starting")
     for job, expected in ((service.job, version), (service.next_job, newer)):
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         run.code.mkdir(parents=True, exist_ok=True)
         launch = ServiceKind().prepare(job, job.attempts.get(), run)
         assert launch.env["AIP_MODEL_DIR"] == str(expected.path)

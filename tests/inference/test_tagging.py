@@ -36,11 +36,11 @@ async def tags_of(folder: Path, **requested: float) -> list[dict]:
 
 
 async def test_tagger_names_all_classes_that_are_there_and_then_the_likeliest(tmp_path):
-    found = await tags_of(tiny.tagger(tmp_path))
+    tags = await tags_of(tiny.tagger(tmp_path))
 
-    assert [(tag["name"], tag["present"]) for tag in found] == [("red", True), ("blue", True), ("green", False)]
-    assert {tag["threshold"] for tag in found} == {0.5}
-    assert found[0]["score"] > 0.99 > 0.5 > found[2]["score"]
+    assert [(tag["name"], tag["present"]) for tag in tags] == [("red", True), ("blue", True), ("green", False)]
+    assert {tag["threshold"] for tag in tags} == {0.5}
+    assert tags[0]["score"] > 0.99 > 0.5 > tags[2]["score"]
 
 
 async def test_tagger_leaves_out_none_that_is_there_however_few_are_asked_for(tmp_path):
@@ -58,38 +58,40 @@ def test_counts_precision_and_recall_are_those_of_scikit_learn(seed):
     draw = np.random.default_rng(seed)
     scores, there = draw.integers(0, 9, 50) / 8, draw.random(50) < 0.4
 
-    found = counts.precision_recall(there, scores)
+    values = counts.precision_recall(there, scores)
 
     precision, recall, _ = metrics.precision_recall_curve(there, scores)
-    assert found["ap"] == pytest.approx(metrics.average_precision_score(there, scores))
+    assert values["ap"] == pytest.approx(metrics.average_precision_score(there, scores))
     expected = [precision[:-1][recall[:-1] >= at - 1e-9].max() for at in counts.RECALLS]
-    assert found["pr"] == pytest.approx(expected, abs=1e-4)
+    assert values["pr"] == pytest.approx(expected, abs=1e-4)
     assert counts.precision_recall(np.zeros(50, bool), scores) == {"ap": None, "pr": None}
 
 
 def test_evaluator_figures_of_tags_are_those_of_scikit_learn(tmp_path):
-    known = ground_truth.read(versions.detection(tmp_path, images=24), "test")
+    truth = ground_truth.read(versions.detection(tmp_path, images=24), "test")
     draw = np.random.default_rng(0)
-    there = np.array([[c.id in {box.class_id for box in s.boxes} for c in known.classes] for s in known.samples])
+    there = np.array([[c.id in {box.class_id for box in s.boxes} for c in truth.classes] for s in truth.samples])
     scores = (0.35 * there + 0.65 * draw.random(there.shape)).round(6)
     lines = [
         {"path": s.path, "id": s.id, "threshold": 0.5,
-         "scores": {str(c.id): float(score) for c, score in zip(known.classes, row, strict=True)}}
-        for s, row in zip(known.samples, scores, strict=True)
+         "scores": {str(c.id): float(score) for c, score in zip(truth.classes, row, strict=True)}}
+        for s, row in zip(truth.samples, scores, strict=True)
     ]  # fmt: skip
 
-    found, images = scoring.evaluate(known, lines)
+    evaluation, images = scoring.evaluate(truth, lines)
 
-    said = scores >= 0.5
-    assert found["summary"]["map"] == pytest.approx(metrics.average_precision_score(there, scores, average="macro"))
-    assert found["summary"]["f1"] == pytest.approx(metrics.f1_score(there, said, average="macro"))
-    assert found["summary"]["exact"] == pytest.approx(metrics.accuracy_score(there, said))
-    assert [one["precision"] for one in found["classes"]] == pytest.approx(
-        metrics.precision_score(there, said, average=None).tolist()
+    predicted = scores >= 0.5
+    assert evaluation["summary"]["map"] == pytest.approx(
+        metrics.average_precision_score(there, scores, average="macro")
     )
-    matrix = np.array(found["confusion"]["matrix"])
-    assert matrix.diagonal()[:3].tolist() == (there & said).sum(0).tolist()
-    worst = {s.path: row for s, row in zip(known.samples, np.abs(there - scores), strict=True)}[images[0]["path"]]
+    assert evaluation["summary"]["f1"] == pytest.approx(metrics.f1_score(there, predicted, average="macro"))
+    assert evaluation["summary"]["exact"] == pytest.approx(metrics.accuracy_score(there, predicted))
+    assert [entry["precision"] for entry in evaluation["classes"]] == pytest.approx(
+        metrics.precision_score(there, predicted, average=None).tolist()
+    )
+    matrix = np.array(evaluation["confusion"]["matrix"])
+    assert matrix.diagonal()[:3].tolist() == (there & predicted).sum(0).tolist()
+    worst = {s.path: row for s, row in zip(truth.samples, np.abs(there - scores), strict=True)}[images[0]["path"]]
     assert worst.max() > 0.5
     assert {cell for image in images for cell in image["cells"]} == {
         f"{row},{column}" for row, column in np.argwhere(matrix).tolist()
@@ -97,7 +99,7 @@ def test_evaluator_figures_of_tags_are_those_of_scikit_learn(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("there", "said", "expected"),
+    ("there", "predicted", "expected"),
     [
         ("110", "110", [(0, 0), (1, 1)]),
         ("110", "100", [(0, 0), (1, 3)]),  # missed: taken for nothing
@@ -106,8 +108,8 @@ def test_evaluator_figures_of_tags_are_those_of_scikit_learn(tmp_path):
         ("000", "000", []),
     ],
 )
-def test_confused_tags_stand_behind_each_other_or_behind_nothing(there, said, expected):
-    as_flags = (np.array([letter == "1" for letter in word]) for word in (there, said))
+def test_confused_tags_stand_behind_each_other_or_behind_nothing(there, predicted, expected):
+    as_flags = (np.array([letter == "1" for letter in word]) for word in (there, predicted))
 
     assert scoring.confused(*as_flags) == expected
 
@@ -117,7 +119,7 @@ def test_tagging_evaluation_runs_on_objects_and_is_shown(alice, as_alice, tmp_pa
 
     page = as_alice.get(reverse("inference:evaluation-detail", args=[made.pk])).content.decode()
     gallery = as_alice.get(reverse("inference:evaluation-images", args=[made.pk])).content.decode()
-    outputs = judged.RunDir.of(made.job_id, 1).outputs
+    outputs = judged.RunDir.for_attempt(made.job_id, 1).outputs
     images = [json.loads(line) for line in (outputs / "images.jsonl").read_text().splitlines()]
 
     assert made.metrics["threshold"] == 0.5  # the model's own, not the best one for these images

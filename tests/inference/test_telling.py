@@ -16,13 +16,13 @@ def test_curve_of_all_classes_goes_through_the_point_of_every_threshold():
     means = curves.means(CONTENT)
 
     # tests/scripts/rates.test.js draws these
-    assert [(one["recall"], one["precision"], one["answered"]) for one in means] == [
+    assert [(point["recall"], point["precision"], point["answered"]) for point in means] == [
         (1.0, 0.375, 2), (0.875, 0.625, 2), (0.625, 1.0, 2), (0.0, 0.0, 0),
     ]  # fmt: skip
-    (_title, by_recall), (_other, by_score) = curves.drawn(CONTENT)
+    (_title, by_recall), (_other, by_score) = curves.draw(CONTENT)
     assert len(by_recall.lines[0].points.split()) == 3  # nothing is answered at the highest, and nothing drawn
     assert len(by_score.lines[0].points.split()) == 4
-    assert curves.means({"classes": CLASSES}) == curves.drawn({"summary": {}}) == []
+    assert curves.means({"classes": CLASSES}) == curves.draw({"summary": {}}) == []
 
 
 def test_means_at_the_threshold_of_the_evaluation_are_those_of_its_summary():
@@ -34,9 +34,9 @@ def test_means_at_the_threshold_of_the_evaluation_are_those_of_its_summary():
     assert others == curves.means(CONTENT)[1:]
 
 
-@pytest.mark.parametrize(("top", "words"), [(19, "0 5 10 15"), (0.3, "0 0.1 0.2 0.3"), (3e6, "0 1e+06 2e+06 3e+06")])
-def test_axes_have_round_numbers(top, words):
-    assert [word for _value, word in charts.counted(top)] == words.split()
+@pytest.mark.parametrize(("top", "labels"), [(19, "0 5 10 15"), (0.3, "0 0.1 0.2 0.3"), (3e6, "0 1e+06 2e+06 3e+06")])
+def test_axes_have_round_numbers(top, labels):
+    assert [word for _value, word in charts.count_ticks(top)] == labels.split()
 
 
 def test_class_without_answers_says_nothing_about_precision():
@@ -63,9 +63,9 @@ def test_recall_of_the_five_best_is_left_out_where_it_says_nothing():
     summary = {"accuracy": 0.5, "recall_5": 1.0}
     few, many = ({"summary": summary, "classes": [{}] * count} for count in (5, 6))
 
-    assert "recall_5" not in {one["key"] for one in tiles.tiles("classification", few)}
+    assert "recall_5" not in {tile["key"] for tile in tiles.tiles("classification", few)}
     assert "5 classes or fewer" in tiles.left_out("classification", few)
-    assert "recall_5" in {one["key"] for one in tiles.tiles("classification", many)}
+    assert "recall_5" in {tile["key"] for tile in tiles.tiles("classification", many)}
     assert tiles.left_out("classification", many) == ""
 
 

@@ -21,7 +21,7 @@ from inference.registry.packages import entries
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import converted, fake_tensorrt, judged, programs, tiny
-from tests.inference.running import bring
+from tests.inference.running import set_state
 
 pytestmark = pytest.mark.django_db
 FILE = "model.nvidia-test-card-80gb.sm90.trt11.4.0.106.plan"
@@ -29,14 +29,14 @@ FILE = "model.nvidia-test-card-80gb.sm90.trt11.4.0.106.plan"
 
 def ran_here(conversion, monkeypatch):
     """Run its program in this process, where TensorRT is what a test put there."""
-    bring(conversion.job, "running")
+    set_state(conversion.job, "running")
     _argv, env, _run = programs.prepared(ConversionKind(), conversion.job)
     with monkeypatch.context() as patch:
         for name, value in env.items():
             patch.setenv(name, value)
         assert program.main() == 0
     conversions.publish(conversion.job, conversion.job.attempts.get(number=1))
-    bring(conversion.job, "succeeded")
+    set_state(conversion.job, "succeeded")
     conversion.refresh_from_db()
 
 
@@ -45,8 +45,8 @@ def test_engines_are_built_judged_kept_and_run_on_their_card_alone(alice, client
     monkeypatch.setattr(speed, "MOST_RUNS", 5)
     work.node("cards", gpus=1)
     model, data = factory.model_version(alice, tmp_path), judged.dataset_version(alice, tmp_path / "data")
-    asked = ("tensorrt", "tensorrt_fp16")
-    conversion = converted.submitted(alice, model, data, targets=asked, gpus_per_node=1)
+    names = ("tensorrt", "tensorrt_fp16")
+    conversion = converted.submitted(alice, model, data, targets=names, gpus_per_node=1)
 
     ran_here(conversion, monkeypatch)
 
@@ -92,12 +92,12 @@ def test_engine_of_another_attempt_is_built_once_more_where_the_card_is_another(
 
     fake_tensorrt.installed(monkeypatch)
     folder = tiny.classifier(tmp_path / "net")
-    about = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(about | {"runtime": "tensorrt"}))
+    description = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(description | {"runtime": "tensorrt"}))
     samples = [{"images": np.zeros((1, 3, 8, 8), np.float32)}]
     bench = Bench(folder / "model.onnx", tmp_path, lambda: iter(samples))
 
-    assert engines.made("tensorrt", bench, folder)["engine"]["file"] == FILE
+    assert engines.build_engine("tensorrt", bench, folder)["engine"]["file"] == FILE
 
     assert engines.fits(folder)
     monkeypatch.setattr(fake_tensorrt.Card, "capability", (8, 6))

@@ -34,9 +34,9 @@ SQUARES = {(0, 0, 8, 8): "red", (48, 8, 56, 16): "green", (56, 8, 64, 16): "gree
 def tiled(folder: Path, overlap: float = 0.25, cell: int = 8) -> Path:
     """The tiny detector, which looks at tiles of 64 pixels."""
     made = tiny.detector(folder, 64, cell)
-    about = json.loads((made / "model.json").read_text())
-    about["input"]["tile"] = {"overlap": overlap}
-    (made / "model.json").write_text(json.dumps(about))
+    description = json.loads((made / "model.json").read_text())
+    description["input"]["tile"] = {"overlap": overlap}
+    (made / "model.json").write_text(json.dumps(description))
     return made
 
 
@@ -53,12 +53,12 @@ async def answered(folder: Path, picture: bytes, **requested: str) -> dict:
 
 def merged(boxes: list[list[float]], of: list[int], rects: list[list[int]], size: tuple[int, int]) -> list[list[float]]:
     """The boxes of the objects that are found, each once."""
-    given = np.array(boxes, np.float32)
+    array = np.array(boxes, np.float32)
     scores = np.linspace(0.9, 0.5, len(boxes), dtype=np.float32)
     numbers, _ = joining.merged(
-        given, scores, np.zeros(len(boxes), np.int64), np.array(of), np.array(rects, np.float32), size
+        array, scores, np.zeros(len(boxes), np.int64), np.array(of), np.array(rects, np.float32), size
     )
-    return [given[numbers == number][0].tolist() for number in range(numbers.max() + 1)]
+    return [array[numbers == number][0].tolist() for number in range(numbers.max() + 1)]
 
 
 @pytest.mark.parametrize(
@@ -85,40 +85,40 @@ def test_tiles_share_at_least_what_is_asked(side, overlap):
 def test_object_that_two_tiles_see_whole_is_one():
     rects = [[0, 0, 100, 100], [60, 0, 160, 100]]
 
-    found = merged([[65, 10, 90, 40], [66, 10, 91, 40]], [0, 1], rects, (160, 100))
+    objects = merged([[65, 10, 90, 40], [66, 10, 91, 40]], [0, 1], rects, (160, 100))
 
-    assert found == [[65, 10, 90, 40]]
+    assert objects == [[65, 10, 90, 40]]
 
 
 def test_neighbours_in_what_tiles_share_stay_two():
     rects = [[0, 0, 100, 100], [60, 0, 160, 100]]
 
-    found = merged([[65, 10, 80, 40], [78, 10, 92, 40]], [0, 1], rects, (160, 100))
+    objects = merged([[65, 10, 80, 40], [78, 10, 92, 40]], [0, 1], rects, (160, 100))
 
-    assert len(found) == 2
+    assert len(objects) == 2
 
 
 def test_object_cut_by_one_tile_has_the_box_of_the_tile_that_sees_it_whole():
     rects = [[0, 0, 100, 100], [60, 0, 160, 100]]
 
-    found = merged([[80, 10, 100, 40], [82, 11, 120, 40]], [0, 1], rects, (160, 100))
+    objects = merged([[80, 10, 100, 40], [82, 11, 120, 40]], [0, 1], rects, (160, 100))
 
-    assert found == [[82, 11, 120, 40]]
+    assert objects == [[82, 11, 120, 40]]
 
 
 def test_object_larger_than_a_tile_is_put_together_from_all_its_parts():
     rects = [[0, 0, 100, 100], [60, 0, 160, 100], [120, 0, 220, 100]]
 
-    found = merged([[20, 10, 100, 90], [60, 10, 160, 90], [120, 10, 200, 90]], [0, 1, 2], rects, (220, 100))
+    objects = merged([[20, 10, 100, 90], [60, 10, 160, 90], [120, 10, 200, 90]], [0, 1, 2], rects, (220, 100))
 
-    assert found == [[20, 10, 200, 90]]
+    assert objects == [[20, 10, 200, 90]]
 
 
 async def test_service_answers_with_each_object_of_a_large_picture_once(tmp_path):
     answer = await answered(tiled(tmp_path), pictures.with_boxes(SQUARES, (112, 64)))
 
-    found = {tuple(round(side) for side in one["box"]): one["name"] for one in answer["predictions"]}
-    assert found == SQUARES
+    by_box = {tuple(round(side) for side in row["box"]): row["name"] for row in answer["predictions"]}
+    assert by_box == SQUARES
     assert len(answer["predictions"]) == 4
     assert answer["image"] == {"width": 112, "height": 64}
     with pytest.raises(BadRequest, match="looks at whole pictures"):
@@ -129,7 +129,7 @@ async def test_service_answers_small_and_empty_pictures_of_a_tiled_model(tmp_pat
     small = await answered(tiled(tmp_path), pictures.with_boxes({(8, 0, 16, 8): "red"}, (40, 24)))
     empty = await answered(tmp_path, pictures.plain("black", (200, 90)))
 
-    assert [one["box"] for one in small["predictions"]] == [[8, 0, 16, 8]]
+    assert [row["box"] for row in small["predictions"]] == [[8, 0, 16, 8]]
     assert empty["predictions"] == []
 
 
@@ -148,33 +148,33 @@ async def test_open_inference_protocol_gives_predictions_of_tiles_and_refuses_th
     finally:
         await service.stop()
 
-    assert [len(json.loads(one)) for one in json.loads(body)["outputs"][0]["data"]] == [4, 4]
+    assert [len(json.loads(text)) for text in json.loads(body)["outputs"][0]["data"]] == [4, 4]
 
 
 def test_evaluation_looks_at_tiles_as_the_service_does(tmp_path):
     version = versions.detection(tmp_path / "v")
-    whole = evaluate(a_run(tmp_path / "whole", tiny.detector(tmp_path / "a", 128, 16), version))
+    untiled = evaluate(a_run(tmp_path / "whole", tiny.detector(tmp_path / "a", 128, 16), version))
     parts = evaluate(a_run(tmp_path / "parts", tiled(tmp_path / "b", 0.5, 16), version))
 
-    assert parts["summary"] == whole["summary"]
-    assert parts["confusion"] == whole["confusion"]
+    assert parts["summary"] == untiled["summary"]
+    assert parts["confusion"] == untiled["confusion"]
 
 
 @pytest.mark.parametrize("task", ["classification", "keypoints"])
 def test_tiles_are_refused_where_a_task_knows_none(tmp_path, task):
-    about = json.loads((tiled(tmp_path) / "model.json").read_text())
-    about |= {"task": task, "output": {n: n for n in ("logits", "points", "classes")}}
+    description = json.loads((tiled(tmp_path) / "model.json").read_text())
+    description |= {"task": task, "output": {n: n for n in ("logits", "points", "classes")}}
 
     with pytest.raises(model_json.BadModel, match=f"A {task} model cannot look at tiles"):
-        model_json.parse(about)
+        model_json.parse(description)
 
 
 class AtOnce(ThreadPoolExecutor):
-    """Does what it is asked before it answers."""
+    """Runs a call before `submit` returns."""
 
-    def submit(self, work, *given):
+    def submit(self, work, *args):
         done: Future = Future()
-        done.set_result(work(*given))
+        done.set_result(work(*args))
         return done
 
 
@@ -190,8 +190,8 @@ def test_evaluator_decodes_no_further_ahead_than_a_few_batches_of_looks(tmp_path
 
     evaluate(a_run(tmp_path / "run", tiny.detector(tmp_path / "m"), folder, batch=8))
 
-    most = -(-AHEAD * 8 // 9)  # images of nine looks that wait
-    assert ahead == [min(most + step, 19) for step in range(19)]
+    limit = -(-AHEAD * 8 // 9)  # images of nine looks that wait
+    assert ahead == [min(limit + step, 19) for step in range(19)]
 
 
 def test_joining_thousands_of_tiles_takes_little_memory():

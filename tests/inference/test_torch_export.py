@@ -10,7 +10,7 @@ from inference.registry.kind import ModelTaskKind
 from inference.registry.models import ModelVersion
 from inference.registry.torch_export import exports
 from tests.factories import models as factory
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.runs import RunDir
 
 pytestmark = pytest.mark.django_db
@@ -32,11 +32,11 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
     route, page = f"/api/v1/model-versions/{version.pk}/torch/", f"/models/versions/{version.pk}/torch/"
     client.force_login(alice)
     assert [api.get(route).status_code, client.get(page).status_code] == [404, 404]
-    asked = api.post(route)
+    response = api.post(route)
     again = api.post(route)
     task = version.measurements.get()
-    run = RunDir.of(task.job_id, 1)
-    bring(task.job, "running")
+    run = RunDir.for_attempt(task.job_id, 1)
+    set_state(task.job, "running")
     for folder in (run.code, run.outputs):
         folder.mkdir(parents=True, exist_ok=True)
     launch = ModelTaskKind().prepare(task.job, task.job.attempts.get(), run)
@@ -44,9 +44,9 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
     facts = {"largest": 2e-6, "pictures": 4, "batch": True, "torch": "2.13.0"}
     (run.outputs / "torch.json").write_text(json.dumps(facts))
     ModelTaskKind().ended(task.job, task.job.attempts.get())
-    bring(task.job, "succeeded")
+    set_state(task.job, "succeeded")
 
-    assert (asked.status_code, asked.json()["act"], again.status_code) == (202, "torch", 409)
+    assert (response.status_code, response.json()["act"], again.status_code) == (202, "torch", 409)
     assert launch.argv[1:] == ["-m", "presets.torch_export"]
     assert (run.code / "presets" / "torch_export.py").is_file()
     for answer in (api.get(route), client.get(page)):
@@ -60,7 +60,7 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"source": "upload"}, "was not trained here"),
         ({"preset": "detect"}, "cannot be built anew"),
@@ -68,12 +68,12 @@ def test_program_is_made_by_a_job_and_handed_out_as_bytes(api, client, alice, bo
         ({"files": []}, "came without its weights"),
     ],
 )
-def test_version_whose_network_cannot_be_built_anew_is_refused_in_a_sentence(api, version, fields, said):
+def test_version_whose_network_cannot_be_built_anew_is_refused_in_a_sentence(api, version, fields, message):
     ModelVersion.objects.filter(pk=version.pk).update(**fields)
 
     answer = api.post(f"/api/v1/model-versions/{version.pk}/torch/")
 
     assert answer.status_code == 409
     assert answer.json()["code"] == "cannot_export"
-    assert said in answer.json()["detail"]
+    assert message in answer.json()["detail"]
     assert not exports.can_export(ModelVersion.objects.get(pk=version.pk))

@@ -28,10 +28,10 @@ def test_answers_agree_by_their_boxes_or_first_class():
         named = [{"name": name, "score": 1, "box": box} for name, box in rows]
         return json.dumps({"predictions": named}).encode()
 
-    one = boxes(("a", [0, 0, 10, 10]), ("b", [20, 20, 30, 30]))
-    assert agreement(one, one) == 1.0
-    assert agreement(one, boxes(("a", [0, 0, 10, 9]))) == pytest.approx(2 / 3)
-    assert agreement(one, boxes(("b", [0, 0, 10, 10]))) == 0.0
+    answer_ = boxes(("a", [0, 0, 10, 10]), ("b", [20, 20, 30, 30]))
+    assert agreement(answer_, answer_) == 1.0
+    assert agreement(answer_, boxes(("a", [0, 0, 10, 9]))) == pytest.approx(2 / 3)
+    assert agreement(answer_, boxes(("b", [0, 0, 10, 10]))) == 0.0
     assert agreement(boxes(), boxes()) == 1.0
     tags = b'{"predictions": [{"name": "cat", "score": 0.9}]}'
     assert agreement(tags, tags) == 1.0

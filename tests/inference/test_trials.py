@@ -19,7 +19,7 @@ from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.asking import call, one_call
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.inference.service_trials import state, tried
 from tests.running import free_port
 from workers.access.proxy import endpoints
@@ -40,7 +40,7 @@ def newer(alice, tmp_path, version):
 @pytest.fixture
 def service(alice, version):
     made = serving.create(user=alice, name="demo", model_version=version)
-    bring(made.job, "running")
+    set_state(made.job, "running")
     made.refresh_from_db()
     return made
 
@@ -48,11 +48,11 @@ def service(alice, version):
 @pytest.fixture
 def places(monkeypatch):
     """Where the servers of jobs are, by the job's number; all of them answer."""
-    found: dict[int, tuple[str, int]] = {}
-    monkeypatch.setattr(endpoints, "endpoint", lambda job: found.get(job.pk))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    addresses: dict[int, tuple[str, int]] = {}
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: addresses.get(job.pk))
+    monkeypatch.setattr(serving, "is_ready", lambda address, key: True)
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
-    return found
+    return addresses
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_rolling_back_stops_what_was_tried_and_nothing_else(alice, service, newe
 
 def test_version_that_does_not_answer_gets_nothing_and_is_not_promoted(alice, service, newer, places):
     trial = trials.start(service=service, version=newer, mode="canary", percent=99, by=alice)
-    bring(trial.job, "running")
+    set_state(trial.job, "running")
 
     sweep()
 
@@ -103,7 +103,7 @@ def test_version_that_does_not_answer_gets_nothing_and_is_not_promoted(alice, se
 
 def test_trial_of_a_service_that_ended_by_itself_ends_too(alice, service, newer, places):
     trial = tried(service, newer, alice, places)
-    bring(service.job, "failed")
+    set_state(service.job, "failed")
 
     sweep()
 
@@ -126,7 +126,7 @@ def test_version_that_is_no_longer_shared_gets_nothing_at_once(alice, service, n
 @pytest.mark.parametrize("end", ["failed", "stopped"])
 def test_trial_whose_server_ends_is_halted(alice, service, newer, places, end):
     trial = tried(service, newer, alice, places)
-    bring(trial.job, end)
+    set_state(trial.job, end)
 
     sweep()
 
@@ -146,7 +146,7 @@ def test_trial_is_halted_once_it_is_sure_to_fail_more(
     for candidate, bad, count in ((True, failed, requests), (False, beside_failed, 800)):
         slot = Slot(service.pk, newer.pk, trial.pk, candidate, alice.pk)
         for number in range(count):
-            counter.answered(slot, 500 if number < bad else 200, 0.01)
+            counter.count_response(slot, 500 if number < bad else 200, 0.01)
     counter.flush()
 
     sweep()
@@ -155,13 +155,13 @@ def test_trial_is_halted_once_it_is_sure_to_fail_more(
     assert trial.outcome == outcome
     assert state(trial.job) == ("ending" if outcome else "up")
     if outcome:
-        said = "20 of its 200 requests failed, and 4 of the 800 of the other one."
-        assert str(trial.message) == (said if requests == 200 else "6 of its 6 requests failed.")
+        message = "20 of its 200 requests failed, and 4 of the 800 of the other one."
+        assert str(trial.message) == (message if requests == 200 else "6 of its 6 requests failed.")
 
 
 def test_wrong_trials_are_refused_and_start_nothing(alice, bob, service, version, newer, tmp_path, places):
     other = factory.model_version(alice, tmp_path, name="other", task="tagging")
-    for given, field in (
+    for options, field in (
         ({"version": version}, "model_version"),
         ({"version": other}, "model_version"),
         ({"percent": 100}, "percent"),
@@ -169,7 +169,9 @@ def test_wrong_trials_are_refused_and_start_nothing(alice, bob, service, version
         ({"mode": "blue"}, "mode"),
     ):
         with pytest.raises(Invalid) as refused:
-            trials.start(**{"service": service, "version": newer, "mode": "canary", "percent": 10, "by": alice} | given)
+            trials.start(
+                **{"service": service, "version": newer, "mode": "canary", "percent": 10, "by": alice} | options
+            )
         assert refused.value.blamed == field
     assert not ServiceTrial.objects.exists()
     tried(service, newer, alice, places)
@@ -228,10 +230,10 @@ def test_requests_reach_both_models_and_are_counted_apart(alice, service, newer,
     trial = tried(service, newer, alice, places, port=two_ports[1])
 
     models = [call("POST", f"{service.url}/predict", user=alice, body=PICTURE).json["model"] for _n in range(30)]
-    known = call("POST", f"{service.url}/v2/models/tiny/infer", user=alice, body=b"{}")
+    response = call("POST", f"{service.url}/v2/models/tiny/infer", user=alice, body=b"{}")
 
     assert set(models) == {"tiny", "newer"}
-    assert known.status == 400  # both know the name that callers use
+    assert response.status == 400  # both know the name that callers use
     counter.flush()
     ours, beside = statistics.of_trial(trial)
     assert (ours.requests + beside.requests, ours.failed, beside.failed) == (31, 0, 0)
@@ -276,14 +278,14 @@ def test_shadow_gets_copies_and_its_answers_are_compared(alice, service, newer, 
     counter.flush()
     ours, beside = statistics.of_trial(trial)
     assert (ours.requests, beside.requests, ours.compared, ours.agreement) == (5, 5, 5, 1.0)
-    assert statistics.of(statistics.since(service, "day")).requests == 5  # copies are nobody's requests
+    assert statistics.summarize(statistics.since(service, "day")).requests == 5  # copies are nobody's requests
 
 
 def differ(service, newer, alice, places, two_ports, monkeypatch, below):
     places[service.job_id] = ("127.0.0.1", two_ports[0])
     serving.edit(service=service, description="", visibility="private", limits={"keep_differing": below})
     tried(service, newer, alice, places, port=two_ports[1], mode="shadow", percent=100)
-    monkeypatch.setattr(routing, "agreement", lambda given, other: 0.5)
+    monkeypatch.setattr(routing, "agreement", lambda first, other: 0.5)
     differences._kept.clear()
     for body in (b"no picture", PICTURE, PICTURE):
         call("POST", f"{service.url}/predict", user=alice, body=body)
@@ -294,10 +296,10 @@ def differ(service, newer, alice, places, two_ports, monkeypatch, below):
 def test_picture_that_two_models_see_differently_is_kept(
     alice, service, newer, places, two_ports, counter, monkeypatch
 ):
-    (kept,) = differ(service, newer, alice, places, two_ports, monkeypatch, 60)
+    (sample,) = differ(service, newer, alice, places, two_ports, monkeypatch, 60)
 
-    assert (kept.why, kept.by, kept.file.read_bytes()) == ("differing", None, PICTURE)
-    assert kept.answers
+    assert (sample.why, sample.by, sample.file.read_bytes()) == ("differing", None, PICTURE)
+    assert sample.answers
 
 
 @pytest.mark.sockets("two model servers")
@@ -325,22 +327,22 @@ def test_promotion_under_load_loses_no_request(alice, service, newer, places, tw
     places[service.job_id] = ("127.0.0.1", two_ports[0])
     tried(service, newer, alice, places, port=two_ports[1], percent=10)
     headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}
-    told = []
+    statuses = []
 
     async def load():
         app, over = proxy.new(), threading.Event()
 
-        async def ask():
+        async def send_request():
             while not over.is_set():
                 sent = await one_call(app, "POST", f"{service.url}/predict", headers, PICTURE, False)
-                told.append(sent[0]["status"])
+                statuses.append(sent[0]["status"])
 
         async def more() -> None:
-            answered = len(told)
-            while len(told) < answered + 8 and not any(caller.done() for caller in callers):
+            answered = len(statuses)
+            while len(statuses) < answered + 8 and not any(caller.done() for caller in callers):
                 await asyncio.sleep(0.05)  # pause: requests go on meanwhile
 
-        callers = [asyncio.create_task(ask()) for _number in range(3)]
+        callers = [asyncio.create_task(send_request()) for _number in range(3)]
         await more()
         await asyncio.to_thread(trials.change_part, service=service, percent=50, by=alice)
         await more()
@@ -352,8 +354,8 @@ def test_promotion_under_load_loses_no_request(alice, service, newer, places, tw
 
     asyncio.run(asyncio.wait_for(load(), 120))
 
-    assert len(told) >= 24
-    assert set(told) == {200}
+    assert len(statuses) >= 24
+    assert set(statuses) == {200}
 
 
 def test_api_tries_and_tells(api, bob, alice, service, newer, places):
@@ -379,11 +381,11 @@ def test_pages_try_promote_and_show_usage(client, alice, olga, service, newer, p
     assert client.post(form, {"model_version": newer.pk, "mode": "canary", "percent": 10}).headers["Location"] == page
     trial = ServiceTrial.objects.get()
     assert reverse("inference:service-trial-promote", args=[service.pk]) not in client.get(page).content.decode()
-    bring(trial.job, "running")
+    set_state(trial.job, "running")
     places[trial.job_id] = ("127.0.0.1", 7)
     counter = Counter()
-    counter.answered(Slot(service.pk, newer.pk, trial.pk, True, alice.pk), 200, 0.01)
-    counter.answered(Slot(service.pk, service.model_version_id, trial.pk, False, olga.pk), 500, 0.02)
+    counter.count_response(Slot(service.pk, newer.pk, trial.pk, True, alice.pk), 200, 0.01)
+    counter.count_response(Slot(service.pk, service.model_version_id, trial.pk, False, olga.pk), 500, 0.02)
     counter.flush()
     shown = client.get(page).content.decode()
     assert "Needs about 199 more requests" in shown

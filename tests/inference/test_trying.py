@@ -18,9 +18,9 @@ from inference.registry.models import Model, ModelTask, ModelVersion
 from inference.registry.run_code import Vanished
 from tests.factories import models as factory
 from tests.inference import foreign, seeing, tiny, tried
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.inference.seeing import annotated, labelled
-from tests.inference.tried import found as results_of
+from tests.inference.tried import load_results as results_of
 from tests.long_form import first
 from workers.core.models import Job
 from workers.core.runs import RunDir
@@ -71,7 +71,7 @@ def test_model_that_takes_blue_first_is_found_and_served_so_behind_all_usual_way
 
     first = tried.best(task)[0]
     assert (first.layout, first.pixels, first.resize) == ("yolo", "unit_bgr", "letterbox"), log
-    orders = [PIXELS[way.pixels].order for way in trials.ways_of(task)]
+    orders = [PIXELS[declaration.pixels].order for declaration in trials.ways_of(task)]
     assert orders == sorted(orders, reverse=True)  # RGB before BGR
     assert len(orders) <= variants.MOST
 
@@ -82,8 +82,8 @@ def test_what_was_declared_is_the_same_in_all_ways(alice, tmp_path):
 
     task = tried.submitted(alice, path, pictures=PICTURES, declared=declared)
 
-    assert {(way.layout, way.pixels) for way in trials.ways_of(task)} == {("yolo", "bytes")}
-    assert [way.resize for way in trials.ways_of(task)] == ["letterbox", "stretch"]
+    assert {(declaration.layout, declaration.pixels) for declaration in trials.ways_of(task)} == {("yolo", "bytes")}
+    assert [declaration.resize for declaration in trials.ways_of(task)] == ["letterbox", "stretch"]
 
 
 @pytest.mark.parametrize(("pixels", "layout"), [("imagenet", "logits"), ("signed", "probabilities")])
@@ -106,23 +106,25 @@ def test_classes_that_nobody_named_are_numbered(alice, tmp_path):
     log = tried.ran(task)
     version = trials.use(task=task, rank=1, by=alice)
 
-    assert [one["name"] for one in version.classes] == [str(place) for place in range(len(seeing.CLASSES))], log
+    assert [entry["name"] for entry in version.classes] == [str(index) for index in range(len(seeing.CLASSES))], log
     assert tried.best(task)[0].layout == "yolo"
 
 
 def test_way_that_is_used_makes_what_an_import_with_it_declared_makes(alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
-    about = {"description": "finds", "visibility": "public"}
-    task = tried.submitted(alice, path, pictures=PICTURES, declared=Declared(labels=seeing.CLASSES), **about)
+    fields = {"description": "finds", "visibility": "public"}
+    task = tried.submitted(alice, path, pictures=PICTURES, declared=Declared(labels=seeing.CLASSES), **fields)
     tried.ran(task)
 
     version = trials.use(task=task, rank=1, by=alice)
 
     same = tried.best(task)[0]
-    brought = imports.uploaded(path, path.name, same)
-    other = imports.bring_in(user=alice, brought=brought, declared=same, name="other")
+    brought = imports.from_upload(path, path.name, same)
+    other = imports.import_model(user=alice, brought=brought, declared=same, name="other")
     assert (version.path / "model.json").read_text() == (other.path / "model.json").read_text()
-    assert {one["name"]: one["sha256"] for one in version.files} == {one["name"]: one["sha256"] for one in other.files}
+    assert {entry["name"]: entry["sha256"] for entry in version.files} == {
+        entry["name"]: entry["sha256"] for entry in other.files
+    }
     assert (version.source, version.code_label) == (other.source, other.code_label) == ("import", "net.onnx")
     assert (version.model.name, version.model.description, version.model.visibility) == ("net", "finds", "public")
     assert task.made == version
@@ -130,7 +132,7 @@ def test_way_that_is_used_makes_what_an_import_with_it_declared_makes(alice, tmp
 
 
 def test_way_becomes_a_further_version_of_a_model(alice, tmp_path):
-    first = foreign.bring(
+    first = foreign.import_file(
         alice, seeing.model(tmp_path / "net.onnx", "yolo"), task="detection", labels=seeing.CLASSES, pixels="unit"
     )
     path = seeing.model(tmp_path / "better.onnx", "end2end")
@@ -188,7 +190,11 @@ def test_free_input_is_tried_with_a_usual_size(alice, tmp_path):
 
     task = tried.submitted(alice, path, pictures=PICTURES)
 
-    assert {(way.width, way.height) for way in trials.ways_of(task) if way.task == "detection"} == {(640, 640)}
+    assert {
+        (declaration.width, declaration.height)
+        for declaration in trials.ways_of(task)
+        if declaration.task == "detection"
+    } == {(640, 640)}
 
 
 # what is refused
@@ -200,7 +206,7 @@ def test_all_that_is_wrong_is_said_at_once(alice, tmp_path):
     with pytest.raises(DomainError) as refused:
         tried.submitted(alice, path, declared=Declared(pixels="odd"), name="a/b\0")
 
-    assert {one.blamed for one in refused.value.every} == {"name", "pixels", "pictures"}
+    assert {error.blamed for error in refused.value.every} == {"name", "pixels", "pictures"}
     assert not ModelTask.objects.exists()
     assert not list((settings.DATA_ROOT / "models").glob(".*"))
 
@@ -293,12 +299,12 @@ def test_large_picture_is_shown_small(alice, tmp_path):
 
     (shown,) = results_of(task).pictures
     assert (shown["width"], shown["height"]) == (1280, 768)
-    assert (RunDir.of(task.job_id, 1).outputs / "pictures" / "0.jpg").stat().st_size < 1 << 20
+    assert (RunDir.for_attempt(task.job_id, 1).outputs / "pictures" / "0.jpg").stat().st_size < 1 << 20
 
 
 def test_forged_outputs_are_cut_down(alice, tmp_path):
     task = tried.submitted(alice, seeing.model(tmp_path / "net.onnx", "yolo"), pictures=PICTURES)
-    outputs = RunDir.of(task.job_id, 1).outputs
+    outputs = RunDir.for_attempt(task.job_id, 1).outputs
     outputs.mkdir(parents=True)
     forged = {
         "pictures": [{"name": "\0", "width": 1e12, "height": -4, "truth": [{"box": "x"}]}] * 40, "with_truth": "yes",
@@ -308,11 +314,11 @@ def test_forged_outputs_are_cut_down(alice, tmp_path):
     }  # fmt: skip
     (outputs / "tried.json").write_text(json.dumps(forged))
 
-    found = results_of(task)
+    results_ = results_of(task)
 
-    assert [one.number for one in found.best] == [0]
-    assert (len(found.pictures), found.pictures[0]["width"], found.pictures[0]["height"]) == (6, 1280, 1)
-    assert (found.best[0].score, found.fallen, found.with_truth) == (0.0, {}, False)
+    assert [row.number for row in results_.best] == [0]
+    assert (len(results_.pictures), results_.pictures[0]["width"], results_.pictures[0]["height"]) == (6, 1280, 1)
+    assert (results_.best[0].score, results_.fallen, results_.with_truth) == (0.0, {}, False)
     assert trials_page(alice, task) == 200
 
 
@@ -320,7 +326,7 @@ def test_data_that_is_withdrawn_is_not_shown_to_the_model(alice, bob, tmp_path):
     version = annotated(bob)
     path = seeing.model(tmp_path / "net.onnx", "yolo")
     task = tried.submitted(alice, path, version=version)
-    bring(task.job, "running")
+    set_state(task.job, "running")
 
     with pytest.raises(Vanished):
-        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.of(task.job_id, 1))
+        ModelTaskKind().prepare(task.job, task.job.attempts.get(), RunDir.for_attempt(task.job_id, 1))

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.django_db
 PICTURES = [seeing.picture(), seeing.picture(seed=1)]
 
 
-def asked(path, **more):
-    """What the form or the API is sent."""
+def request_body(path, **more):
+    """The body sent to the form or the API."""
     sent = {"name": "net", "labels": "\n".join(seeing.CLASSES), "visibility": "private"} | more
     sent["file"] = SimpleUploadedFile("net.onnx", path.read_bytes())
     sent["pictures"] = [SimpleUploadedFile(f"{n}.png", data) for n, data in enumerate(PICTURES)]
@@ -24,7 +24,7 @@ def asked(path, **more):
 def test_form_begins_a_trial_and_its_page_makes_the_model(as_alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
 
-    begun = as_alice.post("/models/new/", asked(path, act="try"))
+    begun = as_alice.post("/models/new/", request_body(path, act="try"))
     task = ModelTask.objects.get()
     waiting = as_alice.get(f"/jobs/{task.job_id}/").content.decode()
     tried.ran(task)
@@ -50,9 +50,9 @@ def test_form_begins_a_trial_and_its_page_makes_the_model(as_alice, tmp_path):
 
 def test_form_without_pictures_says_so_beside_what_else_is_wrong(as_alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
-    given = asked(path, act="try", name="") | {"pictures": []}
+    fields = request_body(path, act="try", name="") | {"pictures": []}
 
-    page = as_alice.post("/models/new/", given)
+    page = as_alice.post("/models/new/", fields)
 
     assert page.status_code == 422
     assert page.context["form"].errors["pictures"] == ["Choose pictures, or a dataset, to try the model on."]
@@ -63,7 +63,7 @@ def test_form_without_pictures_says_so_beside_what_else_is_wrong(as_alice, tmp_p
 def test_pictures_are_left_alone_where_the_model_is_only_brought_in(as_alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
 
-    as_alice.post("/models/new/", asked(path, task="detection", pixels="unit"))
+    as_alice.post("/models/new/", request_body(path, task="detection", pixels="unit"))
 
     assert ModelVersion.objects.get().task == "detection"
     assert not ModelTask.objects.exists()
@@ -89,26 +89,26 @@ def test_strangers_see_and_use_nothing_of_a_trial(as_bob, as_anna, alice, tmp_pa
            as_bob.post(f"{routes}/use/", {"rank": 1}, content_type="application/json")]  # fmt: skip
     anna = [as_anna.get(f"{at}/pictures/0/"), as_anna.post(f"{at}/use/", {"rank": "1"})]
 
-    assert [one.status_code for one in bob] == [404] * 4
-    assert [one.status_code for one in anna] == [403] * 2
+    assert [response.status_code for response in bob] == [404] * 4
+    assert [response.status_code for response in anna] == [403] * 2
     assert not ModelVersion.objects.exists()
 
 
 def test_api_begins_shows_and_uses(api, alice, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
 
-    begun = api.post("/api/v1/model-tasks/try/", asked(path), format="multipart")
+    begun = api.post("/api/v1/model-tasks/try/", request_body(path), format="multipart")
     task = ModelTask.objects.get()
     early = api.get(f"/api/v1/model-tasks/{task.pk}/ways/").json()
     tried.ran(task)
-    found = api.get(f"/api/v1/model-tasks/{task.pk}/ways/").json()
+    content = api.get(f"/api/v1/model-tasks/{task.pk}/ways/").json()
     wrong = api.post(f"/api/v1/model-tasks/{task.pk}/use/", {"rank": 99})
     used = api.post(f"/api/v1/model-tasks/{task.pk}/use/", {"rank": 1})
     again = api.post(f"/api/v1/model-tasks/{task.pk}/use/", {"rank": 1})
 
     assert (begun.status_code, begun.json()["act"]) == (202, "try")
     assert early["ways"] == []
-    first = found["ways"][0]
+    first = content["ways"][0]
     assert (first["rank"], first["declared"]["layout"], first["declared"]["pixels"]) == (1, "yolo", "unit")
     assert first["answers"][0][0]["name"] == "dog"
     assert wrong.status_code == 400
@@ -119,7 +119,7 @@ def test_api_begins_shows_and_uses(api, alice, tmp_path):
 def test_api_takes_a_dataset_and_uploads_and_refuses_models_of_others(api, alice, bob, tmp_path):
     path = seeing.model(tmp_path / "net.onnx", "yolo")
     theirs = annotated(bob)
-    model = foreign.bring(bob, path, task="detection", labels=seeing.CLASSES, pixels="unit").model
+    model = foreign.import_file(bob, path, task="detection", labels=seeing.CLASSES, pixels="unit").model
     Model.objects.update(visibility="public")
     upload = uploaded(alice, path.read_bytes(), "net.onnx").pk
     picture = uploaded(alice, seeing.picture(), "p.png").pk

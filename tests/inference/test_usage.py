@@ -19,19 +19,19 @@ def service(alice, tmp_path):
 
 def test_counts_of_several_processes_add_up(alice, service):
     slot = Slot(service.pk, service.model_version_id, user=alice.pk)
-    one, other = Counter(), Counter()
-    for counter, status in ((one, 200), (other, 200), (other, 503), (one, 404)):
-        counter.answered(slot, status, 0.02, 10, 20)
-    one.flush()
-    other.flush()
-    one.flush()
+    first, second = Counter(), Counter()
+    for counter, status in ((first, 200), (second, 200), (second, 503), (first, 404)):
+        counter.count_response(slot, status, 0.02, 10, 20)
+    first.flush()
+    second.flush()
+    first.flush()
 
     row = ServiceUsage.objects.get()
     assert (row.requests, row.failed, row.refused, row.bytes_in, row.bytes_out) == (4, 1, 1, 40, 80)
     assert histogram.percentile(row.latencies, 0.5) == pytest.approx(0.02, rel=0.2)
     service.delete()
-    one.answered(slot, 200, 0.01)
-    one.flush()  # the service is gone; nothing to write
+    first.count_response(slot, 200, 0.01)
+    first.flush()  # the service is gone; nothing to write
 
 
 def test_others_see_their_own_usage_alone(client, alice, bob, service):
@@ -39,7 +39,7 @@ def test_others_see_their_own_usage_alone(client, alice, bob, service):
     counter = Counter()
     for person, count in ((alice, 3), (bob, 2)):
         for _number in range(count):
-            counter.answered(Slot(service.pk, service.model_version_id, user=person.pk), 200, 0.01)
+            counter.count_response(Slot(service.pk, service.model_version_id, user=person.pk), 200, 0.01)
     counter.flush()
     client.force_login(bob)
 

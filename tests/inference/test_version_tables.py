@@ -28,10 +28,10 @@ def three(alice, tmp_path):
 
 
 def test_versions_in_use_are_compared_with_the_oldest_of_them(three):
-    versions, base = version_tables.chosen(three, [])
+    versions, base = version_tables.select_versions(three, [])
     rows = {(row.kind, row.key): row for row in version_tables.rows(versions, base)}
 
-    assert ([one.number for one in versions], base.number) == ([2, 1], 1)
+    assert ([version.number for version in versions], base.number) == ([2, 1], 1)
     assert rows["figure", "ap50"].values == [0.82, 0.81]
     assert rows["figure", "ap50"].differences == [pytest.approx(0.01), None]
     assert rows["cost", "ms"].differences == [10.0, None]
@@ -42,11 +42,11 @@ def test_versions_in_use_are_compared_with_the_oldest_of_them(three):
 
 def test_versions_that_are_not_there_and_too_many_are_refused(three):
     with pytest.raises(NotFound, match="no version 9"):
-        version_tables.chosen(three, [1, 9])
+        version_tables.select_versions(three, [1, 9])
     with pytest.raises(Invalid, match="at most 8"):
-        version_tables.chosen(three, range(1, 10))
+        version_tables.select_versions(three, range(1, 10))
     with pytest.raises(Invalid, match="base is one"):
-        version_tables.chosen(three, [1, 2], base=3)
+        version_tables.select_versions(three, [1, 2], base=3)
 
 
 def test_page_and_api_say_the_same_and_escape_what_models_say(api, as_alice, client, bob, three):

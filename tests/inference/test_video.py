@@ -17,7 +17,7 @@ from inference.video.models import VideoEvent, VideoFile
 from inference.video.watcher import pyav
 from tests.factories import models as factory
 from tests.inference import clips, judged, watched
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from workers.core.models import Attempt
 
 pytestmark = pytest.mark.django_db
@@ -30,8 +30,8 @@ def model(alice, tmp_path):
 
 def counted(analysis) -> dict:
     """What a watch counted, without how long that took."""
-    found = results.load(analysis)
-    return {name: found[name] for name in ("pictures", "events", "objects", "lines", "zones", "intervals", "at")}
+    content = results.load(analysis)
+    return {name: content[name] for name in ("pictures", "events", "objects", "lines", "zones", "intervals", "at")}
 
 
 def events_of(analysis) -> list[dict]:
@@ -43,23 +43,23 @@ def events_of(analysis) -> list[dict]:
 def test_what_walks_is_followed_counted_and_drawn(alice, model, tmp_path):
     analysis = watched.submitted(alice, model, watched.video(alice, tmp_path))
 
-    said = watched.ran(analysis)
+    output = watched.ran(analysis)
 
-    found = results.load(analysis)
-    assert analysis.job.state == "succeeded", said
-    assert found["objects"] == [{"name": "red", "count": 1}, {"name": "green", "count": 1}], said
-    assert found["lines"] == [{"name": "door", "in": 2, "out": 1}]  # it goes down, up, and down again
+    content = results.load(analysis)
+    assert analysis.job.state == "succeeded", output
+    assert content["objects"] == [{"name": "red", "count": 1}, {"name": "green", "count": 1}], output
+    assert content["lines"] == [{"name": "door", "in": 2, "out": 1}]  # it goes down, up, and down again
     crossed = [(round(event.at), event.way) for event in analysis.events.filter(type="crossed")]
     assert crossed == [(2, "in"), (6, "out"), (10, "in")]
-    zone = found["zones"][0]
+    zone = content["zones"][0]
     assert (zone["name"], zone["inside"]) == ("yard", 1)
     assert zone["entered"] - zone["left"] == 1
     assert zone["loitered"] >= 2
-    assert sum(row["new"] for row in found["intervals"]) == 2
+    assert sum(row["new"] for row in content["intervals"]) == 2
     assert analysis.summary["events"] == analysis.events.count() == len(events_of(analysis))
     with av.open(str(results.outputs(analysis) / "film.webm")) as film:
         times = [float(frame.pts * film.streams.video[0].time_base) for frame in film.decode(video=0)]
-    assert len(times) == found["pictures"] == 120
+    assert len(times) == content["pictures"] == 120
     assert times == pytest.approx([number / 10 for number in range(120)], abs=0.002)
     detections = (results.outputs(analysis) / "detections.jsonl").read_text().splitlines()
     assert len(detections) == 120
@@ -80,10 +80,10 @@ def test_score_is_the_best_one_of_the_newest_evaluation_where_nobody_gives_one(a
 def test_boxes_lie_where_the_squares_are(alice, model, tmp_path):
     analysis = watched.submitted(alice, model, watched.video(alice, tmp_path, seconds=3))
 
-    said = watched.ran(analysis)
+    output = watched.ran(analysis)
 
     lines = (results.outputs(analysis) / "detections.jsonl").read_text().splitlines()
-    assert len(lines) == 30, said
+    assert len(lines) == 30, output
     for line in map(json.loads, lines[2:]):
         truth = {colour: (x, y) for colour, x, y in clips.walkers(line["at"])}
         for _number, kind, _score, x1, y1, x2, y2 in line["boxes"]:
@@ -93,10 +93,10 @@ def test_boxes_lie_where_the_squares_are(alice, model, tmp_path):
 
 def test_killed_watch_goes_on_and_counts_as_if_nothing_had_happened(alice, model, tmp_path):
     source = watched.video(alice, tmp_path, seconds=45)
-    whole = watched.submitted(alice, model, source)
-    watched.ran(whole)
+    complete = watched.submitted(alice, model, source)
+    watched.ran(complete)
     broken = watched.submitted(alice, model, source)
-    bring(broken.job, "running")
+    set_state(broken.job, "running")
     argv, env, run = watched.program(broken)
     process = subprocess.Popen(argv, cwd=run.code, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 120
@@ -105,12 +105,12 @@ def test_killed_watch_goes_on_and_counts_as_if_nothing_had_happened(alice, model
     process.send_signal(signal.SIGKILL)
     process.wait()
     VideoKind().reported(broken.job)
-    kept = (run.checkpoints / "latest").resolve()
+    checkpoint = (run.checkpoints / "latest").resolve()
     Attempt.objects.filter(job=broken.job).update(state="lost", ended_at=now())
     Attempt.objects.create(job=broken.job, number=2)
     type(broken.job).objects.filter(pk=broken.job_id).update(attempt_number=2)
     broken.job.refresh_from_db()
-    argv, env, run = watched.program(broken, 2, AIP_RESUME_FROM=str(kept))
+    argv, env, run = watched.program(broken, 2, AIP_RESUME_FROM=str(checkpoint))
 
     done = subprocess.run(argv, cwd=run.code, env=env, capture_output=True, text=True, timeout=240, check=False)
     VideoKind().ended(broken.job, broken.job.attempts.get(number=2))
@@ -118,12 +118,12 @@ def test_killed_watch_goes_on_and_counts_as_if_nothing_had_happened(alice, model
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Going on after" in done.stdout
-    assert counted(broken) == counted(whole)
-    assert events_of(broken) == events_of(whole)
-    rows = [list(one.events.order_by("at", "pk").values_list("key", "at", "type")) for one in (whole, broken)]
+    assert counted(broken) == counted(complete)
+    assert events_of(broken) == events_of(complete)
+    rows = [list(item.events.order_by("at", "pk").values_list("key", "at", "type")) for item in (complete, broken)]
     assert rows[0] == rows[1]
     for name in ("detections.jsonl",):
-        assert (results.outputs(broken) / name).read_bytes() == (results.outputs(whole) / name).read_bytes()
+        assert (results.outputs(broken) / name).read_bytes() == (results.outputs(complete) / name).read_bytes()
     with av.open(str(results.outputs(broken) / "film.webm")) as film:
         assert sum(1 for _ in film.decode(video=0)) == 450
 
@@ -131,16 +131,16 @@ def test_killed_watch_goes_on_and_counts_as_if_nothing_had_happened(alice, model
 @pytest.mark.long
 def test_only_the_wanted_classes_and_pictures_are_looked_at(alice, model, tmp_path):
     source = watched.video(alice, tmp_path, seconds=6)
-    asked = {"classes": ["green"], "max_rate": 5, "film": False, "interval_s": 2}
-    analysis = watched.submitted(alice, model, source, **asked)
+    options = {"classes": ["green"], "max_rate": 5, "film": False, "interval_s": 2}
+    analysis = watched.submitted(alice, model, source, **options)
 
-    said = watched.ran(analysis)
+    output = watched.ran(analysis)
 
-    found = results.load(analysis)
-    assert found["objects"] == [{"name": "green", "count": 1}], said
-    assert found["pictures"] == 30
-    assert [row["at"] for row in found["intervals"]] == [0, 2, 4]
-    assert not found["film"]
+    content = results.load(analysis)
+    assert content["objects"] == [{"name": "green", "count": 1}], output
+    assert content["pictures"] == 30
+    assert [row["at"] for row in content["intervals"]] == [0, 2, 4]
+    assert not content["film"]
 
 
 @pytest.mark.parametrize(
@@ -155,23 +155,23 @@ def test_only_the_wanted_classes_and_pictures_are_looked_at(alice, model, tmp_pa
 def test_what_is_no_video_is_refused_with_a_sentence(alice, model, tmp_path, content):
     file = tmp_path / "odd.mp4"
     file.write_bytes(content)
-    analysis = watched.submitted(alice, model, files.keep(user=alice, source=file, filename="odd.mp4"))
+    analysis = watched.submitted(alice, model, files.store(user=alice, source=file, filename="odd.mp4"))
 
-    said = watched.ran(analysis)
+    output = watched.ran(analysis)
 
     assert analysis.job.state == "failed"
-    assert "It cannot be read as a video" in said
-    assert "Traceback" not in said
+    assert "It cannot be read as a video" in output
+    assert "Traceback" not in output
 
 
 def test_upload_is_refused_by_name_and_size(alice, tmp_path):
     file = tmp_path / "walk.exe"
     file.write_bytes(b"x")
     with pytest.raises(files.VideoRefused):
-        files.keep(user=alice, source=file, filename="walk.exe")
+        files.store(user=alice, source=file, filename="walk.exe")
     file.write_bytes(b"")
     with pytest.raises(files.VideoRefused):
-        files.keep(user=alice, source=file, filename="walk.mp4")
+        files.store(user=alice, source=file, filename="walk.mp4")
     assert not VideoFile.objects.exists()
 
 
@@ -217,7 +217,7 @@ def test_lines_and_zones_that_are_none_are_refused(alice, model, tmp_path, place
         return
     with pytest.raises(DomainError) as refused:
         watched.submitted(alice, model, source, places=places)
-    assert {one.blamed for one in refused.value.every} == {"places"}
+    assert {error.blamed for error in refused.value.every} == {"places"}
 
 
 def test_running_watch_holds_its_model_and_its_video(alice, model, tmp_path):
@@ -228,7 +228,7 @@ def test_running_watch_holds_its_model_and_its_video(alice, model, tmp_path):
         retention.check_unused(model)
     with pytest.raises(StillInUse):
         files.delete(video=source)
-    bring(analysis.job, "succeeded")
+    set_state(analysis.job, "succeeded")
     retention.check_unused(model)
     path = source.path
     files.delete(video=source)
@@ -239,7 +239,7 @@ def test_running_watch_holds_its_model_and_its_video(alice, model, tmp_path):
 
 def test_lines_of_a_job_that_are_no_events_become_no_rows(alice, model, tmp_path):
     analysis = watched.submitted(alice, model, watched.video(alice, tmp_path, seconds=1))
-    bring(analysis.job, "running")
+    set_state(analysis.job, "running")
     _argv, _env, run = watched.program(analysis)
     good = {"key": "1", "at": 1.5, "type": "crossed", "place": "door", "way": "in", "object": 3, "class_id": 1}
     bad = [

@@ -53,24 +53,24 @@ def test_video_api(api, other, alice, model, tmp_path):
     happened = api.get(f"{at}events/", {"type": "crossed"}).json()["results"]
     assert [(event["place"], event["way"], event["class_name"]) for event in happened] == [("door", "in", "red")]
     assert api.get(f"{at}events/", {"place": "nowhere"}).json()["results"] == []
-    whole = api.get(f"{at}film/")
+    film = api.get(f"{at}film/")
     part = api.get(f"{at}film/", headers={"Range": "bytes=0-99"})
-    assert (whole.status_code, whole["Content-Type"], part.status_code) == (200, "video/webm", 206)
+    assert (film.status_code, film["Content-Type"], part.status_code) == (200, "video/webm", 206)
     assert len(b"".join(part.streaming_content)) == 100
-    assert b"".join(whole.streaming_content)[:4] == b"\x1a\x45\xdf\xa3"
+    assert b"".join(film.streaming_content)[:4] == b"\x1a\x45\xdf\xa3"
     assert api.get("/api/v1/videos/", {"search": "walk"}).json()["results"][0]["id"] == analysis.pk
     for path in ("", "results/", "events/", "film/"):
         assert other.get(f"{at}{path}").status_code == 404
     assert other.post(f"{at}stop/").status_code == 404
-    known = api.get("/api/v1/video-files/").json()["results"]
-    assert [(file["name"], file["owner"]) for file in known] == [("walk.mp4", "alice")]
-    again = api.post("/api/v1/videos/", {"model_version": "walkers:1", "video": known[0]["id"]}, format="json")
+    files = api.get("/api/v1/video-files/").json()["results"]
+    assert [(file["name"], file["owner"]) for file in files] == [("walk.mp4", "alice")]
+    again = api.post("/api/v1/videos/", {"model_version": "walkers:1", "video": files[0]["id"]}, format="json")
     assert again.status_code == 201
-    assert other.delete(f"/api/v1/video-files/{known[0]['id']}/").status_code == 404
-    assert api.delete(f"/api/v1/video-files/{known[0]['id']}/").status_code == 409
+    assert other.delete(f"/api/v1/video-files/{files[0]['id']}/").status_code == 404
+    assert api.delete(f"/api/v1/video-files/{files[0]['id']}/").status_code == 409
     wrong = api.post("/api/v1/videos/", {"model_version": "walkers:1"}, format="json")
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
-    odd = {"model_version": "walkers:1", "video": known[0]["id"], "classes": ["horse"], "min_score": 7}
+    odd = {"model_version": "walkers:1", "video": files[0]["id"], "classes": ["horse"], "min_score": 7}
     refused = api.post("/api/v1/videos/", odd, format="json")
     assert refused.status_code in (400, 409)
     assert b"horse" in refused.content
@@ -160,9 +160,9 @@ def test_each_event_reaches_the_webhook_once_and_again_where_it_does_not_answer(
         assert outbox.sweep() == 1
         assert outbox.sweep() == 0
 
-        told = json.loads(hook.arrived[-1][1])
+        content = json.loads(hook.arrived[-1][1])
     event = VideoEvent.objects.get()
-    assert (waiting.attempts, told["kind"]) == (1, "video_crossed")
-    assert told["title"] == f"red {event.object} crossed door (in)."
-    assert (told["facts"]["place"], told["facts"]["way"], told["facts"]["at"]) == ("door", "in", event.at)
-    assert told["facts"]["analysis"] == analysis.pk
+    assert (waiting.attempts, content["kind"]) == (1, "video_crossed")
+    assert content["title"] == f"red {event.object} crossed door (in)."
+    assert (content["facts"]["place"], content["facts"]["way"], content["facts"]["at"]) == ("door", "in", event.at)
+    assert content["facts"]["analysis"] == analysis.pk

@@ -19,7 +19,7 @@ from inference.video import analyses, results
 from inference.video.kind import VideoKind
 from inference.video.models import VideoAnalysis
 from tests.inference import cameras, clips, watched
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.running import free_port
 from workers.core.models import Attempt
 
@@ -38,10 +38,10 @@ def model(alice, tmp_path):
     return watched.detector(alice, tmp_path)
 
 
-def submitted(owner, model, url: str, **asked: object) -> VideoAnalysis:
-    given = {"places": {"lines": [watched.DOOR]}, "cpus": 1.0} | asked
-    analysis = analyses.submit(user=owner, model_version=model, url=url, **given)
-    bring(analysis.job, "running")
+def submitted(owner, model, url: str, **options: object) -> VideoAnalysis:
+    params = {"places": {"lines": [watched.DOOR]}, "cpus": 1.0} | options
+    analysis = analyses.submit(user=owner, model_version=model, url=url, **params)
+    set_state(analysis.job, "running")
     return analysis
 
 
@@ -53,12 +53,12 @@ def watching(analysis: VideoAnalysis, attempt: int = 1, *, times: Mapping[str, f
         times: seconds by the name of a constant of the watcher, instead of the values there.
     """
     port = free_port()
-    argv, given, run = watched.program(analysis, attempt, AIP_PORT=str(port), **env)
+    argv, variables, run = watched.program(analysis, attempt, AIP_PORT=str(port), **env)
     for name, seconds in (times or {}).items():
         with (run.code / "inference" / "video" / "watcher" / MODULES[name]).open("a") as module:
             module.write(f"\n{name} = {seconds}\n")
     log = (run.path / "said.txt").open("w+")
-    process = subprocess.Popen(argv, cwd=run.code, env=given, stdout=log, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(argv, cwd=run.code, env=variables, stdout=log, stderr=subprocess.STDOUT)
     try:
         yield process, port, run
     finally:
@@ -95,11 +95,11 @@ def pictures_of(port: int, key: str) -> http.client.HTTPResponse:
 def reader_of(process) -> int:
     """The process that decodes for a watch."""
     children = f"/proc/{process.pid}/task"
-    found = []
+    pids = []
     for task in os.listdir(children):
         with contextlib.suppress(OSError), open(f"{children}/{task}/children") as file:
-            found += [int(pid) for pid in file.read().split()]
-    (pid,) = found
+            pids += [int(pid) for pid in file.read().split()]
+    (pid,) = pids
     return pid
 
 
@@ -114,15 +114,15 @@ def test_silent_camera_is_noticed_and_comes_back(alice, model, camera):
         silent = summary(analysis)
         made.silent.clear()
         until(lambda: summary(analysis)["pictures"] > silent["pictures"] + 20, "pictures again", run)
-        said = finished(process, run)
+        output = finished(process, run)
     VideoKind().ended(analysis.job, analysis.job.attempts.get())
     analysis.refresh_from_db()
 
     assert silent["silent_why"] == "No picture came for 2 s."
-    assert "Pictures come again after" in said
-    found = summary(analysis)
-    assert (found["complete"], found["silent_since"], found["film"]) == (True, None, True)
-    assert analysis.summary["pictures"] == found["pictures"]
+    assert "Pictures come again after" in output
+    content = summary(analysis)
+    assert (content["complete"], content["silent_since"], content["film"]) == (True, None, True)
+    assert analysis.summary["pictures"] == content["pictures"]
 
 
 def test_camera_that_hangs_is_told_to_its_owner_and_recovers_by_itself(alice, model):
@@ -246,10 +246,10 @@ def test_login_of_a_camera_is_used_and_never_said(alice, model):
     launch = VideoKind().prepare(analysis.job, analysis.job.attempts.get(), watched.program(analysis)[2])
     with contextlib.closing(made), watching(analysis) as (process, _port, run):
         until(lambda: summary(analysis).get("pictures", 0) > 5, "pictures", run)
-        said = finished(process, run)
+        output = finished(process, run)
 
     left = [path.read_text(errors="replace") for path in run.path.rglob("*.json*") if path.is_file()]
-    assert "pa55" not in said + "".join(left)
+    assert "pa55" not in output + "".join(left)
     assert "pa55%20word" in launch.secrets
     assert analysis.source_label == f"http://cam:***@127.0.0.1:{made.port}/stream"
 
@@ -260,24 +260,24 @@ def test_killed_watch_of_a_stream_goes_on_counting(alice, model):
     with contextlib.closing(made):
         with watching(analysis, times={"SEGMENT_S": 3.0}) as (process, _port, run):
             until((run.checkpoints / "latest").exists, "a checkpoint", run)
-            kept = (run.checkpoints / "latest").resolve()
+            checkpoint = (run.checkpoints / "latest").resolve()
             process.send_signal(signal.SIGKILL)
             process.wait()
         VideoKind().reported(analysis.job)
-        before = json.loads((kept / "state.json").read_text())
+        before = json.loads((checkpoint / "state.json").read_text())
         Attempt.objects.filter(job=analysis.job).update(state="lost", ended_at=now())
         Attempt.objects.create(job=analysis.job, number=2)
         type(analysis.job).objects.filter(pk=analysis.job_id).update(attempt_number=2)
         analysis.job.refresh_from_db()
-        with watching(analysis, 2, AIP_RESUME_FROM=str(kept)) as (process, _port, run):
+        with watching(analysis, 2, AIP_RESUME_FROM=str(checkpoint)) as (process, _port, run):
             until(lambda: summary(analysis).get("pictures", 0) > before["frames"] + 30, "more pictures", run)
-            said = finished(process, run)
+            output = finished(process, run)
     VideoKind().ended(analysis.job, analysis.job.attempts.get(number=2))
 
-    found = summary(analysis)
-    assert "Going on after" in said
-    assert found["at"] > before["at"]
-    assert found["events"] >= before["counts"]["events"]
+    content = summary(analysis)
+    assert "Going on after" in output
+    assert content["at"] > before["at"]
+    assert content["events"] >= before["counts"]["events"]
     events = [json.loads(line) for line in (run.outputs / "events.jsonl").read_text().splitlines()]
     assert [event["number"] for event in events] == list(range(1, len(events) + 1))
     assert len({event["key"] for event in events}) == len(events)

@@ -152,28 +152,30 @@ def pointer(directory: Path, size: int = 64) -> Path:
     constants += [numpy_helper.from_array(np.float32([0.6]), "dim")]
     constants.append(numpy_helper.from_array(np.float32([0.001]), "little"))
     described = [
-        {"id": place, "name": name, "keypoints": [f"middle_of_{name}"], "skeleton": []}
-        for place, name in enumerate(COLOURS, 1)
+        {"id": number, "name": name, "keypoints": [f"middle_of_{name}"], "skeleton": []}
+        for number, name in enumerate(COLOURS, 1)
     ]
-    given = {**input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": "letterbox"}
+    input_spec = {**input_of(size, mean=[0, 0, 0], std=[255, 255, 255]), "resize": "letterbox"}
     describe(
         directory,
         task="keypoints",
         classes=COLOURS,
-        input={**given, "scope": "object", "margin": 0.25},
+        input={**input_spec, "scope": "object", "margin": 0.25},
         output={"points": "points", "classes": "kinds"},
     )
-    about = json.loads((directory / "model.json").read_text())
-    (directory / "model.json").write_text(json.dumps({**about, "classes": described}))
+    description = json.loads((directory / "model.json").read_text())
+    (directory / "model.json").write_text(json.dumps({**description, "classes": described}))
     return write(directory, helper.make_graph(nodes, "middles", [images], outputs, constants))
 
 
 def embedder(directory: Path, size: int = 8) -> Path:
     """The direction of the mean colour; four known images of each, the later the further from the pure colour."""
-    known = np.stack(
+    reference_vectors = np.stack(
         [np.eye(3)[c] * (1 - 0.1 * k) + 0.1 * k * np.eye(3)[(c + 1) % 3] for c in range(3) for k in range(4)]
     )
-    known = (known / np.linalg.norm(known, axis=1, keepdims=True)).astype(np.float32)
+    reference_vectors = (reference_vectors / np.linalg.norm(reference_vectors, axis=1, keepdims=True)).astype(
+        np.float32
+    )
     nodes = [
         helper.make_node("GlobalAveragePool", ["images"], ["mean"]),
         helper.make_node("Flatten", ["mean"], ["flat"], axis=1),
@@ -192,9 +194,9 @@ def embedder(directory: Path, size: int = 8) -> Path:
         classes=COLOURS,
         input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
         output={"vector": "vectors", "similarity": "similarity"},
-        gallery={"classes": [place // 4 for place in range(12)], "images": known_images},
+        gallery={"classes": [index // 4 for index in range(12)], "images": known_images},
     )
-    constants = [numpy_helper.from_array(np.ascontiguousarray(known.T), "known")]
+    constants = [numpy_helper.from_array(np.ascontiguousarray(reference_vectors.T), "known")]
     return write(directory, helper.make_graph(nodes, "directions", [images], outputs, constants))
 
 
@@ -211,7 +213,7 @@ def brightness(folder: Path, size: int = 64, cell: int = 8, resize: str = "stret
         helper.make_tensor_value_info("score", TensorProto.FLOAT, ["n"]),
         helper.make_tensor_value_info("map", TensorProto.FLOAT, ["n", size // cell, size // cell]),
     ]
-    one = numpy_helper.from_array(np.array([1], np.int64), "one")
+    axis = numpy_helper.from_array(np.array([1], np.int64), "one")
     describe(
         folder,
         task="anomaly",
@@ -220,13 +222,13 @@ def brightness(folder: Path, size: int = 64, cell: int = 8, resize: str = "stret
         output={"score": "score", "map": "map"},
         decode={"score_threshold": 0.5},
     )
-    return write(folder, helper.make_graph(nodes, "brightness", [images], outputs, [one]))
+    return write(folder, helper.make_graph(nodes, "brightness", [images], outputs, [axis]))
 
 
 def instancer(directory: Path, size: int = 64, cell: int = 8) -> Path:
     """The detector's boxes; each object's mask is where the picture is of any colour, in cells of two pixels."""
     detector(directory, size, cell)
-    known = load(str(directory / "model.onnx")).graph
+    graph_ = load(str(directory / "model.onnx")).graph
     places = (size // cell) ** 2
     nodes = [
         helper.make_node("AveragePool", ["images"], ["halves"], kernel_shape=[2, 2], strides=[2, 2]),
@@ -243,10 +245,10 @@ def instancer(directory: Path, size: int = 64, cell: int = 8) -> Path:
         numpy_helper.from_array(np.ones((1, places, 3), np.float32), "equal"),
     ]
     roles = ("boxes", "scores", "coefficients", "prototypes")
-    given = input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
-    describe(directory, task="instances", classes=COLOURS, input=given, output={role: role for role in roles})
+    input_spec = input_of(size, mean=[0, 0, 0], std=[255, 255, 255])
+    describe(directory, task="instances", classes=COLOURS, input=input_spec, output={role: role for role in roles})
     graph = helper.make_graph(
-        [*known.node, *nodes], "objects", known.input, [*known.output, *out], [*known.initializer, *constants]
+        [*graph_.node, *nodes], "objects", graph_.input, [*graph_.output, *out], [*graph_.initializer, *constants]
     )
     return write(directory, graph)
 

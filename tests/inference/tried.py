@@ -15,12 +15,12 @@ from workers.core.models import Job
 from workers.core.runs import RunDir
 
 
-def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **about) -> ModelTask:
+def submitted(user, path: Path, *, pictures=(), version=None, declared: Declared = NOTHING, **fields) -> ModelTask:
     """Queued; pictures are bytes."""
-    given = [trials.Example(f"{place}.png", io.BytesIO(data)) for place, data in enumerate(pictures)]
-    brought = imports.uploaded(path, path.name, declared, tried=True)
-    about = {"name": path.stem} | about
-    return trials.submit(user=user, brought=brought, declared=declared, pictures=given, version=version, **about)
+    examples = [trials.Example(f"{number}.png", io.BytesIO(data)) for number, data in enumerate(pictures)]
+    brought = imports.from_upload(path, path.name, declared, tried=True)
+    fields = {"name": path.stem} | fields
+    return trials.submit(user=user, brought=brought, declared=declared, pictures=examples, version=version, **fields)
 
 
 def ran(task: ModelTask) -> str:
@@ -33,12 +33,12 @@ def ran(task: ModelTask) -> str:
 def best(task: ModelTask) -> list[Declared]:
     """The ways that it shows, best first."""
     ways = trials.ways_of(task)
-    return [ways[one["number"]] for one in task.figures["best"]]
+    return [ways[row["number"]] for row in task.figures["best"]]
 
 
-def found(task: ModelTask) -> results.Found:
-    """All that its first attempt left."""
-    return results.read(RunDir.of(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
+def load_results(task: ModelTask) -> results.TrialResult:
+    """Return all results of its first attempt ."""
+    return results.read(RunDir.for_attempt(task.job_id, 1).outputs, ways=len(task.job.spec["ways"]))
 
 
 def over(task: ModelTask) -> None:

@@ -51,7 +51,7 @@ def detection(root: Path, *, images: int = 6, seed: int = 0) -> Path:
 
 
 def keypoints(root: Path, *, images: int = 6, seed: int = 0) -> Path:
-    """Two coloured squares on each image, the middle of each a keypoint; every third one is marked beside it."""
+    """Two colored squares on each image, the center of each a keypoint; every third one is annotated with an offset."""
     rng = np.random.default_rng(seed)
     rows, coco_images, annotations = [], [], []
     for number in range(1, images + 1):
@@ -59,17 +59,19 @@ def keypoints(root: Path, *, images: int = 6, seed: int = 0) -> Path:
         for left in (8, 72):
             colour, x, y = int(rng.integers(3)), left + int(rng.integers(0, 28)), 20 + int(rng.integers(0, 60))
             pixels[y : y + 12, x : x + 12] = RGB[COLOURS[colour]]
-            off = 5 if len(annotations) % 3 == 2 else 0
-            place = {"keypoints": [x + 6 + off, y + 6, 2], "num_keypoints": 1}
+            offset = 5 if len(annotations) % 3 == 2 else 0
+            keypoint = {"keypoints": [x + 6 + offset, y + 6, 2], "num_keypoints": 1}
             bbox = {"bbox": [left, y - 14, 40, 40], "area": 1600, "iscrowd": 0}
             ids = {"id": len(annotations) + 1, "image_id": number, "category_id": 11 + colour}
-            annotations.append({**ids, **bbox, **place})
+            annotations.append({**ids, **bbox, **keypoint})
         name = f"{number:03d}.png"
         _save(root, name, pixels)
         split = "test" if number > 1 else "train"
         rows.append({"path": name, "sha256": "", "width": SIZE, "height": SIZE, "split": split, "label": None})
         coco_images.append({"id": number, "file_name": name, "width": SIZE, "height": SIZE, "split": split})
-    named = [{**known, "keypoints": [f"middle_of_{known['name']}"], "skeleton": []} for known in CLASSES]
+    named = [
+        {**model_class, "keypoints": [f"middle_of_{model_class['name']}"], "skeleton": []} for model_class in CLASSES
+    ]
     coco = {"info": {}, "licenses": [], "images": coco_images, "annotations": annotations, "categories": named}
     (root / "annotations.json").write_text(json.dumps(coco))
     return _describe(root, "detection", rows)

@@ -28,11 +28,11 @@ def detector(owner: User, tmp_path: Path, name: str = "walkers") -> ModelVersion
 def video(owner: User, tmp_path: Path, *, seconds: float = 12.0, name: str = "walk.mp4") -> VideoFile:
     """An uploaded film of the two walkers."""
     made = clips.clip(tmp_path / name, clips.walkers, seconds=seconds)
-    return files.keep(user=owner, source=made, filename=name)
+    return files.store(user=owner, source=made, filename=name)
 
 
-def submitted(owner: User, model: ModelVersion, source: VideoFile, **asked: object) -> VideoAnalysis:
-    return analyses.submit(user=owner, model_version=model, video=source, **{"places": PLACES, "cpus": 1.0} | asked)
+def submitted(owner: User, model: ModelVersion, source: VideoFile, **options: object) -> VideoAnalysis:
+    return analyses.submit(user=owner, model_version=model, video=source, **{"places": PLACES, "cpus": 1.0} | options)
 
 
 def program(analysis: VideoAnalysis, attempt: int = 1, **env: str) -> tuple[list[str], dict[str, str], RunDir]:

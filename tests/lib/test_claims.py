@@ -47,29 +47,29 @@ def row(rules):
 
 
 def test_claim_take_refuses_a_second_holder(rules, row):
-    first = rules.take(row)
+    first = rules.acquire(row)
 
     assert first.epoch == 1
-    assert rules.take(row) is None
+    assert rules.acquire(row) is None
     assert row.get().holder == first.holder
 
 
 def test_claim_take_by_the_same_holder_renews_and_keeps_the_epoch(rules, row, clock):
-    rules.take(row, holder="one")
+    rules.acquire(row, holder="one")
     clock.wait(50)
 
-    again = rules.take(row, holder="one")
+    again = rules.acquire(row, holder="one")
 
     assert (again.epoch, row.get().renewed_at) == (1, clock())
 
 
 def test_claim_of_a_dead_holder_is_free_after_its_time_and_not_before(rules, row, clock):
-    dead = rules.take(row)
+    dead = rules.acquire(row)
     clock.wait(60)
-    early = rules.take(row), rules.free(row).exists(), rules.is_free(row.get())
+    early = rules.acquire(row), rules.free(row).exists(), rules.is_free(row.get())
     clock.wait(0.001)
     free = rules.free(row).exists(), rules.is_free(row.get())
-    late = rules.take(row)
+    late = rules.acquire(row)
 
     assert (early, free) == ((None, False, False), (True, True))
     assert late.epoch == 2
@@ -80,38 +80,38 @@ def test_claim_of_a_dead_holder_is_free_after_its_time_and_not_before(rules, row
 
 
 def test_claim_write_renews(rules, row, clock):
-    claim = rules.take(row)
+    claim = rules.acquire(row)
     for _step in range(5):
         clock.wait(50)
         claim.renew()
 
-    assert rules.take(row) is None
+    assert rules.acquire(row) is None
     assert row.get().epoch == 1
 
 
 def test_claim_that_ran_out_stays_with_a_holder_who_is_back_first(rules, row, clock):
-    slow = rules.take(row)
+    slow = rules.acquire(row)
     clock.wait(500)
 
     slow.write(watched_since=clock())
 
-    assert rules.take(row) is None
+    assert rules.acquire(row) is None
     assert row.get().watched_since == clock()
 
 
 def test_claim_release_lets_the_next_one_in_at_once(rules, row):
-    claim = rules.take(row)
+    claim = rules.acquire(row)
 
     assert claim.release(watched_since=BEGIN)
-    assert rules.take(row).epoch == 2
+    assert rules.acquire(row).epoch == 2
     with pytest.raises(ClaimLost):
         claim.renew()
 
 
 def test_claim_delete_is_refused_to_one_who_was_replaced(rules, row, clock):
-    slow = rules.take(row)
+    slow = rules.acquire(row)
     clock.wait(61)
-    claim = rules.take(row)
+    claim = rules.acquire(row)
 
     assert not slow.delete()
     assert row.exists()
@@ -121,17 +121,17 @@ def test_claim_delete_is_refused_to_one_who_was_replaced(rules, row, clock):
 
 def test_claim_take_changes_columns_only_with_the_take(rules, row, clock):
     later = BEGIN + timedelta(days=1)
-    rules.take(row)
+    rules.acquire(row)
 
-    assert rules.take(row, watched_since=later) is None
+    assert rules.acquire(row, watched_since=later) is None
     assert row.get().watched_since != later
     clock.wait(61)
-    assert rules.take(row, watched_since=later)
+    assert rules.acquire(row, watched_since=later)
     assert row.get().watched_since == later
 
 
 def test_claim_take_of_no_row_is_none(rules):
-    assert rules.take(Lease.objects.filter(name="nobody")) is None
+    assert rules.acquire(Lease.objects.filter(name="nobody")) is None
 
 
 def test_claim_holders_are_never_the_same():
@@ -169,7 +169,7 @@ def test_claim_writers_agree_with_a_model_of_one_right_that_is_handed_on(steps):
         elif act == "take":
             stays = right is not None and what == right[0]
             free = right is None or clock() - seen > TTL
-            claim = rules.take(row, holder=what)
+            claim = rules.acquire(row, holder=what)
             assert (claim is not None) == (stays or free)
             if claim is not None:
                 epoch += not stays

@@ -68,11 +68,11 @@ def test_idempotency_record_is_taken_over_from_a_process_whose_number_another_ha
 @pytest.mark.django_db
 def test_idempotency_record_of_a_zombie_is_taken_over(api, record):
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    began(record, name_of(child.pid, claims._begin(child.pid)))
+    began(record, name_of(child.pid, claims._start_time(child.pid)))
 
     early = api.post(URL, {"name": "streets"}, format="json", headers=KEY)
     child.stdin.close()
-    wait_for(lambda: not claims._begin(child.pid))  # ended, and nobody has asked how
+    wait_for(lambda: not claims._start_time(child.pid))  # ended, and nobody has asked how
     late = api.post(URL, {"name": "streets"}, format="json", headers=KEY)
     child.wait()
 
@@ -94,13 +94,13 @@ def test_idempotency_record_of_another_machine_is_taken_over_after_its_silence(a
 
 @pytest.mark.django_db(transaction=True)
 def test_idempotency_record_taken_over_meanwhile_undoes_the_slower_ones_work(api, alice, monkeypatch):
-    kept = idempotency.keep
+    kept = idempotency.store_response
 
     def late(request, response):
         IdempotencyRecord.objects.update(holder="another", tries=2)
         return kept(request, response)
 
-    monkeypatch.setattr(idempotency, "keep", late)
+    monkeypatch.setattr(idempotency, "store_response", late)
     answer = api.post(URL, {"name": "streets"}, format="json", headers=KEY)
 
     assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_in_progress")

@@ -7,7 +7,7 @@ from django import forms
 
 from aiplatform.lib.api import by_field
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotAllowed, Refusals
-from aiplatform.lib.pages import look_further, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on
 
 
 def both() -> DomainError:
@@ -61,7 +61,7 @@ def test_refusals_collect_neither_what_is_forbidden_nor_bugs():
 def test_refusals_stand_at_their_fields_on_pages_and_in_the_api():
     form = Thing({"name": "a", "size": "1"})
 
-    with refusals_shown_on(form):
+    with errors_shown_on(form):
         raise both()
 
     assert form.errors == {"name": ["There is one called so."], "hue": ["No colour."]}
@@ -76,6 +76,6 @@ def test_form_that_refuses_one_field_asks_the_service_about_the_others():
         if name == "taken":
             raise NameTaken("There is one called so.")
 
-    look_further(form, check)
+    check_valid_fields(form, check)
 
     assert set(form.errors) == {"name", "size"}

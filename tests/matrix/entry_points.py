@@ -56,7 +56,7 @@ class Ground:
         """Give the owner an upload anew when a request ended it."""
         owner = self.people["owner"]
         assert owner is not None
-        self.ids["upload"] = str(uploads.begin(owner=owner, length=10, metadata={}).pk)
+        self.ids["upload"] = str(uploads.create(owner=owner, length=10, metadata={}).pk)
 
 
 def ground(people: dict[str, User | None], ids: dict[str, Any]) -> Ground:

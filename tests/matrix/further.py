@@ -29,7 +29,7 @@ def _studies(owner: User) -> Ids:
 def _pipelines(owner: User) -> Ids:
     steps = {"ask": {"kind": "approve"}, "ship": {"kind": "notify", "with": {"text": "x"}, "when": "ask.passed"}}
     made = writing.create(user=owner, name="weekly", spec={"steps": steps})
-    run = runs.begin(user=owner, version=writing.newest_or_refused(made))
+    run = runs.start(user=owner, version=writing.newest_or_refused(made))
     loop.advance_run(run.pk)
     hook, _secret = trigger_settings.create(made, user=owner, kind="webhook")
     return [

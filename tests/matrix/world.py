@@ -255,7 +255,7 @@ def _video(owner: User, model: ModelVersion) -> VideoAnalysis:
     with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
         file.write(b"no film")
         file.flush()
-        video = files.keep(user=owner, source=Path(file.name), filename="walk.mp4")
+        video = files.store(user=owner, source=Path(file.name), filename="walk.mp4")
     made = analyses.submit(user=owner, model_version=model, video=video)
     film = results.outputs(made) / results.FILM
     film.parent.mkdir(parents=True)
@@ -276,17 +276,17 @@ def _opening(service: Any, owner: User) -> int:
 
 def _sample(holder: Any, owner: User, picture: Path) -> int:
     """A picture that somebody found answered wrongly."""
-    return samples.keep(holder=holder, picture=picture.read_bytes(), by=owner).pk
+    return samples.store(holder=holder, picture=picture.read_bytes(), by=owner).pk
 
 
 def _parameters(evaluation, owner) -> int:
-    return saved_parameters.save(user=owner, name="own", **saved_parameters.of(evaluation)).pk
+    return saved_parameters.save(user=owner, name="own", **saved_parameters.from_evaluation(evaluation)).pk
 
 
 def _alias(version: Any, owner: User) -> str:
     from inference.registry import aliases
 
-    return aliases.put(version=version, name="best", by=owner).name
+    return aliases.assign(version=version, name="best", by=owner).name
 
 
 def _rule(version: Any, owner: User) -> int:
@@ -330,7 +330,7 @@ def _planned(owner: User, version: Any, brought: Any) -> int:
     from training.runs.drafts import TrainingRequest
     from training.runs.models import PlannedTraining
 
-    request = planned.kept(TrainingRequest(preset="detect"))
+    request = planned.serialize_request(TrainingRequest(preset="detect"))
     about = {"dataset": version.dataset, "data_import": brought, "dataset_name": "private", "request": request}
     return int(PlannedTraining.objects.create(owner=owner, state="failed", **about).pk)
 

@@ -36,7 +36,7 @@ def begun(user: User, steps: dict[str, Any], **how: Any) -> PipelineRun:
 
 def again(made: Pipeline, user: User, **how: Any) -> PipelineRun:
     """A run of the newest version, brought on once."""
-    run = runs.begin(user=user, version=writing.newest_or_refused(made), **how)
+    run = runs.start(user=user, version=writing.newest_or_refused(made), **how)
     loop.advance_run(run.pk)
     run.refresh_from_db()
     return run
@@ -54,10 +54,10 @@ def states(run: PipelineRun) -> dict[str, str]:
 
 
 def step(run: PipelineRun, name: str, item: int = -1) -> StepRun:
-    """The newest attempt of a step."""
-    found = StepRun.objects.filter(run=run, step=name, item=item).order_by("-attempt").select_related("job").first()
-    assert found is not None
-    return found
+    """Return the newest attempt of a step."""
+    row = StepRun.objects.filter(run=run, step=name, item=item).order_by("-attempt").select_related("job").first()
+    assert row is not None
+    return row
 
 
 def place(job: Job) -> Attempt:

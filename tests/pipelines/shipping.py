@@ -17,9 +17,9 @@ from tests.pipelines.made import pipeline, step
 
 
 def shipped(
-    user: User, model: ModelVersion, data: DatasetVersion, made: Pipeline | None = None, **given: Any
+    user: User, model: ModelVersion, data: DatasetVersion, made: Pipeline | None = None, **entry: Any
 ) -> PipelineRun:
-    """A run of one step, `it`, behind a training that has made this model, brought on once.
+    """A run of one step, `it`, after a training that has created this model, advanced once.
 
     Args:
         given: the step; `data` among its inputs is the dataset version.
@@ -28,10 +28,10 @@ def shipped(
         steps = {
             "cells": {"kind": "dataset", "with": {"dataset": data.dataset.name}},
             "train": {"kind": "train", "from": {"data": "cells.data"}},
-            "it": {"from": {"model": "train.model"}, **given},
+            "it": {"from": {"model": "train.model"}, **entry},
         }
         made = pipeline(user, steps, name=f"p{Pipeline.objects.count()}")
-    run = runs.begin(user=user, version=writing.newest_or_refused(made))
+    run = runs.start(user=user, version=writing.newest_or_refused(made))
     figures = {"type": "figures", "values": {"AP50": 0.91}, "label": "train", "step": "train"}
     outputs = {"model": reference("model", model), "figures": figures}
     StepRun.objects.filter(run=run, step="train").update(state="ok", outputs=outputs)
@@ -40,8 +40,8 @@ def shipped(
     return run
 
 
-def look(run: PipelineRun, *, aside: bool = False) -> StepRun:
-    """Let the time come at which its step is looked at, and what takes time be done before."""
+def poll(run: PipelineRun, *, aside: bool = False) -> StepRun:
+    """Poll its step, after its background work where `aside` is true."""
     if aside:
         long_running.do_aside(step(run, "it").pk)
     StepRun.objects.filter(run=run, step="it", state="started").update(look_at=now() - timedelta(seconds=1))

@@ -20,7 +20,7 @@ def test_two_who_advance_a_run_and_one_who_skips_a_step_begin_each_item_once(ali
         "list": {"kind": "items", "with": {"values": list(range(25))}}, "work": command(each="list.items"),
         "last": command(after=["work"]),
     }  # fmt: skip
-    run = runs.begin(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)), limit=25)
+    run = runs.start(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)), limit=25)
     together, broken = threading.Barrier(3), []
 
     def act(what):

@@ -41,7 +41,7 @@ def looked(run):
 
 
 def imported(run, *names):
-    """What these steps asked for is made."""
+    """Run the imports that these steps requested."""
     for name in names:
         imports.run(step(run, name).kept["import"])
     looked(run)
@@ -86,7 +86,7 @@ def test_step_waits_while_another_import_of_its_dataset_is_open_and_is_stopped_w
     alice, django_capture_on_commit_callbacks
 ):
     cells = data.version(data.dataset(alice, "cells"), images=4)
-    other = imports.start_from(version=cells, way="chosen", facts={"query": "q=1"}, annotated=True, by=alice)
+    other = imports.start_from(version=cells, rewrite="chosen", facts={"query": "q=1"}, annotated=True, by=alice)
     steps = {"cells": dataset(), "dealt": {"kind": "split", "from": {"data": "cells.data"}}}
     run = begun(alice, steps)
     looked(run)
@@ -97,8 +97,8 @@ def test_step_waits_while_another_import_of_its_dataset_is_open_and_is_stopped_w
     runs.cancel(stopped)
     with django_capture_on_commit_callbacks(execute=True):
         loop.advance_run(stopped.pk)
-    asked = Import.objects.get(pk=step(stopped, "some").kept["import"])
-    assert (states(stopped)["some"], asked.state) == ("cancelled", "cancelled")
+    intake = Import.objects.get(pk=step(stopped, "some").kept["import"])
+    assert (states(stopped)["some"], intake.state) == ("cancelled", "cancelled")
 
     imports.run(other.pk)
     looked(run)
@@ -122,8 +122,8 @@ def test_data_of_others_is_not_changed_and_what_is_wrong_is_said_before_the_run(
         "judge": {"kind": "evaluate", "from": {"data": "open.data", "model": "study.model"}},
         "better": {"kind": "compare", "from": {"figures": "judge.figures"}, "with": {"champion": "a@b@c"}},
     }  # fmt: skip
-    found = checks.problems(graph.parse({"steps": steps}), alice)
-    assert {(one.step, one.field) for one in found} == {
+    problems = checks.problems(graph.parse({"steps": steps}), alice)
+    assert {(problem.step, problem.field) for problem in problems} == {
         ("some", "query"), ("dealt", "train"), ("study", "preset"), ("wait", "project"), ("better", "champion"),
     }  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_model_annotates_what_nobody_has_and_leaves_the_rest(alice, tmp_path):
     cells = data.version(data.dataset(alice, "cells"), images=2)
     data.version(data.dataset(alice, "new"), images=4, task="none")
     model = models.model_version(alice, tmp_path)
-    reds = next(one["id"] for one in model.classes if one["name"] == "red")
+    reds = next(entry["id"] for entry in model.classes if entry["name"] == "red")
     steps = {
         "cells": dataset(), "new": dataset("new"), "model": {"kind": "input", "with": {"model": "cells:1"}},
         "all": {"kind": "merge", "with": {"into": "all"}, "from": {"data": ["cells.data", "new.data"]}},
@@ -146,9 +146,9 @@ def test_model_annotates_what_nobody_has_and_leaves_the_rest(alice, tmp_path):
     assert listed == ["a/2.png", "a/3.png"]
     chunks = jobs.run_dir(job, 1).outputs / "chunks"
     chunks.mkdir(parents=True)
-    about = {"width": 40, "height": 30}
+    size = {"width": 40, "height": 30}
     answers = [{"class_id": reds, "score": score, "box": [1, 2, 11, 12]} for score in (0.9, 0.2)]
-    lines = [{}, *({"n": n, "path": path, "predictions": answers, **about} for n, path in enumerate(listed))]
+    lines = [{}, *({"n": n, "path": path, "predictions": answers, **size} for n, path in enumerate(listed))]
     (chunks / "0000000.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (chunks.parent / "summary.json").write_text(json.dumps({"done": 2, "total": 2, "complete": True}))
     end(job)
@@ -206,10 +206,10 @@ def test_people_are_waited_for_and_only_new_images_count(alice):
 def test_people_who_take_too_long_end_the_wait_as_it_says(alice):
     smears = annotated.annotation_set(alice)
     accept(smears.tasks.get(number=1), alice)
-    asked = {"project": "Blood", "until": "all", "hours": 1}
+    params = {"project": "Blood", "until": "all", "hours": 1}
     steps = {
-        "strict": {"kind": "people", "with": asked},
-        "mild": {"kind": "people", "with": asked | {"at_expiry": "go_on"}},
+        "strict": {"kind": "people", "with": params},
+        "mild": {"kind": "people", "with": params | {"at_expiry": "go_on"}},
     }
     run = begun(alice, steps)
     for row in StepRun.objects.filter(run=run):
@@ -239,8 +239,8 @@ def test_study_gives_its_best_trial_and_stops_with_the_run(alice):
     advancing.advance(study.pk)
     looked(run)
     assert run.state == "ok"
-    found = numbers(run, "hunt")
-    assert (found["val/accuracy"], found["trials"], found["completed"]) == (0.9, 2, 2)
+    metrics = numbers(run, "hunt")
+    assert (metrics["val/accuracy"], metrics["trials"], metrics["completed"]) == (0.9, 2, 2)
     assert step(run, "hunt").outputs["figures"]["trial"] == 1
 
     stopped = begun(alice, steps, use_cache=False)
@@ -256,8 +256,8 @@ def compare(alice):
     def compared(evaluation, **params):
         steps = {"one": command(), "two": {"kind": "compare", "with": params, "from": {"figures": "one.figures"}}}
         run = begun(alice, steps)
-        found = {"figures": {"type": "figures", "evaluation": evaluation.pk, "values": {}}}
-        StepRun.objects.filter(run=run, step="one").update(state="ok", outputs=found)
+        outputs = {"figures": {"type": "figures", "evaluation": evaluation.pk, "values": {}}}
+        StepRun.objects.filter(run=run, step="one").update(state="ok", outputs=outputs)
         PipelineRun.objects.update(is_due=True)
         loop.advance_run(run.pk)
         long_running.do_aside(step(run, "two").pk)
@@ -276,7 +276,7 @@ def test_candidate_is_compared_with_the_champion_image_by_image(alice, compare, 
     champion = judged.evaluation(alice, tmp_path, task="classification")
     other = models.model_version(alice, tmp_path / "other", name="other", task="classification")
     candidate = judged.judged(alice, other, champion.version)
-    aliases.put(version=champion.model_version, name="champion", by=alice)
+    aliases.assign(version=champion.model_version, name="champion", by=alice)
     named = f"{champion.model_version.model.name}@champion"
     judged.rewrite(champion, [True] * 60 + [False] * 40)
     judged.rewrite(candidate, [True] * 75 + [False] * 25)

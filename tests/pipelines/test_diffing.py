@@ -10,7 +10,7 @@ from tests.pipelines.specs import EXAMPLE
 def changed(change):
     new = copy.deepcopy(EXAMPLE)
     change(new)
-    return [(str(one.what), one.step, one.name, one.before, one.after) for one in diffing.diff(EXAMPLE, new)]
+    return [(str(row.what), row.step, row.name, row.before, row.after) for row in diffing.diff(EXAMPLE, new)]
 
 
 def test_every_kind_of_change_is_told_by_itself():
@@ -40,9 +40,12 @@ def test_a_renamed_chain_is_no_removal_and_rewires_nothing():
     new = json.loads(text.replace('"judge"', '"exam"').replace('"judge.', '"exam.'))
     new["steps"]["learn"]["kind"] = "train"
 
-    told = diffing.diff(EXAMPLE, new)
+    changes = diffing.diff(EXAMPLE, new)
 
-    assert [diffing.words(one) for one in told] == ["judge is now called exam.", "train is now called learn."]
+    assert [diffing.to_sentence(change) for change in changes] == [
+        "judge is now called exam.",
+        "train is now called learn.",
+    ]
     assert diffing.renames(EXAMPLE, new) == {"learn": "train", "exam": "judge"}
 
 
@@ -54,8 +57,10 @@ def test_secrets_are_never_shown():
 
     new = copy.deepcopy(EXAMPLE)
     change(new)
-    told = diffing.diff(EXAMPLE, new, secret=lambda kind, name: (kind, name) == ("notify", "pin"))
+    changes = diffing.diff(EXAMPLE, new, secret=lambda kind, name: (kind, name) == ("notify", "pin"))
 
-    assert "t0ps3cret" not in json.dumps([one.as_json() for one in told]) + "".join(map(diffing.words, told))
-    assert [one.name for one in told] == ["headers", "pin", "text", "token"]
-    assert told[0].after == [{"Authorization": diffing.HIDDEN, "X": "1"}]
+    assert "t0ps3cret" not in json.dumps([row.as_json() for row in changes]) + "".join(
+        map(diffing.to_sentence, changes)
+    )
+    assert [row.name for row in changes] == ["headers", "pin", "text", "token"]
+    assert changes[0].after == [{"Authorization": diffing.HIDDEN, "X": "1"}]

@@ -10,8 +10,8 @@ from inference.pipelines.models import PipelineDraft
 from tests.pipelines.made import command, pipeline
 
 
-def told(rule: str, **inputs: str) -> list[str]:
-    """What is doubted of a gate behind an evaluation, a comparison, a training and a command."""
+def warnings_of(rule: str, **inputs: str) -> list[str]:
+    """Return the warnings about a gate after an evaluation, a comparison, a training and a command."""
     steps = {
         "judge": {"kind": "evaluate"},
         "against": {"kind": "compare"},
@@ -20,9 +20,9 @@ def told(rule: str, **inputs: str) -> list[str]:
         "script": {"kind": "evaluate", "with": {"home_path": "judge", "start_file": "evaluate.py"}},
         "gate": {"kind": "gate", "with": {"rule": rule}, "from": {"figures": list(inputs.values())}},
     }
-    found = list(pipeline_warnings.doubts(graph.parse({"format": 1, "steps": steps})))
-    assert all((one.step, one.field, one.level) == ("gate", "rule", "warning") for one in found)
-    return [one.message for one in found]
+    problems = list(pipeline_warnings.list_warnings(graph.parse({"format": 1, "steps": steps})))
+    assert all((problem.step, problem.field, problem.level) == ("gate", "rule", "warning") for problem in problems)
+    return [problem.message for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -30,24 +30,24 @@ def told(rule: str, **inputs: str) -> list[str]:
     ["AP50 >= 0.8", "judge.ap50 > 0.5 and recall > 0.1", "threshold < 1", "map_r + miou + nme + box_ap75 > 0", "AP50"],
 )
 def test_figures_that_an_evaluation_gives_are_not_doubted(rule):
-    assert told(rule, figures="judge.figures") == []
+    assert warnings_of(rule, figures="judge.figures") == []
 
 
 def test_a_misspelt_figure_is_told_with_those_near_it():
-    (said,) = told("AP5O >= 0.8", figures="judge.figures")
+    (message,) = warnings_of("AP5O >= 0.8", figures="judge.figures")
 
-    assert "AP5O" in said
-    assert "ap50" in said
-    assert told("champion.map > 0", figures="judge.figures")  # nothing is compared here
+    assert "AP5O" in message
+    assert "ap50" in message
+    assert warnings_of("champion.map > 0", figures="judge.figures")  # nothing is compared here
     compared = "difference.map.low > 0 and champion.exists == 1 and better.ap50 == 1 and p < 0.05 and images > 9"
-    assert told(compared, figures="against.figures") == []
-    assert told("differense.map > 0", figures="against.figures")
+    assert warnings_of(compared, figures="against.figures") == []
+    assert warnings_of("differense.map > 0", figures="against.figures")
 
 
 @pytest.mark.parametrize("source", ["train.figures", "own.figures", "script.figures"])
 def test_nothing_is_doubted_where_any_figure_may_come(source):
-    assert told("my_own > 3", figures=source) == []
-    assert told("my_own > 3", one="judge.figures", other=source) == []
+    assert warnings_of("my_own > 3", figures=source) == []
+    assert warnings_of("my_own > 3", one="judge.figures", other=source) == []
 
 
 def test_a_warning_keeps_nothing_from_running(alice, client):
@@ -61,8 +61,10 @@ def test_a_warning_keeps_nothing_from_running(alice, client):
         reverse("api-pipeline-check"), {"spec": {"format": 1, "steps": steps}}, content_type="application/json"
     ).json()["problems"]
 
-    assert {(one["step"], one["level"]) for one in answer} == {("judge", "error"), ("gate", "warning")}
-    assert all(one.level == "error" for one in checks.problems(graph.parse({"format": 1, "steps": steps}), alice))
+    assert {(problem["step"], problem["level"]) for problem in answer} == {("judge", "error"), ("gate", "warning")}
+    assert all(
+        problem.level == "error" for problem in checks.problems(graph.parse({"format": 1, "steps": steps}), alice)
+    )
 
 
 def test_an_old_version_is_looked_at_and_drawn_on_from(alice, bob, client):

@@ -125,8 +125,8 @@ NUMBERS = st.recursive(
     st.one_of(st.sampled_from(["AP50", "mAP"]), st.integers(0, 9).map(str), st.sampled_from(["0.5", "1e-3", ".25"])),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["+", "-", "*"]), inner).map(" ".join),
-        inner.map(lambda one: f"({one})"),
-        inner.map(lambda one: f"-({one})"),
+        inner.map(lambda rule: f"({rule})"),
+        inner.map(lambda rule: f"-({rule})"),
         st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda three: "{}({}, {})".format(*three)),
     ),
     max_leaves=8,
@@ -135,8 +135,8 @@ ANSWERS = st.recursive(
     st.tuples(NUMBERS, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), NUMBERS).map(" ".join),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(" ".join),
-        inner.map(lambda one: f"not {one}"),
-        inner.map(lambda one: f"({one})"),
+        inner.map(lambda rule: f"not {rule}"),
+        inner.map(lambda rule: f"({rule})"),
     ),
     max_leaves=6,
 )
@@ -144,7 +144,7 @@ ANSWERS = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(ANSWERS, st.floats(-10, 10), st.floats(-10, 10))
-def test_a_rule_says_what_python_says_of_the_same_text(text, one, other):
-    known = {"AP50": one, "mAP": other, "min": min, "max": max}
+def test_a_rule_says_what_python_says_of_the_same_text(text, first, second):
+    names = {"AP50": first, "mAP": second, "min": min, "max": max}
 
-    assert parse(text).value({"AP50": one, "mAP": other}) == eval(text, {"__builtins__": {}}, known)
+    assert parse(text).value({"AP50": first, "mAP": second}) == eval(text, {"__builtins__": {}}, names)

@@ -37,8 +37,8 @@ def test_pages_lead_from_nothing_to_a_run_that_asks(page, alice):
     form = page.get(reverse("pipelines:run-new", args=[made.pk])).content.decode()
     assert 'name="param_lr"' in form
 
-    given = {"param_lr": "0.01", "limit": "16", "use_cache": "on"}
-    answer = page.post(reverse("pipelines:run-new", args=[made.pk]), given)
+    fields = {"param_lr": "0.01", "limit": "16", "use_cache": "on"}
+    answer = page.post(reverse("pipelines:run-new", args=[made.pk]), fields)
     run = PipelineRun.objects.get()
     assert answer.headers["Location"] == reverse("pipelines:run", args=[run.pk])
     assert run.parameters == {"lr": 0.01}
@@ -82,14 +82,14 @@ def test_draft_is_kept_for_who_knows_its_revision(page, alice):
 
     body = {"spec": {"steps": {"two": command()}}, "layout": {"two": [5, 6.4], "gone": [1, 2]}}
 
-    def put(revision):
+    def put_draft(revision):
         return page.put(url, body, content_type="application/json", headers={"If-Match": f'"{revision}"'})
 
-    assert put(0).json() | {"spec": None} == {
+    assert put_draft(0).json() | {"spec": None} == {
         "revision": 1, "spec": None, "layout": {"two": [5, 6]}, "base": 1,
     }  # fmt: skip
-    assert put(0).status_code == 412
-    assert put(1).json()["revision"] == 2
+    assert put_draft(0).status_code == 412
+    assert put_draft(1).json()["revision"] == 2
     assert page.put(url, body, content_type="application/json").status_code == 400
     saved = page.post(f"/api/v1/pipelines/{made.pk}/versions/", {"note": "second"}, content_type="application/json")
     assert saved.json()["number"] == 2
@@ -102,8 +102,10 @@ def test_draft_is_kept_for_who_knows_its_revision(page, alice):
 
 def test_api_checks_runs_and_steers(page, alice):
     wrong = {"steps": {"gate": {"kind": "gate", "with": {"rule": "AP50 >"}}}}
-    found = page.post("/api/v1/pipelines/check/", {"spec": wrong}, content_type="application/json").json()["problems"]
-    assert {(one["step"], one["field"]) for one in found} == {("gate", "figures"), ("gate", "rule")}
+    problems = page.post("/api/v1/pipelines/check/", {"spec": wrong}, content_type="application/json").json()[
+        "problems"
+    ]
+    assert {(entry["step"], entry["field"]) for entry in problems} == {("gate", "figures"), ("gate", "rule")}
 
     made = pipeline(alice, {"one": command()}, lr=0.1)
     url = f"/api/v1/pipelines/{made.pk}/runs/"
@@ -117,7 +119,7 @@ def test_api_checks_runs_and_steers(page, alice):
     assert page.post(f"/api/v1/pipeline-runs/{run['id']}/retry/", {"step": "none"}).status_code == 400
     assert page.post(f"/api/v1/pipeline-runs/{run['id']}/cancel/").status_code == 202
     kinds = page.get("/api/v1/pipelines/catalogue/").json()["kinds"]
-    assert "train" in {one["name"] for one in kinds}
+    assert "train" in {entry["name"] for entry in kinds}
     json.dumps(kinds)
 
 
@@ -138,9 +140,9 @@ def test_triggers_are_set_up_switched_and_deleted_on_pages(page, alice):
     page.post(reverse("pipelines:trigger-delete", args=[trigger.pk]))
     assert not made.triggers.exists()
 
-    told = page.post(url, {"kind": "webhook"})
-    assert "openssl dgst" in told.content.decode()
-    assert told.headers["Cache-Control"] == "no-store"
+    created = page.post(url, {"kind": "webhook"})
+    assert "openssl dgst" in created.content.decode()
+    assert created.headers["Cache-Control"] == "no-store"
 
 
 def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
@@ -156,10 +158,10 @@ def test_pipeline_goes_out_and_in_as_text_and_says_what_differs(page, alice):
     assert made.versions.count() == 2
 
     changes = page.get(f"/api/v1/pipelines/{made.pk}/diff/", {"a": 1, "b": 2}).json()
-    assert [one["step"] for one in changes] == ["one"]
+    assert [change["step"] for change in changes] == ["one"]
     assert changes[0]["sentence"] in page.get(reverse("pipelines:versions", args=[made.pk])).content.decode()
-    kept = page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
-    assert (kept.status_code, "steps: &amp;x" in kept.content.decode()) == (422, True)
+    rejected = page.post(reverse("pipelines:put-text", args=[made.pk]), {"text": "steps: &x {a: *x}"})
+    assert (rejected.status_code, "steps: &amp;x" in rejected.content.decode()) == (422, True)
     odd = {"text": written.replace("command: a", "comand: a")}
     assert "has no parameter “comand”" in page.post(reverse("pipelines:put-text", args=[made.pk]), odd).content.decode()
     assert made.versions.count() == 2

@@ -47,7 +47,7 @@ def test_schedule_fires_once_for_each_time_and_makes_up_for_the_latest(alice, at
     at(times[1] + timedelta(minutes=1))
     loop.advance_run(run.pk)
     complete(run, "one")
-    run = runs.begin(user=alice, version=run.version)
+    run = runs.start(user=alice, version=run.version)
     assert trigger_firings.fire_due() == 0  # one that was begun by hand goes on
     assert str(Firing.objects.first().message) == "An earlier run of this pipeline went on."
     loop.advance_run(run.pk)
@@ -93,7 +93,7 @@ def test_triggers_that_could_never_fire_are_refused(alice, bob, service):
         trigger_settings.create(
             made, user=alice, kind="cron", schedule="61 * * * *", zone="Mars/Base", parameters={"x": 1}
         )
-    assert [one.blamed for one in refused.value.every] == ["schedule", "zone", "parameters"]
+    assert [error.blamed for error in refused.value.every] == ["schedule", "zone", "parameters"]
     with pytest.raises(NotAllowed):
         trigger_settings.create(made, user=alice, kind="alarm")
     with pytest.raises(Invalid):
@@ -104,35 +104,36 @@ def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, ali
     made = pipeline(alice, {"one": command()})
     client.force_login(alice)
     body = {"pipeline": made.pk, "kind": "webhook"}
-    told = client.post("/api/v1/pipeline-triggers/", body, content_type="application/json").json()
+    created = client.post("/api/v1/pipeline-triggers/", body, content_type="application/json").json()
     client.logout()
     sent = json.dumps({"commit": "abc"}).encode()
 
-    def deliver(secret=told["secret"], at=None, body=sent):
+    def deliver(secret=created["secret"], at=None, body=sent):
         signed = signatures.header(secret, sent, at or clock.now(), "d1")
-        answer = client.post(told["url"], body, content_type="application/json", headers={signatures.HEADER: signed})
+        answer = client.post(created["url"], body, content_type="application/json", headers={signatures.HEADER: signed})
         return answer.status_code
 
     assert deliver("wrong") == 403
     assert deliver(at=clock.now() - timedelta(minutes=6)) == 403
     assert deliver(body=b"{}") == 403
-    assert client.post(told["url"], sent, content_type="application/json").status_code == 403
+    assert client.post(created["url"], sent, content_type="application/json").status_code == 403
     assert not PipelineRun.objects.exists()
     assert (deliver(), deliver()) == (202, 202)
     run = PipelineRun.objects.get()
     assert (run.owner, run.trigger["payload"]) == (alice, {"commit": "abc"})
-    assert told["secret"] not in PipelineTrigger.objects.get().secret
+    assert created["secret"] not in PipelineTrigger.objects.get().secret
     missing = "/api/v1/pipeline-hooks/987654/"
     for headers in ({}, {signatures.HEADER: signatures.header("wrong", sent, clock.now())}):
         answers = [
-            client.post(url, sent, content_type="application/json", headers=headers) for url in (told["url"], missing)
+            client.post(url, sent, content_type="application/json", headers=headers)
+            for url in (created["url"], missing)
         ]
         assert answers[0].status_code == answers[1].status_code == 403
         assert answers[0].json()["detail"] == answers[1].json()["detail"]
     other = trigger_settings.create(made, user=alice, kind="webhook")[1]
     assert deliver(other) == 403  # the secret of another trigger
     assert deliver(body=sent + b" " * trigger_settings.MOST_BODY) == 400
-    assert client.get(told["url"]).status_code == 405
+    assert client.get(created["url"]).status_code == 405
     monkeypatch.setattr(trigger_settings, "MOST_A_MINUTE", 0)
     assert (deliver("wrong"), deliver()) == (403, 429)  # who knows no secret is not counted there
     monkeypatch.setattr(trigger_api, "MOST_KNOCKS_A_MINUTE", 0)

@@ -72,7 +72,7 @@ def test_failure_inside_is_one_of_the_whole_and_retry_of_the_whole_begins_inside
 def test_skipped_or_ruled_out_pipeline_begins_nothing_inside_clean_up_neither(alice):
     pipeline(alice, {"one": command(), "clean": command(after=["one"], rule="all_done")})
     made = pipeline(alice, {"bad": command(), "sub": inside(after=["bad"]), "other": inside()}, name="whole")
-    run = runs.begin(user=alice, version=writing.newest_or_refused(made))
+    run = runs.start(user=alice, version=writing.newest_or_refused(made))
     runs.skip(run, "other")
     loop.advance_run(run.pk)
     complete(run, "bad", event=Event.EXITED_BAD)
@@ -111,13 +111,13 @@ def test_what_feeds_it_stands_for_its_inputs_through_several_levels(alice):
 def test_check_refuses_circles_depth_numbers_lists_and_what_is_not_visible(alice, bob):
     def refused(steps, **how):
         with pytest.raises(Invalid) as caught:
-            runs.begin(user=how.pop("by", alice), version=writing.newest_or_refused(pipeline(alice, steps, **how)))
+            runs.start(user=how.pop("by", alice), version=writing.newest_or_refused(pipeline(alice, steps, **how)))
         return caught.value.sentences
 
     two_steps(alice)
     own = pipeline(alice, {"sub": inside("own")}, name="own")
     with pytest.raises(Invalid, match="stands in itself"):
-        runs.begin(user=alice, version=writing.newest_or_refused(own))
+        runs.start(user=alice, version=writing.newest_or_refused(own))
     listed = {"items": {"kind": "items", "with": {"values": [1, 2]}}, "sub": inside(each="items.items")}
     assert "Give the list to steps inside it" in refused(listed, name="listed")
     assert "no pipeline “cells” that you may see" in refused({"sub": inside()}, name="hidden", by=bob)
@@ -142,6 +142,6 @@ def test_problems_inside_are_said_of_the_step_that_people_see(alice):
 
     from inference.pipelines import checks
 
-    found = checks.problems(graph.parse({"steps": outer}), alice)
-    assert [(one.step, one.message.partition(": ")[0]) for one in found] == [("sub", "sub/in")]
+    problems = checks.problems(graph.parse({"steps": outer}), alice)
+    assert [(problem.step, problem.message.partition(": ")[0]) for problem in problems] == [("sub", "sub/in")]
     assert not inlining.has_inside(graph.parse({"steps": steps}))

@@ -37,7 +37,7 @@ def save(made, user, text):
 
 def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client):
     made = pipeline(bob, {"one": command("first")})
-    sharing.put(made, alice, sharing.MANAGE)
+    sharing.set_level(made, alice, sharing.MANAGE)
     trigger, _secret = trigger_settings.create(made, user=alice, kind="cron", schedule="0 3 * * 0", zone="UTC")
     save(made, bob, "steal")
     assert fire(trigger).version.number == 1
@@ -46,22 +46,22 @@ def test_c10_nobody_changes_what_runs_as_somebody_else(alice, bob, fire, client)
     trigger_settings.switch(trigger, on=False, by=bob)
     client.force_login(bob)
     url = f"/api/v1/pipeline-triggers/{trigger.pk}/"
-    for given in ({"is_on": True}, {"version": 2}):
-        assert client.patch(url, given, content_type="application/json").status_code == 403
+    for change in ({"is_on": True}, {"version": 2}):
+        assert client.patch(url, change, content_type="application/json").status_code == 403
     client.force_login(alice)
-    given = {"is_on": True, "version": 2}
-    assert client.patch(url, given, content_type="application/json").json()["version"] == 2
+    change = {"is_on": True, "version": 2}
+    assert client.patch(url, change, content_type="application/json").json()["version"] == 2
     PipelineRun.objects.update(state="ok")
     assert fire(trigger).version.number == 2
     save(made, alice, "her own")
     PipelineRun.objects.update(state="ok")
     assert fire(trigger).version.number == 3
 
-    sharing.put(made, alice, None)
+    sharing.set_level(made, alice, None)
     PipelineRun.objects.update(state="ok")
     assert fire(trigger) == "The owner of this run may not do this any more."
     assert alice.notifications.filter(kind="failed", title__code="pipeline.trigger_refused").count() == 1
-    assert trigger_settings.Handed().give(alice, bob) == 1
+    assert trigger_settings.Handed().transfer(alice, bob) == 1
     trigger.refresh_from_db()
     assert (trigger.owner, trigger.is_on, trigger.agreed) == (bob, False, 0)
 
@@ -73,7 +73,7 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
         sub = {"sub": {"kind": "pipeline", "with": {"pipeline": name, **how}}}
         made = pipeline(user, sub, name=f"p{Pipeline.objects.count()}")
         try:
-            runs.begin(user=user, version=writing.newest_or_refused(made))
+            runs.start(user=user, version=writing.newest_or_refused(made))
         except Invalid as exc:
             return exc.sentences
         return ""
@@ -82,11 +82,11 @@ def test_c10_pipelines_inside_are_those_of_people_whose_word_goes(alice, bob, fi
     assert "say its number: 1" in refused(str(inner.pk))
     assert f"Write its number: {inner.pk}" in refused("bob/prep", version="1")  # he may give the name to another
     assert refused(str(inner.pk), version="v1") == ""
-    whole = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
-    sharing.put(whole, alice, sharing.MANAGE)
-    assert states(again(whole, alice))["sub/one"] == "started"  # she began it, as he saved it
+    outer = pipeline(bob, {"sub": {"kind": "pipeline", "with": {"pipeline": "prep"}}}, name="whole")
+    sharing.set_level(outer, alice, sharing.MANAGE)
+    assert states(again(outer, alice))["sub/one"] == "started"  # she began it, as he saved it
     PipelineRun.objects.update(state="ok")
-    trigger, _secret = trigger_settings.create(whole, user=alice, kind="webhook")
+    trigger, _secret = trigger_settings.create(outer, user=alice, kind="webhook")
     assert "no pipeline “prep”" in fire(trigger)
 
 
@@ -153,10 +153,10 @@ def test_j08_pasted_json_and_parameters_of_runs_break_nothing(alice, client):
         {"a": {"kind": "command", "after": ["a"]}},
         {f"s{n}": {"kind": "command"} for n in range(2001)},
     ]
-    for one in steps:
-        given = json.dumps({"spec": {"steps": one}})
-        answer = client.post("/api/v1/pipelines/check/", given, content_type="application/json")
-        assert answer.status_code == 400 or answer.json()["problems"], str(one)[:80]
+    for entry in steps:
+        body = json.dumps({"spec": {"steps": entry}})
+        answer = client.post("/api/v1/pipelines/check/", body, content_type="application/json")
+        assert answer.status_code == 400 or answer.json()["problems"], str(entry)[:80]
     page = '"</script><script>alert(1)</script>'
     marked = pipeline(alice, {"one": command(page, note=page)}, name="marked")
     for name in ("detail", "edit", "text", "versions"):

@@ -105,9 +105,9 @@ def test_each_runs_once_for_every_item_and_gathers_in_their_order(alice):
     end(step(run, "train", 0).job, event=Event.EXITED_BAD)
     end(step(run, "train", 2).job, figures={"AP50": 0.3})
     loop.advance_run(run.pk)
-    whole = step(run, "train")
-    assert [one["values"]["AP50"] for one in whole.outputs["figures"]] == [0.2, 0.3]
-    assert str(whole.message) == "1 of 3 failed."
+    row = step(run, "train")
+    assert [figures["values"]["AP50"] for figures in row.outputs["figures"]] == [0.2, 0.3]
+    assert str(row.message) == "1 of 3 failed."
     run.refresh_from_db()
     assert run.state == "ok"
 
@@ -202,7 +202,7 @@ def test_a_kill_between_two_transactions_begins_nothing_twice(alice, monkeypatch
             row = StepRun.objects.filter(run=run, step="one", state="started", item__gte=0).order_by("item")[item]
             end(row.job)
         with monkeypatch.context() as patch:
-            patch.setattr(run_updates.Due, "_begin", killed)
+            patch.setattr(run_updates.Due, "_start_step", killed)
             with pytest.raises(Killed):
                 loop.advance_run(run.pk)
         loop.advance_run(run.pk)
@@ -226,7 +226,7 @@ def test_a_step_is_begun_once_where_the_database_refuses_its_row_first(alice, mo
     assert (states(run), Job.objects.count()) == ({"one": "started"}, 1)
 
     refusals = iter([OperationalError("deadlock detected")] * 3)
-    other = runs.begin(user=alice, version=run.version)
+    other = runs.start(user=alice, version=run.version)
     assert loop.advance_due() == 1  # one run that the database refuses holds up no other
     assert Job.objects.count() == 1
     assert loop.advance_due() == 1
@@ -267,8 +267,8 @@ def test_begin_refuses_everything_that_is_wrong_at_once(alice):
     })  # fmt: skip
 
     with pytest.raises(Invalid) as refused:
-        runs.begin(user=alice, version=writing.newest_or_refused(made))
-    blamed = [one.blamed for one in refused.value.every]
+        runs.start(user=alice, version=writing.newest_or_refused(made))
+    blamed = [error.blamed for error in refused.value.every]
     assert sorted(set(blamed)) == ["data", "gate", "note", "odd"]
     assert len(blamed) >= 5
 
@@ -297,12 +297,12 @@ def test_a_step_runs_for_each_result_of_another_and_gets_the_one_of_its_item(ali
                  "with": {"champion": "cells@champion", "first": True}},
     }  # fmt: skip
     apart = {**steps, "gate": {name: value for name, value in steps["gate"].items() if name != "each"}}
-    found = checks.problems(graph.parse({"steps": apart}), alice)
-    assert [(one.step, one.field) for one in found] == [("gate", "figures")]
+    problems = checks.problems(graph.parse({"steps": apart}), alice)
+    assert [(entry.step, entry.field) for entry in problems] == [("gate", "figures")]
 
     run = begun(alice, steps)
     for item in range(3):
         end(step(run, "train", item).job, figures={"AP50": item / 10})
     loop.advance_run(run.pk)
-    said = [str(step(run, "gate", item).message) for item in range(3)]
-    assert all("no evaluation" in one for one in said)  # each was begun with figures, of a command
+    messages = [str(step(run, "gate", item).message) for item in range(3)]
+    assert all("no evaluation" in entry for entry in messages)  # each was begun with figures, of a command

@@ -24,7 +24,10 @@ def opened(run):
 
 
 def problems(user, steps):
-    return [(one.step, one.field, one.message) for one in checks.problems(graph.parse({"steps": steps}), user)]
+    return [
+        (problem.step, problem.field, problem.message)
+        for problem in checks.problems(graph.parse({"steps": steps}), user)
+    ]
 
 
 def test_h06_a_step_gets_the_secrets_of_who_runs_it_and_no_row_holds_a_value(alice, bob, client):
@@ -37,12 +40,12 @@ def test_h06_a_step_gets_the_secrets_of_who_runs_it_and_no_row_holds_a_value(ali
 
     client.force_login(alice)
     spec = graph.canonical(graph.parse(PipelineVersion.objects.get().spec))
-    told = [str(list(table.objects.values())) for table in (PipelineVersion, PipelineRun, StepRun, Command)]
-    told += [str(step(first, "use").job.spec), text.to_yaml(spec, None), to_python(spec)]
-    told += [
+    contents = [str(list(table.objects.values())) for table in (PipelineVersion, PipelineRun, StepRun, Command)]
+    contents += [str(step(first, "use").job.spec), text.to_yaml(spec, None), to_python(spec)]
+    contents += [
         client.get(f"{path}{second.pk}/").content.decode() for path in ("/pipelines/runs/", "/api/v1/pipeline-runs/")
     ]
-    assert not [one for one in told if "own-value" in one]
+    assert not [content for content in contents if "own-value" in content]
     assert [use.label for use in secret_usage.in_pipelines(alice)["HF_TOKEN"]] == [made.name]
     assert secret_usage.in_pipelines(bob) == {}
 
@@ -64,14 +67,14 @@ def test_a_missing_secret_is_a_problem_before_and_fails_the_step_with_the_way_to
     assert 'href="/account/secrets/"' in page
 
     held = {"command": "true", "secrets": "s3cr3t value!", "request": {"secrets": {"A": "s3cr3t"}}}
-    for given in (held, held | {"secrets": [], "request": {"variables": {"API_TOKEN": "s3cr3t"}}}):
-        [found, *_more] = problems(alice, {"use": {"kind": "command", "with": given}})
-        assert "s3cr3t" not in found[2]
+    for params in (held, held | {"secrets": [], "request": {"variables": {"API_TOKEN": "s3cr3t"}}}):
+        [problem, *_more] = problems(alice, {"use": {"kind": "command", "with": params}})
+        assert "s3cr3t" not in problem[2]
     train = {"command": "true", "secrets": {"HUB": "s3cr3t-value"}, "variables": {"API_TOKEN": "s3cr3t"}}
-    given = {"request": train, "params": {"api_key": "s3cr3t"}}
-    found = {one[1]: one[2] for one in problems(alice, {"use": {"kind": "train", "with": given}})}
-    assert (found["request"].partition(":")[0], found["params"].partition(":")[0]) == ("HUB, API_TOKEN", "api_key")
-    assert "s3cr3t" not in str(found)
+    params = {"request": train, "params": {"api_key": "s3cr3t"}}
+    problem = {row_[1]: row_[2] for row_ in problems(alice, {"use": {"kind": "train", "with": params}})}
+    assert (problem["request"].partition(":")[0], problem["params"].partition(":")[0]) == ("HUB, API_TOKEN", "api_key")
+    assert "s3cr3t" not in str(problem)
     stored = {"use": {"kind": "train", "with": {"request": {"command": "true", "secrets": {"HUB": ""}}}}}
     assert "You have no secret HUB." in str(problems(alice, stored))
     assert secret_usage.names_in({"steps": stored}) == ["HUB"]
@@ -121,7 +124,8 @@ def test_a_webhook_is_signed_and_proven_by_secrets_that_are_named(alice, monkeyp
     assert headers["Authorization"] == "Bearer what-proves-it"
     assert Delivery.objects.get().sealed == ""
     assert [
-        one[:2] for one in problems(alice, {"it": {"kind": "webhook", "with": hook | {"url": "http://example.org/"}}})
+        problem[:2]
+        for problem in problems(alice, {"it": {"kind": "webhook", "with": hook | {"url": "http://example.org/"}}})
     ] == [("it", "bearer")]
     named_secrets.add(user=alice, name="LINES", value="line one\nline two")
     run = begun(alice, {"it": {"kind": "webhook", "with": hook | {"bearer": "LINES"}}})
@@ -132,8 +136,8 @@ def test_k06_a_webhook_gets_a_new_secret_and_the_old_one_holds_for_a_day(alice, 
     made = pipeline(alice, {"one": command()})
     trigger, old = trigger_settings.create(made, user=alice, kind="webhook")
     client.force_login(alice)
-    told = client.post(f"/api/v1/pipeline-triggers/{trigger.pk}/rotate/", {}, content_type="application/json")
-    new = told.json()["secret"]
+    response = client.post(f"/api/v1/pipeline-triggers/{trigger.pk}/rotate/", {}, content_type="application/json")
+    new = response.json()["secret"]
     body, begin = b"{}", clock.now()
 
     def delivered(secret, number, later):
@@ -147,7 +151,7 @@ def test_k06_a_webhook_gets_a_new_secret_and_the_old_one_holds_for_a_day(alice, 
         finally:
             PipelineRun.objects.update(state="ok")
 
-    assert told["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "no-store"
     assert delivered(old, "a", timedelta(hours=23))
     assert delivered(new, "b", timedelta(hours=23))
     assert not delivered(old, "c", timedelta(hours=25))
@@ -169,15 +173,19 @@ def test_texts_say_figures_and_keep_words_that_nobody_measured(alice):
     run = begun(alice, steps)
     complete(run, "judge", figures={"AP50": 0.91234})
 
-    told = alice.notifications.get(title__code="pipeline.news_step")
-    assert told.title.facts["text"] == 'AP 0.912, 0.912, {judge.nothing}, {"a": 1}, ${x}'
-    assert "judge.nothing" in str(told.text)
+    notification = alice.notifications.get(title__code="pipeline.news_step")
+    assert notification.title.facts["text"] == 'AP 0.912, 0.912, {judge.nothing}, {"a": 1}, ${x}'
+    assert "judge.nothing" in str(notification.text)
     assert "judge.nothing" in str(step(run, "tell").message)
     unlinked = steps | {
         "tell": tell,
         "hook": {"kind": "webhook", "with": {"url": "https://example.org/", "text": "{judge.x}"}},
     }
-    assert [one[:2] for one in problems(alice, unlinked)] == [("hook", "text"), ("tell", "text"), ("tell", "text")]
+    assert [problem[:2] for problem in problems(alice, unlinked)] == [
+        ("hook", "text"),
+        ("tell", "text"),
+        ("tell", "text"),
+    ]
     hook = {"kind": "webhook", "with": {"url": "https://example.org/", "text": "{judge.AP50}"}}
     complete(
         begun(alice, {"judge": command(), "hook": hook | {"from": {"figures": ["judge.figures"]}}}),

@@ -24,9 +24,9 @@ from inference.tasks import sweep
 from tests.factories import models as factory
 from tests.factories import work
 from tests.inference import judged
-from tests.inference.running import bring
+from tests.inference.running import set_state
 from tests.pipelines.made import begun, end, pipeline, step
-from tests.pipelines.shipping import look, shipped
+from tests.pipelines.shipping import poll, shipped
 from workers.access.proxy import endpoints
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("machine")]
@@ -51,7 +51,7 @@ def data(alice, tmp_path):
 def answering(monkeypatch):
     """Every server that runs answers."""
     monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", 7))
-    monkeypatch.setattr(serving, "answers", lambda place, key: True)
+    monkeypatch.setattr(serving, "is_ready", lambda address, key: True)
 
 
 def test_register_moves_alias_and_stage_and_the_history_says_which_run_and_figures(alice, bob, model, data):
@@ -79,8 +79,8 @@ def test_convert_goes_on_with_the_fastest_and_fails_with_what_variants_lost_wher
     conversion = Conversion.objects.get()
     assert conversion.params["targets"] == ["fp16", "int8"]
     for target, p50, made in (("fp16", 9.0, model), ("int8", 4.0, newer)):
-        given = {"p50_ms": p50, "loss": 0.004, "size_bytes": 100}
-        conversion.variants.create(target=target, state="accepted", figures=given, made=made)
+        figures = {"p50_ms": p50, "loss": 0.004, "size_bytes": 100}
+        conversion.variants.create(target=target, state="accepted", figures=figures, made=made)
     end(conversion.job)
     loop.advance_run(run.pk)
 
@@ -105,26 +105,26 @@ def test_convert_goes_on_with_the_fastest_and_fails_with_what_variants_lost_wher
 def test_serve_makes_a_service_and_changes_it_at_once(alice, model, newer, data, answering):
     run = shipped(alice, model, data, kind="serve", **{"with": {"service": "demo", "cpus": 2}})
     service = Service.objects.get()
-    assert (service.options["cpus"], look(run, aside=True).state) == (2, "started")
+    assert (service.options["cpus"], poll(run, aside=True).state) == (2, "started")
 
-    bring(service.job, "running")
-    assert look(run, aside=True).state == "ok"
+    set_state(service.job, "running")
+    assert poll(run, aside=True).state == "ok"
     assert step(run, "it").outputs["service"] == {"type": "service", "id": service.pk, "label": "demo"}
 
     run = shipped(alice, newer, data, kind="serve", **{"with": {"service": "demo"}})
     service.refresh_from_db()
-    assert (service.next_version, look(run).state) == (newer, "started")
-    bring(service.next_job, "failed")
-    look(run)
-    row = look(run)
+    assert (service.next_version, poll(run).state) == (newer, "started")
+    set_state(service.next_job, "failed")
+    poll(run)
+    row = poll(run)
     service.refresh_from_db()
     assert (row.state, row.message.code) == ("failed", "pipeline.server_ended_beside")
     assert (service.model_version, service.next_job) == (model, None)
 
     run = shipped(alice, newer, data, kind="serve", **{"with": {"service": "demo"}})
     service.refresh_from_db()
-    bring(service.next_job, "running")
-    assert look(run, aside=True).state == "ok"
+    set_state(service.next_job, "running")
+    assert poll(run, aside=True).state == "ok"
     service.refresh_from_db()
     assert (service.model_version, service.next_job) == (newer, None)
 
@@ -133,18 +133,18 @@ def test_serve_makes_a_service_and_changes_it_at_once(alice, model, newer, data,
 def tried(alice, model, newer, data, answering):
     """A run that tries a version on a part of the requests of a service; it answers."""
     service = serving.create(user=alice, name="demo", model_version=model)
-    bring(service.job, "running")
+    set_state(service.job, "running")
     how = {"service": "demo", "mode": "canary", "percent": 20, "minutes": 30, "requests": 50}
     run = shipped(alice, newer, data, kind="serve", **{"with": how})
     trial = ServiceTrial.objects.get()
     assert (trial.mode, trial.percent, trial.version) == ("canary", 20, newer)
-    bring(trial.job, "running")
-    assert look(run, aside=True).state == "started"
+    set_state(trial.job, "running")
+    assert poll(run, aside=True).state == "started"
     return run
 
 
-def asked(requests: int, failed: int) -> None:
-    """Requests that were answered by what is tried."""
+def record_requests(requests: int, failed: int) -> None:
+    """Record requests that the trial answered."""
     trial = ServiceTrial.objects.get()
     ServiceUsage.objects.create(
         slot="tried", service=trial.service, trial=trial, candidate=True, begins_at=now(), requests=requests,
@@ -155,12 +155,12 @@ def asked(requests: int, failed: int) -> None:
 def later(run, minutes: int) -> StepRun:
     """Let it be watched for so long."""
     row = step(run, "it")
-    long_running.keep(row, since=(now() - timedelta(minutes=minutes)).isoformat())
-    return look(run)
+    long_running.store(row, since=(now() - timedelta(minutes=minutes)).isoformat())
+    return poll(run)
 
 
 def test_serve_promotes_what_was_watched_long_enough_and_not_worse(tried, newer):
-    asked(40, 0)
+    record_requests(40, 0)
     assert later(tried, 31).state == "started"  # too few requests
 
     ServiceUsage.objects.update(requests=60, failed=1)
@@ -174,9 +174,9 @@ def test_serve_promotes_what_was_watched_long_enough_and_not_worse(tried, newer)
 
 
 def test_serve_rolls_back_when_errors_rise_and_the_step_says_why(tried, model):
-    asked(60, 30)
-    look(tried)
-    row = look(tried)
+    record_requests(60, 30)
+    poll(tried)
+    row = poll(tried)
 
     assert (row.state, ServiceTrial.objects.get().outcome) == ("failed", "rolled_back")
     assert str(row.message) == "It was rolled back: 30 of 60 requests failed, more than 5 %."
@@ -191,9 +191,9 @@ def test_cancelled_run_rolls_its_trial_back_and_a_halted_one_fails(tried, alice,
     assert (tried.state, trial.outcome) == ("cancelled", "rolled_back")
 
     run = shipped(alice, newer, data, kind="serve", **{"with": {"service": "demo", "mode": "ab"}})
-    bring(ServiceTrial.objects.get(outcome="").job, "failed")
+    set_state(ServiceTrial.objects.get(outcome="").job, "failed")
     sweep()
-    row = look(run)
+    row = poll(run)
     assert (row.state, row.message.code) == ("failed", "pipeline.trial_halted")
     assert str(row.message).startswith("What demo tried was halted: ")
 
@@ -213,7 +213,7 @@ def test_trial_is_judged_by_what_is_sure_and_at_its_end_by_what_was_counted(fail
     usage = ServiceUsage(requests=requests, failed=failed, compared=count, agreement=agreement or 0)
     rule = {"most_failed": 5, "least_agreement": 90}
 
-    assert serve.against(statistics.of([usage]), rule, over=over).code == code
+    assert serve.against(statistics.summarize([usage]), rule, over=over).code == code
 
 
 def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(alice, model, newer, data):
@@ -222,26 +222,26 @@ def test_edge_is_over_when_devices_run_it_and_fails_when_the_release_is_halted(a
         fleet.add_device(group=group, name=f"gate-{number}", by=alice)
     EdgeDevice.objects.update(token_digest="x")
 
-    def said(outcome: str, package: str = "") -> None:
+    def report(outcome: str, package: str = "") -> None:
         for device in EdgeDevice.objects.select_related("group__wanted", "group__before"):
             fleet.report(device, {"outcome": outcome, "package": package})
 
     run = shipped(alice, model, data, kind="edge", **{"with": {"group": "Gates", "share": "100"}})
-    assert look(run).state == "started"
+    assert poll(run).state == "started"
     assert EdgeGroup.objects.get().wanted is None  # its package is not made by the loop
-    assert look(run, aside=True).state == "started"
-    said("updated", EdgeGroup.objects.get().wanted.sha256)
-    assert look(run).outputs["figures"]["values"] == {"devices": 3, "running": 3, "failed": 0}
+    assert poll(run, aside=True).state == "started"
+    report("updated", EdgeGroup.objects.get().wanted.sha256)
+    assert poll(run).outputs["figures"]["values"] == {"devices": 3, "running": 3, "failed": 0}
     assert step(run, "it").state == "ok"
 
     again = shipped(alice, model, data, kind="edge", **{"with": {"group": "Gates", "share": "10"}})
-    look(again, aside=True)
-    assert (look(again).state, EdgeGroup.objects.get().share) == ("ok", 100)  # no device is taken the model from
+    poll(again, aside=True)
+    assert (poll(again).state, EdgeGroup.objects.get().share) == ("ok", 100)  # no device is taken the model from
 
     run = shipped(alice, newer, data, kind="edge", **{"with": {"group": "Gates", "share": "100"}})
-    look(run, aside=True)
-    said("failed_self_test")
-    row = look(run)
+    poll(run, aside=True)
+    report("failed_self_test")
+    row = poll(run)
     assert str(row.message) == "The release to Gates was halted: 3 devices failed with it."
 
 
@@ -249,10 +249,10 @@ def test_push_ends_as_its_push_does(alice, model, data):
     PushTarget.objects.create(owner=alice, name="Shelf", kind="put", address="http://127.0.0.1:9/models")
     run = shipped(alice, model, data, kind="push", **{"with": {"target": "Shelf", "content": "files"}})
     push = Push.objects.get()
-    assert (push.content, look(run).state) == ("files", "started")
+    assert (push.content, poll(run).state) == ("files", "started")
 
     Push.objects.update(state="done", landed="models/cells.zip", ended_at=now())
-    assert look(run).outputs["file"]["label"] == "models/cells.zip"
+    assert poll(run).outputs["file"]["label"] == "models/cells.zip"
 
     run = shipped(alice, model, data, kind="push", **{"with": {"target": "Shelf"}})
     runs.cancel(run)
@@ -292,13 +292,13 @@ def test_webhook_waits_until_it_was_taken_and_signs_only_what_goes_to_ones_own(a
     run = shipped(alice, model, data, **how, **{"with": {"url": "https://example.org/hook", "text": "shipped"}})
     sent = Delivery.objects.get()
     assert (sent.target, sent.secret) == ("https://example.org/hook", "")
-    told = sent.title.facts
-    assert (told["run"], told["step"], told["text"]) == (run.pk, "it", "shipped")
-    assert told["outputs"][0] == {"type": "model", "id": model.pk, "label": "cells v1"}
-    assert told["outputs"][1]["values"] == {"AP50": 0.91}
-    assert look(run).state == "started"
+    facts = sent.title.facts
+    assert (facts["run"], facts["step"], facts["text"]) == (run.pk, "it", "shipped")
+    assert facts["outputs"][0] == {"type": "model", "id": model.pk, "label": "cells v1"}
+    assert facts["outputs"][1]["values"] == {"AP50": 0.91}
+    assert poll(run).state == "started"
     Delivery.objects.update(state="sent")
-    assert look(run).state == "ok"
+    assert poll(run).state == "ok"
 
     NoticeChoices.objects.create(user=alice, mail=[], webhook_url="https://own.example/", webhook_secret="s" * 40)
     run = shipped(alice, model, data, **how)
@@ -307,7 +307,7 @@ def test_webhook_waits_until_it_was_taken_and_signs_only_what_goes_to_ones_own(a
     Delivery.objects.filter(pk=sent.pk).update(
         state="failed", error={"code": "delivery.answered", "facts": {"status": 404}}
     )
-    assert "404" in str(look(run).message)
+    assert "404" in str(poll(run).message)
 
 
 def test_steps_refuse_early_what_could_only_fail_after_hours(alice, model, data):
@@ -320,14 +320,14 @@ def test_steps_refuse_early_what_could_only_fail_after_hours(alice, model, data)
         "cells": {"kind": "dataset", "with": {"dataset": data.dataset.name}},
         "train": {"kind": "train", "from": {"data": "cells.data"}},
         **{
-            kind: {"kind": kind, "with": given, "from": {} if kind == "webhook" else {"model": "train.model"}}
-            for kind, given in bad.items()
+            kind: {"kind": kind, "with": params, "from": {} if kind == "webhook" else {"model": "train.model"}}
+            for kind, params in bad.items()
         },
     }
     with pytest.raises(Invalid) as refused:
-        runs.begin(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
+        runs.start(user=alice, version=writing.newest_or_refused(pipeline(alice, steps)))
 
-    assert sorted(one.blamed for one in refused.value.every) == sorted(bad)
+    assert sorted(error.blamed for error in refused.value.every) == sorted(bad)
 
 
 def test_a_model_comes_into_a_run_by_its_name(alice, tmp_path):

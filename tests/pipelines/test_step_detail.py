@@ -27,7 +27,7 @@ def test_opened_step_shows_figures_attempts_and_the_log_of_its_job(client, alice
     page = opened(client, alice, run)
     shown = page.context["opened"]
     assert shown["figures"] == [("AP50", "0.9"), ("red.AP50", "0.8")]
-    assert [(one["number"], one["tone"]) for one in shown["attempts"]] == [(2, "ok"), (1, "failed")]
+    assert [(attempt["number"], attempt["tone"]) for attempt in shown["attempts"]] == [(2, "ok"), (1, "failed")]
     assert shown["attempts"][1]["message"]
     html = page.content.decode()
     assert f'data-log="{step(run, "one").job_id}"' in html
@@ -48,7 +48,7 @@ def test_reader_of_a_public_pipeline_is_told_why_there_is_no_log(client, alice, 
     page = opened(client, bob, run)
     shown = page.context["opened"]
     assert (shown["job"], shown["console"], shown["log_withheld"]) == (None, "", True)
-    assert [one["message"] for one in shown["attempts"]] == [""]
+    assert [attempt["message"] for attempt in shown["attempts"]] == [""]
     html = page.content.decode()
     assert "data-log=" not in html
     assert "for those who may see the job" in html

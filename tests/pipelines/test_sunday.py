@@ -34,7 +34,7 @@ class Script:
             def check(self, params, user):
                 pass
 
-            def begin(self, call):
+            def start(self, call):
                 today = script.sundays[PipelineRun.objects.count() - 1]
                 if name == "people":
                     enough = today["new"] >= call.params["at_least"]
@@ -72,9 +72,9 @@ def test_six_sundays(alice, at):
     at(datetime(2026, 3, 9, 12, tzinfo=UTC))
     with KINDS.temporarily(*script.kinds()):
         made = writing.create(user=alice, name="weekly", spec=templates.spec_of("every_sunday"))
-        asked = {"project": "Blood", "figure": "AP50"}
+        params = {"project": "Blood", "figure": "AP50"}
         trigger, _secret = trigger_settings.create(
-            made, user=alice, kind="cron", schedule="30 2 * * 0", zone="Europe/Berlin", parameters=asked
+            made, user=alice, kind="cron", schedule="30 2 * * 0", zone="Europe/Berlin", parameters=params
         )
         planned = trigger_settings.next_times(trigger)
         assert [moment.isoformat() for moment in planned[:3]] == [
@@ -97,15 +97,18 @@ def test_six_sundays(alice, at):
         (1, "ok", SHIPPED - {"ship", "crown", "shipped"} | {"same"}),
         (1, "failed", SHIPPED - {"crown", "shipped"} | {"back"}),
     ]
-    told = [str(row.title) for row in alice.notifications.order_by("pk") if row.title.code == "pipeline.news_step"]
-    assert [text.partition(": ")[2].partition(" (")[0] for text in told] == [
+    titles = [str(row.title) for row in alice.notifications.order_by("pk") if row.title.code == "pipeline.news_step"]
+    assert [text.partition(": ")[2].partition(" (")[0] for text in titles] == [
         "A better model is in use", "A better model is in use",
         "The new model is not better by a significant margin", "The new model was rolled back",
     ]  # fmt: skip
 
 
 def test_templates_hold_together(alice):
-    for one in templates.TEMPLATES:
-        spec = graph.parse(one.spec)
-        found = {(problem.step, problem.field) for problem in checks.problems(spec, alice)}
-        assert found <= {("data", "dataset"), ("annotate", "project"), ("people", "project")}, (one.name, found)
+    for template in templates.TEMPLATES:
+        spec = graph.parse(template.spec)
+        problems = {(problem.step, problem.field) for problem in checks.problems(spec, alice)}
+        assert problems <= {("data", "dataset"), ("annotate", "project"), ("people", "project")}, (
+            template.name,
+            problems,
+        )

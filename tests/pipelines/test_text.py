@@ -55,8 +55,8 @@ layout:
 """
 
 
-def same(one, other):
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def same(first, second):
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
 @settings(max_examples=50, deadline=None)
@@ -136,7 +136,7 @@ def test_a_renamed_step_keeps_its_comments():
 
 
 @case_table(
-    ("given", "says"),
+    ("content", "says"),
     [
         ("steps: &a {}\nx: *a", "Line 1: anchors and aliases"),
         ("a: 1\nsteps: !!python/object/apply:os.system [x]", "Line 2: tags"),
@@ -158,11 +158,11 @@ def test_a_renamed_step_keeps_its_comments():
         ("a: " + "x" * (1 << 20), "more than 1 MiB"),
     ],
 )
-def test_what_readers_differ_on_or_suffer_from_is_refused(given, says):
+def test_what_readers_differ_on_or_suffer_from_is_refused(content, says):
     began = time.process_time()
 
     with pytest.raises(Invalid, match=says) as refused:
-        text.from_yaml(given)
+        text.from_yaml(content)
 
     assert refused.value.blamed == "text"
     assert time.process_time() - began < 5
@@ -170,12 +170,12 @@ def test_what_readers_differ_on_or_suffer_from_is_refused(given, says):
 
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(st.text(max_size=40), st.text("a:b -\n[]{}'\"#&*!|>?%,0", max_size=40)))
-def test_reading_any_text_refuses_or_reads(given):
+def test_reading_any_text_refuses_or_reads(content):
     try:
-        read = text.from_yaml(given)
+        read = text.from_yaml(content)
     except Invalid:
         return
-    text.merge_text(given, EXAMPLE)
+    text.merge_text(content, EXAMPLE)
     assert same(text.from_yaml(text.to_yaml(read.spec)).spec, read.spec)
 
 
@@ -206,9 +206,9 @@ def test_a_script_reads_as_people_would_write_it(tmp_path, capsys, monkeypatch):
 
     assert builder.main(str(script)) == 0
 
-    said = capsys.readouterr()
-    assert json.loads(said.out) == EXAMPLE
-    assert said.err == "words of its own\n"
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == EXAMPLE
+    assert captured.err == "words of its own\n"
     assert 'judge = p.evaluate("judge", data=cells.data, model=train.model)' in script.read_text().replace("'", '"')
     assert builder.main(str(script)) == 1
     assert "makes 2 pipelines" in capsys.readouterr().err

@@ -15,9 +15,9 @@ BERLIN = "Europe/Berlin"
 
 
 def shown(expr, zone, after, count=3):
-    place = schedules.zone_named(zone)
-    times = schedules.next_times(expr, zone, datetime.fromisoformat(after).replace(tzinfo=place), count)
-    return [f"{one.astimezone(place):%m-%d %H:%M%z}" for one in times]
+    tz = schedules.zone_named(zone)
+    times = schedules.next_times(expr, zone, datetime.fromisoformat(after).replace(tzinfo=tz), count)
+    return [f"{moment.astimezone(tz):%m-%d %H:%M%z}" for moment in times]
 
 
 @case_table(
@@ -43,18 +43,18 @@ def test_times_are_those_of_the_clocks_of_the_place_each_once(expr, zone, after,
 def test_what_was_missed_is_made_up_for_as_was_chosen():
     last, now = datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2026, 10, 28, 0, 33, tzinfo=UTC)
 
-    def due(missed, expr="30 2 * * *", last=last, now=now, most=100):
-        return [f"{one:%d %H:%M}" for one in schedules.due(expr, BERLIN, last, now, missed, most=most)]
+    def due(missed, expr="30 2 * * *", last=last, now=now, limit=100):
+        return [f"{moment:%d %H:%M}" for moment in schedules.due(expr, BERLIN, last, now, missed, limit=limit)]
 
     assert due("latest") == ["27 01:30"]
     assert due("all") == ["25 00:30", "26 01:30", "27 01:30"]
-    assert due("all", most=2) == ["25 00:30", "26 01:30"]
+    assert due("all", limit=2) == ["25 00:30", "26 01:30"]
     assert due("none") == []
     assert due("none", now=datetime(2026, 10, 28, 1, 34, tzinfo=UTC)) == ["28 01:30"]
     assert due("latest", last=datetime(2026, 10, 27, 1, 30, tzinfo=UTC)) == []
     years_later = datetime(2096, 1, 1, 0, 0, 30, tzinfo=UTC)
     assert due("latest", "* * * * *", now=years_later) == ["01 00:00"]
-    assert len(due("all", "* * * * *", now=years_later, most=10**9)) == schedules.MOST_DUE
+    assert len(due("all", "* * * * *", now=years_later, limit=10**9)) == schedules.MOST_DUE
 
 
 def test_bad_schedules_and_zones_are_refused_with_what_to_write():
@@ -71,7 +71,7 @@ def test_bad_schedules_and_zones_are_refused_with_what_to_write():
         assert refused.value.blamed == "schedule"
     with pytest.raises(Invalid) as both:
         schedules.check("", "../../etc/passwd")
-    assert [one.blamed for one in both.value.every] == ["schedule", "zone"]
+    assert [error.blamed for error in both.value.every] == ["schedule", "zone"]
 
 
 FIELDS = st.tuples(
@@ -99,7 +99,7 @@ def test_the_newest_time_is_the_last_of_all_and_all_are_in_order(expr, zone, las
 
     assert every == sorted(set(every))
     assert schedules.due(expr, zone, last, now) == every[-1:]
-    assert all(last < one <= now for one in every)
+    assert all(last < moment <= now for moment in every)
 
 
 def test_a_webhook_proves_who_sent_it_when_and_which_delivery_it_is():
@@ -114,7 +114,7 @@ def test_a_webhook_proves_who_sent_it_when_and_which_delivery_it_is():
     assert plain.sent == now
     assert signatures.verify(["new"], named, body, now).key == again.key == "id:d-1"
     digest = sent.partition("v1=")[2]
-    for header, secrets, said in [
+    for header, secrets, text in [
         ("", ["new"], "missing"),
         (sent, ["other", ""], "does not fit"),
         (sent.replace("t=1", "t=2"), ["new"], "more than five minutes"),
@@ -125,7 +125,7 @@ def test_a_webhook_proves_who_sent_it_when_and_which_delivery_it_is():
         (sent + f",v1={digest}" * 5, ["new"], "is like"),
         ("v1=" + "é" * 64, ["new"], "is like"),
     ]:
-        with pytest.raises(signatures.BadSignature, match=said):
+        with pytest.raises(signatures.BadSignature, match=text):
             signatures.verify(secrets, header, body, now)
     with pytest.raises(signatures.BadSignature):
         signatures.verify(["new"], sent, body + b" ", now)

@@ -32,12 +32,12 @@ def test_all_that_means_nothing_is_refused_at_once():
     with pytest.raises(Invalid) as unreadable:
         values.names(["${A}", "x ${", "${a b}", "$${fine}"])
 
-    assert [one.message.split(".")[0] for one in refused.value.every] == [
+    assert [error.message.split(".")[0] for error in refused.value.every] == [
         "There is no parameter lost",
         "There is no parameter gone",
         "${item",
     ]
-    assert [one.message[:9] for one in unreadable.value.every] == ["“${A}” is", "“${” open", "“${a b}” "]
+    assert [error.message[:9] for error in unreadable.value.every] == ["“${A}” is", "“${” open", "“${a b}” "]
     with pytest.raises(Invalid, match=r"no “y” for \$\{item\.y\}\. It has: x"):
         values.substitute("${item.y}", {}, item={"x": 1}, has_item=True)
 

@@ -41,14 +41,14 @@ class World:
     def plan(self, rows: list[Row]) -> list[Action]:
         return advance(self.steps, rows, self.wishes)
 
-    def apply(self, actions: list[Action], seen: list[Row]) -> None:
-        before = {(row.step, row.item, row.attempt): row.state for row in seen}
+    def apply(self, actions: list[Action], rows: list[Row]) -> None:
+        before = {(row.step, row.item, row.attempt): row.state for row in rows}
         for action in actions:
             key = (action.step, action.item, action.attempt)
             if action.verb == "insert":
                 self.rows.setdefault(key, Row(*key, State.WAITING))
             elif action.verb == "finish":
-                if not [one for one in self.plan(self.snapshot()) if one.verb != "finish"]:
+                if not [planned for planned in self.plan(self.snapshot()) if planned.verb != "finish"]:
                     self.ended = action.state
             elif self.rows[key].state == before[key]:
                 self.rows[key] = replace(self.rows[key], state=action.state)
@@ -63,7 +63,7 @@ class World:
         ]  # fmt: skip
 
     def end_job(self, key: Key) -> None:
-        """Its end is told, perhaps twice: only a row under way takes it."""
+        """Report its end, perhaps twice: only a running row accepts it."""
         if self.rows[key].state is not State.STARTED:
             return
         if self.wishes.cancel:
@@ -100,12 +100,12 @@ class World:
         raise AssertionError("It does not end.")
 
     def outcome(self) -> dict[tuple[str, int], tuple[State, str]]:
-        last = {(row.step, row.item): row for row in sorted(self.rows.values(), key=lambda one: one.attempt)}
+        last = {(row.step, row.item): row for row in sorted(self.rows.values(), key=lambda row_: row_.attempt)}
         return {key: (row.state, row.answer) for key, row in last.items()}
 
     def wholes(self) -> dict[str, Row]:
         """The newest row of each step."""
-        rows = sorted(self.rows.values(), key=lambda one: one.attempt)
+        rows = sorted(self.rows.values(), key=lambda row_: row_.attempt)
         return {row.step: row for row in rows if row.item == WHOLE}
 
     def open_rows(self) -> Iterator[Row]:

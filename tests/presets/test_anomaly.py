@@ -106,7 +106,7 @@ def test_export_answers_as_the_bank_does(cloth, tmp_path):
     one = training(cloth, tmp_path, width=96, height=72)
     model = patches.PatchCore(one.features, torch.ones(152), torch.randn(50, 152), 5.0).eval()
 
-    export.write(model, tmp_path / "model", outputs=("score", "map"), samples=one.images([0, 1, 2]), about={})
+    export.write(model, tmp_path / "model", outputs=("score", "map"), samples=one.images([0, 1, 2]), metadata={})
 
     assert json.loads((tmp_path / "model" / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
 

@@ -64,7 +64,7 @@ def test_export_answers_as_every_classifier_does(tmp_path, architecture, width, 
     model = nets.build(architecture, classes=4, channels=channels, net_width=4, width=width, height=height).eval()
     samples = torch.randn(3, channels, height, width)
 
-    export.write(model, tmp_path, outputs=("logits",), samples=samples, about={})  # compares both
+    export.write(model, tmp_path, outputs=("logits",), samples=samples, metadata={})  # compares both
 
     assert model(samples).shape == (3, 4)
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3

@@ -63,7 +63,7 @@ def test_teacher_of_the_same_input_answers_what_its_export_does(shades, tmp_path
     first = task(shades, tmp_path / "cache", seed=7)
     first.model.get_submodule("fc").weight.data *= 30  # type: ignore[operator, union-attr]  # a layer's weights
 
-    taught = one.teacher.answers(images, one.mean, one.std, whole=(one.width, one.height))  # type: ignore[union-attr]  # it has one
+    taught = one.teacher.answers(images, one.mean, one.std, student_size=(one.width, one.height))  # type: ignore[union-attr]  # it has one
 
     assert torch.allclose(taught, first.model.eval()(images), atol=1e-4)
 
@@ -91,9 +91,9 @@ def test_teacher_is_shown_its_own_channels_and_scale_of_pixel_values(tmp_path):
     red = torch.tensor([200.0, 0.0, 0.0])[:, None, None].expand(1, 3, 10, 20)
     grey = torch.full((1, 1, 10, 20), 150.0)
 
-    of_colours = seeing(tmp_path / "grey", 1).answers((red - 7) / 3, 7.0, 3.0, whole=(20, 10))
+    of_colours = seeing(tmp_path / "grey", 1).answers((red - 7) / 3, 7.0, 3.0, student_size=(20, 10))
     mean, std = torch.tensor([7.0]), torch.tensor([3.0])
-    of_grey = seeing(tmp_path / "colours", 3).answers((grey - 7) / 3, mean, std, whole=(20, 10))
+    of_grey = seeing(tmp_path / "colours", 3).answers((grey - 7) / 3, mean, std, student_size=(20, 10))
 
     assert of_colours[0, 0].item() == pytest.approx((200 * 0.299 - 100) / 50, abs=1e-4)
     assert of_grey[0].tolist() == pytest.approx([1.0] * 4, abs=1e-4)
@@ -104,8 +104,8 @@ def test_teacher_is_shown_its_own_size_and_windows_at_its_own_scale(tmp_path):
     teacher = seeing(tmp_path / "one", 1)
     teacher.model.register_forward_pre_hook(lambda _module, given: sizes.append(tuple(given[0].shape[2:])))
 
-    teacher.answers(torch.zeros(1, 1, 5, 40), 0.0, 1.0, whole=(40, 5))
-    teacher.answers(torch.zeros(1, 1, 64, 128), 0.0, 1.0, whole=(20, 5))  # a window of something twice as high
+    teacher.answers(torch.zeros(1, 1, 5, 40), 0.0, 1.0, student_size=(40, 5))
+    teacher.answers(torch.zeros(1, 1, 64, 128), 0.0, 1.0, student_size=(20, 5))  # a window of something twice as high
 
     assert sizes == [(10, 20), (128, 128)]
 
@@ -121,7 +121,7 @@ def test_teacher_answers_in_the_students_order_of_classes_and_must_know_them_all
     seen = (images, straight.mean, straight.std)
     whole = (straight.width, straight.height)
 
-    answers = [one.teacher.answers(*seen, whole=whole) for one in (straight, turned)]  # type: ignore[union-attr]  # they have one
+    answers = [one.teacher.answers(*seen, student_size=whole) for one in (straight, turned)]  # type: ignore[union-attr]  # they have one
 
     assert torch.equal(answers[0], answers[1].flip(1))
     about["classes"][0]["name"] = "another"
@@ -142,7 +142,7 @@ def test_teacher_whose_files_do_not_belong_together_is_refused(shades, tmp_path)
 def apart(one: classify.Classification, teacher: distill.Teacher) -> float:
     """How far the answers to images it has not learned from are from the teacher's."""
     images = one.images(one.score)
-    taught = teacher.answers(images, one.mean, one.std, whole=(one.width, one.height))
+    taught = teacher.answers(images, one.mean, one.std, student_size=(one.width, one.height))
     return distill.soft_loss(one.model.eval()(images), taught, 1.0).item()
 
 

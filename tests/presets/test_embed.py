@@ -130,7 +130,7 @@ def test_export_answers_as_the_embedder_does(tmp_path, architecture):
 
     export.write(
         neighbours.Answering(model, whitening(known), whitening, mirror=True), tmp_path,
-        outputs=("vectors", "similarity"), samples=torch.rand(3, channels, 32, 32), about={},
+        outputs=("vectors", "similarity"), samples=torch.rand(3, channels, 32, 32), metadata={},
     )  # fmt: skip
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3

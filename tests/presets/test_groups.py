@@ -75,7 +75,7 @@ def test_parts_are_as_balanced_as_those_of_scikit_learn(seed, count):
     [("", "train/p07/a_3.png"), ("folder", "train/p07"), (r"p\d+", "p07"), (r"/(\w)_\d", "a"), ("^(\\w+)/", "train")],
 )
 def test_group_is_the_folder_or_what_is_found_in_the_path(group_by, group):
-    assert groups.of("train/p07/a_3.png", group_by) == group
+    assert groups.name_for("train/p07/a_3.png", group_by) == group
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_group_is_the_folder_or_what_is_found_in_the_path(group_by, group):
 )
 def test_expression_that_names_no_group_is_refused(group_by, says):
     with pytest.raises(groups.NoGroups, match=says):
-        groups.of("train/p07/a_3.png", group_by)
+        groups.name_for("train/p07/a_3.png", group_by)
 
 
 @pytest.mark.parametrize("group_by", ["", "folder", r"p\d+", "é(.)"])
 def test_groups_of_many_are_those_of_each(group_by):
     paths = ["p07/é_3.png", "p08/ét\"'\n.png"]
 
-    assert groups.names(paths, group_by) == [groups.of(path, group_by) for path in paths]
+    assert groups.names(paths, group_by) == [groups.name_for(path, group_by) for path in paths]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_export_answers_as_the_hog_detector_does(tmp_path):
     samples = torch.rand(3, 1, 60, 80, generator=draw)
 
     scaled = model.scaled(torch.tensor([0.5, 0.1, 1.0]), torch.zeros(3))
-    export.write(scaled, tmp_path, outputs=("boxes", "scores"), samples=samples, about={})  # compares both
+    export.write(scaled, tmp_path, outputs=("boxes", "scores"), samples=samples, metadata={})  # compares both
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
 

@@ -120,7 +120,7 @@ def test_export_answers_as_the_machines_on_histograms_do(tmp_path, channels, hei
     values = cells(samples).flatten(1).shape[1]
 
     model = hog.HogSvm(cells, torch.randn(4, values), torch.randn(4), 2.0).eval()
-    export.write(model, tmp_path, outputs=("logits",), samples=samples, about={})  # compares both
+    export.write(model, tmp_path, outputs=("logits",), samples=samples, metadata={})  # compares both
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-3
 

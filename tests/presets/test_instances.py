@@ -189,5 +189,5 @@ def test_mask_of_an_answer_stays_inside_its_box_and_the_surer_one_lies_on_top(ou
 
     marks = one._marked((96, 64), places, scores, np.ones((2, 8), np.float32), everywhere)
 
-    assert sorted(marks.words) == ["disc 0.90", "square 0.60"]
+    assert sorted(marks.labels) == ["disc 0.90", "square 0.60"]
     assert (marks.mask[20, 10], marks.mask[20, 30], marks.mask[20, 50], marks.mask[50, 30]) == (1, 1, 2, 0)

@@ -154,7 +154,7 @@ def test_turned_points_stay_with_what_they_mark(tmp_path):
     draws = crops.draw(params, torch.Generator().manual_seed(3), 16)
     patches = torch.from_numpy(one.patches.pixels([0] * 16))
 
-    turn = crops.Turn.of(draws, (one.width, one.height), torch.ones(16, dtype=torch.bool))
+    turn = crops.Turn.from_draws(draws, (one.width, one.height), torch.ones(16, dtype=torch.bool))
     images, moved = turn.images(patches), turn.points(one.points[[0] * 16])
 
     assert turn.mirrored.unique().tolist() == [False, True]
@@ -266,7 +266,7 @@ def test_export_answers_as_the_keypoint_finder_does(tmp_path):
     samples = torch.rand(3, 3, 64, 96)
 
     export.write(
-        pose.Answering(model.eval(), 3), tmp_path, outputs=("points", "kinds"), samples=samples, about={}
+        pose.Answering(model.eval(), 3), tmp_path, outputs=("points", "kinds"), samples=samples, metadata={}
     )  # compares both
 
     assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < 1e-2

@@ -164,12 +164,12 @@ def test_keypoints_are_shown_where_they_are(tmp_path):
 
     half = np.array([task.width, task.height]) / 2
     assert np.allclose(np.array(truth.points), (task.points[rows[0]][task.known[rows[0]]]).numpy() + half)
-    assert truth.word in dict(task.counts()[1])
+    assert truth.caption in dict(task.counts()[1])
     kinds = [str(entry["name"]) for entry in task.version.classes]
-    assert len(answer.points) == int(task.own[kinds.index(answer.word)].sum())
+    assert len(answer.points) == int(task.own[kinds.index(answer.caption)].sum())
     batch = task.load([0, 1])
     (varied, _third) = task.targets(batch, task.draw(torch.Generator().manual_seed(1), 2))
-    assert varied.word == task.truths([task.learn[0]])[0].word
+    assert varied.caption == task.truths([task.learn[0]])[0].caption
     told = preview.described(cast(Trainer, SimpleNamespace(task=task, batch_size=2, per_epoch=3)))
     assert len(task.learn) > 6  # objects
     assert told["images"] == {"learn": 6, "score": 4}
@@ -184,8 +184,8 @@ def test_embedder_answers_the_nearest_class(tmp_path):
     answers = task.answers(task.model.eval(), task.images(task.score[:4]))
 
     assert task.counts() == ("images", {"above": 4, "below": 4})
-    assert {one.word for one in task.truths(task.score)} == {"above", "below"}
-    assert {one.word.split()[0] for one in answers} <= {"above", "below"}
+    assert {one.caption for one in task.truths(task.score)} == {"above", "below"}
+    assert {one.caption.split()[0] for one in answers} <= {"above", "below"}
 
 
 def test_marks_are_drawn_where_they_are():

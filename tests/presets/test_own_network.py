@@ -207,7 +207,7 @@ def test_own_network_learns_is_frozen_exported_and_teaches(shades, tmp_path):
         classify.Classification, classify_card.CARD, shades, tmp_path / "cache",
         teacher=tmp_path / "model" / "model.safetensors", architecture="resnet9", network="", net_width=4,
     )  # fmt: skip
-    answers = taught.teacher.answers(torch.from_numpy(images), one.mean, one.std, whole=(one.width, one.height))
+    answers = taught.teacher.answers(torch.from_numpy(images), one.mean, one.std, student_size=(one.width, one.height))
     assert np.abs(answers.numpy() - expected).max() < 1e-3
 
 

@@ -79,7 +79,7 @@ def test_shared_image_is_decoded_once_for_all_threads_that_cut_from_it():
         made.append(row)
         return 10 * row
 
-    shared = image_cache.Shared(make, most=2)
+    shared = image_cache.Shared(make, capacity=2)
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(shared, [1] * 8 + [2] * 8))
     [shared(row) for row in (3, 4, 1)]
@@ -136,7 +136,7 @@ def test_data_read_answers_an_empty_dataset_with_a_sentence(tmp_path):
 def test_boxes_keep_takes_the_better_of_two_and_a_distant_third():
     places = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [30, 30, 40, 40]], np.float32)
 
-    assert boxes.keep(places, np.array([0.5, 0.9, 0.4]), iou=0.5).tolist() == [1, 2]
+    assert boxes.nms(places, np.array([0.5, 0.9, 0.4]), iou=0.5).tolist() == [1, 2]
 
 
 def test_boxes_assign_gives_each_point_the_smallest_box_around_it():
@@ -204,7 +204,7 @@ def test_export_answers_as_the_detector_does_where_a_coarse_map_has_an_odd_side(
 
     answering = detector.Answering(model, places).eval()
     samples = torch.rand(3, 3, height, width)
-    export.write(answering, tmp_path, outputs=("boxes", "scores"), samples=samples, about={})  # compares both
+    export.write(answering, tmp_path, outputs=("boxes", "scores"), samples=samples, metadata={})  # compares both
 
     about = json.loads((tmp_path / "model.json").read_text())
     assert about["verify"]["max_abs_diff"] < export.TOLERANCE
@@ -214,7 +214,7 @@ def test_export_answers_as_the_detector_does_where_a_coarse_map_has_an_odd_side(
 
 def test_speed_counts_what_convolutions_and_matrices_compute(tmp_path):
     model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16 * 12, 5)).eval()
-    export.write(model, tmp_path, outputs=("logits",), samples=torch.rand(2, 3, 16, 12), about={})
+    export.write(model, tmp_path, outputs=("logits",), samples=torch.rand(2, 3, 16, 12), metadata={})
 
     measured = json.loads((tmp_path / "model.json").read_text())["speed"]
 

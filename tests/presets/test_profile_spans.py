@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from training.presets.profile_spans import Span, laid, of_record, shares
+from training.presets.profile_spans import Span, laid, read_events, shares
 
 
 @dataclass
@@ -93,7 +93,7 @@ RECORD = [
 
 
 def test_record_of_cores_tells_forward_backward_and_optimizer_by_what_torch_notes():
-    found = of_record(RECORD)
+    found = read_events(RECORD)
 
     assert found.steps == [(0, 100)]
     assert found.precision == "bfloat16"
@@ -105,7 +105,7 @@ def test_record_of_cores_tells_forward_backward_and_optimizer_by_what_torch_note
 def test_record_knows_waiting_by_torchs_own_range_around_a_loader():
     own = Event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 20, 2, range=True)
 
-    found = of_record([RECORD[0], own, *RECORD[2:]])
+    found = read_events([RECORD[0], own, *RECORD[2:]])
 
     assert shares(found.steps, laid(found.steps, found.spans))["wait"] == pytest.approx(0.2)
 
@@ -120,7 +120,7 @@ def test_record_of_a_card_gives_its_work_to_the_part_that_gave_it_out():
         Event("Optimizer.step#SGD.step", 0, 100, card=True, range=True),
     ]
 
-    found = of_record(RECORD + work)
+    found = read_events(RECORD + work)
 
     assert shares(found.steps, laid(found.steps, found.spans)) == pytest.approx(
         {"wait": 0.2, "forward": 0.4, "backward": 0.25, "other": 0.15}
@@ -131,6 +131,6 @@ def test_layers_computed_again_within_backward_stay_backward():
     again = Event("aten::addmm", 47, 2, 20, sequence=30)
     answer = Event("autograd::engine::evaluate_function: AddmmBackward0", 49, 1, 21, sequence=30, forward_thread=1)
 
-    found = of_record([*RECORD, again, answer])
+    found = read_events([*RECORD, again, answer])
 
     assert shares(found.steps, laid(found.steps, found.spans))["backward"] == pytest.approx(0.1)

@@ -24,11 +24,11 @@ from training.presets import (
     cores,
     detect,
     detect_card,
-    fitting,
-    keeping,
+    microbatches,
     plateau,
     segment,
     segment_card,
+    trainer_state,
 )
 from training.presets.ranks import Ranks
 from training.presets.run import Refused, Run
@@ -88,7 +88,7 @@ def test_points_of_a_training_without_an_end_are_scored_on_all_images(tmp_path):
 
 
 def test_checkpoint_of_another_network_is_refused_with_what_to_do(tmp_path):
-    keeping.save(trainer(tmp_path, steps=1))
+    trainer_state.save(trainer(tmp_path, steps=1))
 
     with pytest.raises(Refused, match="an older release of this preset"):
         trainer(tmp_path, steps=1, net_width=8)
@@ -329,14 +329,14 @@ def test_best_point_is_given_back_also_where_an_earlier_attempt_made_it(tmp_path
     said: list[str] = []
     run = SimpleNamespace(checkpoint_dir=tmp_path / "checkpoints", resume_from=tmp_path / "resume" / "step-000010")
     at = SimpleNamespace(best=0.9)
-    trainer = SimpleNamespace(run=run, at=at, average=average, ranks=ALONE, say=said.append)
+    trainer = SimpleNamespace(run=run, at=at, average=average, ranks=ALONE, log_line=said.append)
 
-    keeping.take_best(trainer)
+    trainer_state.take_best(trainer)
 
     assert said == ["the model is that of step 5, the best point"]
     assert torch.equal(average.weight, tensors["weight"])
     at.best = 0.95  # of a point whose checkpoint is gone
-    keeping.take_best(trainer)
+    trainer_state.take_best(trainer)
     assert said[1] == "the checkpoint of the best point is gone: the model is that of the last step"
 
 
@@ -364,16 +364,16 @@ def test_batch_is_divided_into_the_fewest_parts_that_fit(monkeypatch):
         asked.append(count)
         return count <= 5
 
-    monkeypatch.setattr(fitting, "tried", fits)
+    monkeypatch.setattr(microbatches, "fits_in_memory", fits)
     card = SimpleNamespace(device=torch.device("cuda"), world=2, highest=lambda value: [value])
     trainer = SimpleNamespace(ranks=card, batch_size=24)
 
-    assert fitting.parts(trainer) == 3
+    assert microbatches.find_count(trainer) == 3
     assert asked == [12, 6, 4]
-    monkeypatch.setattr(fitting, "tried", lambda _trainer, _count: False)
+    monkeypatch.setattr(microbatches, "fits_in_memory", lambda _trainer, _count: False)
     with pytest.raises(Refused, match="A single image does not fit"):
-        fitting.parts(trainer)
-    assert fitting.parts(SimpleNamespace(ranks=ALONE)) == 1
+        microbatches.find_count(trainer)
+    assert microbatches.find_count(SimpleNamespace(ranks=ALONE)) == 1
 
 
 def test_trying_what_fits_changes_nothing_and_says_where_memory_ends(tmp_path, monkeypatch):
@@ -386,13 +386,13 @@ def test_trying_what_fits_changes_nothing_and_says_where_memory_ends(tmp_path, m
     drawn = torch.get_rng_state()
 
     assert learner.parts_of_batch == 1
-    assert fitting.tried(learner, 8)
+    assert microbatches.fits_in_memory(learner, 8)
 
     def full(_model: Any, batch: Any, *_rest: Any) -> dict[str, torch.Tensor]:
         raise torch.OutOfMemoryError(f"no room for {len(batch[0])}")
 
     monkeypatch.setattr(task, "loss", full)
-    assert not fitting.tried(learner, 8)
+    assert not microbatches.fits_in_memory(learner, 8)
     assert all(torch.equal(before[name], value) for name, value in task.model.state_dict().items())
     assert torch.equal(torch.get_rng_state(), drawn)
     assert all(parameter.grad is None for parameter in task.model.parameters())

@@ -104,7 +104,7 @@ def test_warp_moves_masks_with_their_images(windowed):
     boxes, valid = torch.tensor([[[20.0, 10, 50, 30]]] * 4), torch.ones(4, 1, dtype=torch.bool)
     params = {"scale_jitter": 0.5, "flip": 0.5, "vertical_flip": 0.5, "light_jitter": 0.0}
 
-    sight = warp.Warp.of(warp.draw(params, torch.Generator().manual_seed(1), 4), seen, boxes, valid)
+    sight = warp.Warp.from_draws(warp.draw(params, torch.Generator().manual_seed(1), 4), seen, boxes, valid)
     images, moved = sight.images(pixels), sight.masks(truth)
     cut, shown = sight.boxes(boxes, valid)
 
@@ -180,7 +180,7 @@ def test_export_answers_as_the_segmenter_does(tmp_path, name, size):
     model = segmenter.UNet(3, **small) if name == "unet" else segmenter.Segmenter(lite0.Lite0(strides), 3, **small)
     samples = torch.rand(3, 3, *size)
 
-    export.write(model.eval(), tmp_path, outputs=("logits",), samples=samples, about={})  # compares both
+    export.write(model.eval(), tmp_path, outputs=("logits",), samples=samples, metadata={})  # compares both
 
     step = 4 if name == "stride 4" else 2
     assert model(samples).shape == (3, 3, size[0] // step, size[1] // step)

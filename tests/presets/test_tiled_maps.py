@@ -202,7 +202,7 @@ def test_tiles_of_a_segmenter_show_objects_of_which_any_part_lies_on_them(outlin
                        boxes="whole")  # fmt: skip
 
     assert one_shapes
-    for left, top in one.tiles.of(row):
+    for left, top in one.tiles.corners(row):
         if drawn[top : top + 64, left : left + 64].any():
             assert one.tiles._shown(row, (left, top)).any()
 
@@ -231,7 +231,9 @@ def test_score_of_a_tiled_segmenter_is_over_the_images_own_pixels(outlines, tmp_
     one = task(outlines, tmp_path / "cache")
     known = {}
     for row in one.score:
-        for (left, top), pixels in zip(one.tiles.of(row), one.tiles.pixels(row, one.tiles.of(row)), strict=True):
+        for (left, top), pixels in zip(
+            one.tiles.corners(row), one.tiles.pixels(row, one.tiles.corners(row)), strict=True
+        ):
             there = one.blocks.part(row, left, top, 64, 64)[..., 0]
             named = np.where(there == masks.IGNORED, 0, there)
             known[pixels.tobytes()] = np.eye(5, dtype=np.float32)[named][::2, ::2].transpose(2, 0, 1)

@@ -236,7 +236,7 @@ def test_score_of_tiles_of_what_is_really_there_is_nearly_right(outlines, tmp_pa
         drawn = masks.draw_objects(one.shapes[row], (320, 240), (320, 240), boxes="ellipse")
         framed = np.pad(drawn, ((0, 96), (0, 96)))
         parts = Parts((320, 240), (96, 96))
-        for left, top in one.tiles.of(row):
+        for left, top in one.tiles.corners(row):
             moved = one.truth[row][0] - np.array([left, top] * 2, np.float32)
             cut = moved.clip(0, 96)
             share = (cut[:, 2:] - cut[:, :2]).prod(1) / (moved[:, 2:] - moved[:, :2]).prod(1)

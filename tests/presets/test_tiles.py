@@ -56,10 +56,10 @@ def test_tiled_view_has_the_images_own_size_and_refuses_another():
     own = [np.array([[0, 0, 20, 20], [0, 0, 5, 5]], np.float32)]
 
     seen = view.choose([(4000, 3000)], own, AUTO)
-    again = view.choose([(4000, 3000)], own, AUTO, before=view.View.kept(json.loads(json.dumps(seen.__dict__))))
+    again = view.choose([(4000, 3000)], own, AUTO, before=view.View.from_dict(json.loads(json.dumps(seen.__dict__))))
     other = view.choose([(4000, 3000)], own, {**AUTO, "tile": 256}, before=seen)
 
-    assert (seen.seen, seen.window, seen.width) == ((320, 320), (320, 320), 480)
+    assert (seen.input_size, seen.window, seen.width) == ((320, 320), (320, 320), 480)
     assert (seen.objects, seen.lost) == (2, 1)
     assert again == seen
     assert other.tile == 256
@@ -77,7 +77,7 @@ def test_regions_to_learn_from_show_every_object_and_a_few_empty_tiles(symbols, 
     tiled = one.tiles.count(one.learn)
 
     assert all(shown.all() for shown in seen.values())
-    busy = sum(one.tiles._shown(row, place).any() for row in one.learn for place in one.tiles.of(row))
+    busy = sum(one.tiles._shown(row, place).any() for row in one.learn for place in one.tiles.corners(row))
     assert busy < len(one.regions) <= np.ceil(busy / (1 - tiles.EMPTY)) + 1 < tiled
 
 
@@ -86,7 +86,7 @@ def test_tiled_batch_shows_objects_at_their_own_size_where_the_boxes_say(symbols
     batch = one.load(list(range(6)))
     draws = one.draw(torch.Generator().manual_seed(1), 6)
 
-    seen = warp.Warp.of(draws, one.view, batch[1], batch[3])
+    seen = warp.Warp.from_draws(draws, one.view, batch[1], batch[3])
     images = seen.images(batch[0])
     boxes, valid = seen.boxes(batch[1], batch[3])
 
@@ -100,7 +100,7 @@ def test_tiles_joined_find_what_is_there_as_the_image_shows_it(symbols, tmp_path
     one = task(symbols, tmp_path, monkeypatch)
     known, row = one.tiles, one.score[0]
     parts = Parts(known.sizes[row], (160, 160))
-    for left, top in known.of(row):  # a model that sees every object that a tile shows half of
+    for left, top in known.corners(row):  # a model that sees every object that a tile shows half of
         moved = one.truth[row][0] - np.array([left, top] * 2, np.float32)
         cut = moved.clip(0, 160)
         share = (cut[:, 2:] - cut[:, :2]).prod(1) / (moved[:, 2:] - moved[:, :2]).prod(1)

@@ -23,7 +23,7 @@ def finished(tmp_path_factory):
         "classes": [{"id": n, "name": str(n)} for n in range(3)], "input": SEEN,
     }  # fmt: skip
     samples = torch.randn(4, 1, 16, 16, generator=torch.manual_seed(1))
-    export.write(classify.Answering(net, mirror=True), folder, outputs=("logits",), samples=samples, about=about)
+    export.write(classify.Answering(net, mirror=True), folder, outputs=("logits",), samples=samples, metadata=about)
     return folder
 
 

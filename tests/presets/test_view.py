@@ -120,7 +120,7 @@ def test_detection_windows_show_objects_where_their_boxes_say(symbols):
     draws["light"] = torch.ones(4, 2)
     draws["aim"] = torch.zeros(4)  # all look at an object
 
-    sight = warp.Warp.of(draws, symbols.view, found, valid)
+    sight = warp.Warp.from_draws(draws, symbols.view, found, valid)
     seen, (moved, shown) = sight.images(pixels), sight.boxes(found, valid)
 
     assert seen.shape[-2:] == (320, 320)

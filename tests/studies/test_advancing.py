@@ -207,7 +207,7 @@ def test_what_became_of_a_job_is_what_became_of_its_trial(alice, event, values, 
     advancing.advance(made.pk)
     attempt = run(made.trials.get())
     report(attempt, values)
-    folder = RunDir.of(attempt.job_id, attempt.number)
+    folder = RunDir.for_attempt(attempt.job_id, attempt.number)
     folder.path.mkdir(parents=True, exist_ok=True)
     folder.metrics.write_text(line)
     end(attempt, event, reason=Reason.USER_CODE, published=False)

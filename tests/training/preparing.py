@@ -15,6 +15,6 @@ def prepared(training: TrainingJob, number: int = 1) -> tuple[Launch, RunDir]:
     job = Job.objects.get(pk=training.job_id)
     Attempt.objects.filter(job=job).exclude(number=number).update(ended_at=job.created_at)
     attempt, _made = Attempt.objects.get_or_create(job=job, number=number)
-    run = RunDir.of(job.pk, number)
+    run = RunDir.for_attempt(job.pk, number)
     run.path.mkdir(parents=True, exist_ok=True)
     return TrainingKind().prepare(job, attempt, run), run

@@ -76,10 +76,10 @@ def test_i09_board_reads_only_the_outputs_and_is_published(alice, trained, monke
     job = services.show(trained, by=alice)
     attempt = Attempt(job=job, number=1)
 
-    launch = BoardKind().prepare(job, attempt, RunDir.of(job.pk, 1))
+    launch = BoardKind().prepare(job, attempt, RunDir.for_attempt(job.pk, 1))
 
     row = PublishedPort.objects.get(job=job)
-    assert launch.read_only == [RunDir.of(trained.pk, 1).outputs]
+    assert launch.read_only == [RunDir.for_attempt(trained.pk, 1).outputs]
     assert (launch.read_write, launch.own_network) == ([], True)
     assert launch.argv[:3] == ["/engine/bin/python", "-m", "tensorboard.main"]
     assert launch.argv[launch.argv.index("--port") + 1] == str(row.port)

@@ -31,7 +31,7 @@ def test_training_prepare_copies_a_preset_and_starts_it_from_the_run(alice, mach
     assert json.loads(run.params.read_text()) == training.params
     assert launch.env["AIP_DATASET_DIR"] == str(cells.path)
     assert json.loads(launch.env["AIP_DATASETS"]) == [{"name": "cells v1", "role": "train", "dir": str(cells.path)}]
-    assert launch.read_write == [RunDir.of(0, 0).path.parents[2] / "cache" / str(alice.pk) / str(cells.pk)]
+    assert launch.read_write == [RunDir.for_attempt(0, 0).path.parents[2] / "cache" / str(alice.pk) / str(cells.pk)]
     assert cells.path in launch.read_only
 
 

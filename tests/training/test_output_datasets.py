@@ -25,7 +25,7 @@ ROUTE = "/api/v1/training/outputs/"
 def augmented(alice, cluster):
     """A job of Alice's that is over and left two classes of images, a table, and a link to somewhere else."""
     job = work.job(alice, cluster, name="augment", state="succeeded")
-    outputs = RunDir.of(job.pk, 1).outputs
+    outputs = RunDir.for_attempt(job.pk, 1).outputs
     for name in ("cat", "dog"):
         (outputs / "made" / name).mkdir(parents=True)
         for number in range(2):
@@ -45,7 +45,7 @@ def test_outputs_become_a_dataset_that_trainings_may_use(api, augmented):
     assert (version.image_count, version.annotated, [one["name"] for one in version.classes]) == (
         4, True, ["cat", "dog"],
     )  # fmt: skip
-    assert (RunDir.of(augmented.pk, 1).outputs / "made/cat/0.png").is_file()  # copied, not taken
+    assert (RunDir.for_attempt(augmented.pk, 1).outputs / "made/cat/0.png").is_file()  # copied, not taken
 
 
 def test_outputs_are_offered_on_the_page_of_the_job_and_imported_from_there(as_alice, augmented):
@@ -108,7 +108,7 @@ def test_outputs_are_given_only_to_whom_jobs_are_shown(api, alice, augmented):
 def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):
     """Anybody may write the metadata of what they upload."""
     about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
-    upload = uploads.begin(owner=bob, length=1, metadata=about)
+    upload = uploads.create(owner=bob, length=1, metadata=about)
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
     dataset = Dataset.objects.create(owner=bob, name="theft")
 
@@ -124,7 +124,7 @@ def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augme
     monkeypatch.setattr(sources, "ASKED_EACH", 1)
     monkeypatch.setattr(env, "STORAGE_QUOTA_BYTES", 20)
     about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
-    upload = uploads.begin(owner=alice, length=1, metadata=about)
+    upload = uploads.create(owner=alice, length=1, metadata=about)
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.DONE)
     dataset = Dataset.objects.create(owner=alice, name="large")
 

@@ -39,7 +39,7 @@ def prepared(training):
     """The launch and the run directory of the first attempt, as launching would ask for them."""
     Job.objects.filter(pk=training.job_id).update(attempt_number=1)
     attempt, _made = Attempt.objects.get_or_create(job_id=training.job_id, number=1)
-    run = RunDir.of(training.job_id, 1)
+    run = RunDir.for_attempt(training.job_id, 1)
     run.path.mkdir(parents=True, exist_ok=True)
     return kind.prepare(Job.objects.get(pk=training.job_id), attempt, run), run
 

@@ -69,7 +69,7 @@ def test_set_of_a_group_is_used_but_not_changed_by_its_people(gentle, alice, bob
 
 
 def test_set_shared_with_one_person_for_managing_is_changed_by_them(gentle, bob, api):
-    sharing.put(gentle, bob, sharing.MANAGE)
+    sharing.set_level(gentle, bob, sharing.MANAGE)
     api.force_authenticate(bob)
 
     body = {"name": "gentle", "preset": "detect", "params": {"lr": 0.5}}

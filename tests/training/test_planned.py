@@ -80,7 +80,7 @@ def test_planned_training_takes_the_preset_that_suits_the_labels(alice, machine,
     row = planned.plan(user=alice, request=TrainingRequest(), upload_id=sent.pk)
     _import(row)
 
-    assert planned.begin(row.pk)
+    assert planned.start_plan(row.pk)
     assert (TrainingJob.objects.get().preset, TrainingJob.objects.get().job.name) == ("classify", "animals_classify")
 
 
@@ -98,7 +98,7 @@ def test_planned_training_says_at_once_all_that_can_be_known_before_the_data(api
 def test_planned_training_of_the_wrong_task_fails_with_its_reason_and_goes_on_once_mended(alice, api, machine, sent):
     row = planned.plan(user=alice, request=TrainingRequest(preset="detect"), upload_id=sent.pk)
     _import(row)
-    planned.begin(row.pk)
+    planned.start_plan(row.pk)
 
     row.refresh_from_db()
     assert row.state == "failed"

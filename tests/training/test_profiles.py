@@ -13,11 +13,11 @@ from training.runs.models import TrainingJob
 
 
 def codes(about):
-    return [one.code for one in profiles.of(about).advice]
+    return [one.code for one in profiles.parse(about).advice]
 
 
 def test_a_step_that_does_what_it_is_for_needs_no_advice():
-    found = profiles.of(GPU)
+    found = profiles.parse(GPU)
 
     assert found.advice == []
     assert sum(share for _part, _word, share in found.shares) == pytest.approx(1)
@@ -56,14 +56,14 @@ def test_a_step_that_does_what_it_is_for_needs_no_advice():
 )
 def test_each_rule_speaks_where_it_applies(facts, code):
     assert codes(changed(**facts)) == [code]
-    assert "%" not in profiles.of(changed(**facts)).advice[0].text.replace(" %", "")
+    assert "%" not in profiles.parse(changed(**facts)).advice[0].text.replace(" %", "")
 
 
 def test_cores_are_not_advised_like_a_card():
     about = changed(kind="cpu", precision="float32", kernels=0.0, device_busy_ms=0.0, memory_mib=None)
 
     assert codes(about) == []
-    assert profiles.of(about).memory_mib is None
+    assert profiles.parse(about).memory_mib is None
 
 
 @pytest.mark.parametrize(

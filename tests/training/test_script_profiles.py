@@ -13,7 +13,7 @@ from training.runs import previews, profiles
 
 
 def codes(about):
-    return [one.code for one in profiles.of(about).advice]
+    return [one.code for one in profiles.parse(about).advice]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def own(alice, machine, cells, code):
     ],
 )
 def test_rules_speak_of_what_a_script_has(facts, code, words):
-    (found,) = profiles.of(of_a_script(**facts)).advice
+    (found,) = profiles.parse(of_a_script(**facts)).advice
 
     assert (found.code, words in found.text) == (code, True)
     assert "batch_size" not in found.text
@@ -52,7 +52,7 @@ def test_rules_speak_of_what_a_script_has(facts, code, words):
 def test_rules_speak_of_what_a_script_has_on_a_card(facts, code, words):
     about = of_a_script(**{name: GPU[name] for name in ("kind", "precision", "kernels", "device_busy_ms", "shares")})
 
-    (found,) = profiles.of(about | facts).advice
+    (found,) = profiles.parse(about | facts).advice
 
     assert (found.code, words in found.text) == (code, True)
     assert "batch_size" not in found.text
@@ -100,16 +100,16 @@ def test_page_of_own_code_shows_the_lines_to_copy_until_it_has_left_a_profile(as
 def test_profile_of_own_code_is_that_of_the_newest_attempt_that_left_one(alice, own):
     wrote(own, of_a_script(step_ms=70.0))
     third = [factory.move(own, "running", attempt=number) for number in (2, 3)][-1]
-    first = profiles.found(own, alice)
+    first = profiles.require_profile(own, alice)
     (third.outputs / "profile").mkdir()
     (third.outputs / "profile" / "profile.json").write_text(json.dumps(of_a_script(step_ms=50.0)))
 
-    newest = profiles.found(own, alice)
+    newest = profiles.require_profile(own, alice)
     fourth = factory.move(own, "running", attempt=4).outputs / "profile"
     fourth.mkdir()
     (fourth / "profile.json").write_text('{"source": "script"}')
 
-    assert profiles.found(own, alice) == newest
+    assert profiles.require_profile(own, alice) == newest
     assert (first.attempt, first.step_ms) == (1, 70.0)
     assert (newest.attempt, newest.step_ms) == (3, 50.0)
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def running(alice, cluster):
     job = work.job(alice, cluster, state="running")
     work.run_dir(job).outputs.mkdir()
-    workdir.fill(work.run_dir(job), None)
+    workdir.populate(work.run_dir(job), None)
     return job
 
 

@@ -41,7 +41,7 @@ seen = []
 def training(alice, machine, cells, code):
     """A training of own code, in progress."""
     made = factory.training(alice, name="own", data=cells, code=code, start_file="train.py", state="running")
-    workdir.fill(work.run_dir(made.job), None)
+    workdir.populate(work.run_dir(made.job), None)
     return made
 
 

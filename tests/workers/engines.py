@@ -39,7 +39,7 @@ class FakeEngine:
 
     def answers(self) -> bool:
         try:
-            return bool(Engine(str(self.socket)).ask("GET", "/version"))
+            return bool(Engine(str(self.socket)).send("GET", "/version"))
         except Unanswered:
             return False
 

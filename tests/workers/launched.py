@@ -37,7 +37,7 @@ def placed(alice, cluster, node, kind):
 
 def ended(job):
     """The exit record, as soon as it is there."""
-    path = RunDir.of(job.pk, 1).path / records.EXIT
+    path = RunDir.for_attempt(job.pk, 1).path / records.EXIT
     deadline = time.monotonic() + 90
     while records.read(path) is None:
         assert time.monotonic() < deadline, "no exit record"
@@ -53,7 +53,7 @@ def reachable(placed, kind, settings):
         settings.RUN_DIR = Path(folder)
         job, attempt = placed(["sh", "-c", "echo up; exec sleep 600"])
         launching.start(attempt.pk)
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         wait_for(lambda: (run.path / records.SUPERVISOR).exists() and "up" in printed(run.log))
         job.refresh_from_db()
         yield job

@@ -68,7 +68,7 @@ class PlainJob:
         self.lasting = False
         self.odd = b""
         monkeypatch.setattr(channels, "way_to", lambda job, rank=0: job)
-        monkeypatch.setattr(channels, "begin", self.begin)
+        monkeypatch.setattr(channels, "open_with_reply", self.begin)
         self._kept = []
 
     async def begin(self, way, request, patience_s=10.0):

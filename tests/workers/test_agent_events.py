@@ -42,7 +42,7 @@ def sleeper():
 
 def due_within(events, seconds=20.0):
     events.wait(seconds)
-    return events.take()
+    return events.take_due()
 
 
 def test_inotify_reports_what_is_renamed_into_a_folder_and_nothing_else(tmp_path):
@@ -103,7 +103,7 @@ def test_events_cannot_follow_a_supervisor_that_ended(events, sleeper):
 def test_events_forget_attempts_that_are_over(events, tmp_path, sleeper):
     events.watch(ATTEMPT, JOB, tmp_path)
     events.follow(ATTEMPT, sleeper.pid)
-    events.keep({ATTEMPT + 1})
+    events.retain({ATTEMPT + 1})
     records.write(tmp_path / records.EXIT, {})
     sleeper.kill()
     sleeper.wait()
@@ -200,13 +200,13 @@ def running(alice, cluster, kind, agent, sleeper):
 @pytest.fixture
 def looked(monkeypatch):
     seen: list[int] = []
-    original = AttemptMonitor.look
+    original = AttemptMonitor.check
 
     def look(self, attempt, **more):
         seen.append(attempt.pk)
         return original(self, attempt, **more)
 
-    monkeypatch.setattr(AttemptMonitor, "look", look)
+    monkeypatch.setattr(AttemptMonitor, "check", look)
     return seen
 
 
@@ -319,8 +319,8 @@ def test_agent_repeats_full_looks_while_events_come(agent, running, monkeypatch)
     monkeypatch.setattr(agent, "register", lambda: True)
     monkeypatch.setattr(agent.events, "open", lambda _stopped: None)
     monkeypatch.setattr(agent.events, "close", lambda: None)
-    monkeypatch.setattr(agent.events, "take", lambda: Due(attempts={1}))
-    monkeypatch.setattr(agent, "_look_at", lambda due: (dues.append((moment[0], due.everything)), set())[1])
+    monkeypatch.setattr(agent.events, "take_due", lambda: Due(attempts={1}))
+    monkeypatch.setattr(agent, "_check_attempts", lambda due: (dues.append((moment[0], due.everything)), set())[1])
 
     def wait(seconds):
         moment[0] = round(moment[0] + max(seconds, 0.1), 3)

@@ -80,7 +80,7 @@ def test_approval_refused_ends_the_job_with_the_word(put, chief, alice):
 
 def test_approval_tells_those_in_charge_once_and_the_owner_of_the_answer(put, chief, alice):
     job = put()
-    approval.ask([job])
+    approval.request([job])
     approval.answer(job.approval, grant=True, by=chief)
 
     assert [str(one.title) for one in chief.notifications.all()] == ["Alice wants to start Command “lab”"]

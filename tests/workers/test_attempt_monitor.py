@@ -84,7 +84,7 @@ def test_attempt_monitor_gives_up_no_start_while_the_disk_is_full(alice, cluster
     monitor = AttemptMonitor(seen)
     monitor.seen -= 1000
 
-    monitor.look(seen)
+    monitor.check(seen)
 
     job.refresh_from_db()
     assert job.state == "assigned"
@@ -96,7 +96,7 @@ def test_l02_attempt_monitor_keeps_a_stop_that_meets_the_natural_end(service, co
     stale = Attempt.objects.select_related("job").get(job=service)
     actions.stop(service)
 
-    AttemptMonitor(stale).look(stale)
+    AttemptMonitor(stale).check(stale)
 
     service.refresh_from_db()
     assert (service.state, service.reason) == ("stopped", "owner")
@@ -164,7 +164,7 @@ def test_agent_takes_in_figures_of_jobs_in_turn_and_not_for_ever(service, alice,
         rounds[-1].append(attempt.pk)
         time_of_day[0] += 4.0
 
-    monkeypatch.setattr(agent, "_look", lambda attempt: None)
+    monkeypatch.setattr(agent, "_check_attempt", lambda attempt: None)
     monkeypatch.setattr(metrics, "ingest", slow)
     for _round in range(3):
         rounds.append([])
@@ -181,7 +181,7 @@ def test_agent_whose_disk_is_full_still_looks_at_its_cards(service, settings, mo
     sample = type("Sample", (), {"node": {"cards": []}, "readings": {}, "jobs": {service.attempts.get().pk: {"a": 1}}})
     monkeypatch.setattr(agent.sampler, "sample", lambda _watched: sample)
     monkeypatch.setattr(metrics, "record_system", full_disk)
-    monkeypatch.setattr(agent.sharing, "look", lambda *_asked: looked.append(True))
+    monkeypatch.setattr(agent.sharing, "check", lambda *_asked: looked.append(True))
 
     agent.beat()
 
@@ -315,7 +315,7 @@ def test_agent_leaves_most_of_many_starts_to_their_worker(alice, cluster, kind, 
         work.hold(job, card, share=1)
         Attempt.objects.filter(job=job).update(assigned_at=now() - timedelta(seconds=30))
     agent, begun = Agent("node1"), []
-    monkeypatch.setattr(agent, "_begin", lambda rank: begun.append(rank) or True)
+    monkeypatch.setattr(agent, "_start_rank", lambda rank: begun.append(rank) or True)
 
     seen = []
     for _look in range(4):

@@ -232,7 +232,7 @@ def test_job_that_holds_its_cards_in_order_to_be_ready_hears_nothing(alice, clus
     job = work.job(alice, cluster, state="running", kind=kind)
     idle_cards(job)
 
-    assert causes.of(job) == []
+    assert causes.list_causes(job) == []
 
 
 def test_retry_after_a_lack_of_memory_is_told_its_cause_and_not_that_it_is_slow(alice, cluster, as_alice):
@@ -256,18 +256,18 @@ def shared(db, alice, cluster):
 
 
 def test_cause_of_a_fault_on_a_card_shared_by_mps_may_be_another_job(shared):
-    by_mps = causes.of(shared)
+    by_mps = causes.list_causes(shared)
     shared.attempts.get().allocations.update(mps=False)
 
     assert [cause.message.code for cause in by_mps] == ["cause.mps_shared"]
     assert by_mps[0].line.endswith("an illegal memory access was encountered")
-    assert causes.of(shared) == []
+    assert causes.list_causes(shared) == []
 
 
 def test_cause_of_a_job_whose_mps_daemon_ended_is_that(shared):
     work.run_dir(shared).log.write_text("killed\n")
-    before = causes.of(shared)
+    before = causes.list_causes(shared)
     transitions.note(shared, "mps_lost", message("job.mps_lost"))
 
     assert before == []
-    assert [cause.message.code for cause in causes.of(shared)] == ["cause.mps_failed"]
+    assert [cause.message.code for cause in causes.list_causes(shared)] == ["cause.mps_failed"]

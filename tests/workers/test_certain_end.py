@@ -153,4 +153,4 @@ def test_records_ask_a_supervisor_of_before_an_upgrade_to_stop_where_it_does_not
     records.write_request(tmp_path, "kill")
 
     assert (tmp_path / records.REQUESTED).read_text() == "stop"
-    assert records.understood(tmp_path, "kill") == "stop"
+    assert records.compatible_request(tmp_path, "kill") == "stop"

@@ -76,16 +76,16 @@ def test_way_to_what_cannot_be_reached(reachable, kind):
     kind.exec_server = True
     Attempt.objects.update(sandbox_tier=sandbox.CONTAINER)
     assert channels.way_to(job).path
-    records.write(RunDir.of(job.pk, 1).path / handover.WAYS, {"why": handover.NO_PYTHON})
+    records.write(RunDir.for_attempt(job.pk, 1).path / handover.WAYS, {"why": handover.NO_PYTHON})
     assert code(job) == "no_python"
-    records.write(RunDir.of(job.pk, 1).path / handover.WAYS, {"why": handover.LATE})
+    records.write(RunDir.for_attempt(job.pk, 1).path / handover.WAYS, {"why": handover.LATE})
     assert code(job) == "late"
 
 
 def test_other_kinds_have_no_server(placed):
     job, attempt = placed(["sleep", "600"])
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     ticket = records.read(run.path / records.LAUNCH)
     records.write_request(run.path, "kill")
     until(lambda: records.read(run.path / records.EXIT))
@@ -151,7 +151,7 @@ def test_refusals_are_sentences_in_the_readers_language(code):
 def test_socket_paths_are_short_enough_for_the_kernel(settings):
     settings.RUN_DIR = Path("/" + "long/" * 40)
 
-    assert len(str(socket_paths.of(10**9, 10**4, 100))) <= 107
+    assert len(str(socket_paths.for_rank(10**9, 10**4, 100))) <= 107
     assert socket_paths.folder() == socket_paths.folder()
 
 

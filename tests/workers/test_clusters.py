@@ -229,7 +229,7 @@ def test_job_restore_is_refused_when_its_cluster_was_deleted(lab, alice):
     ended = work.job(alice, lab, state="failed")
     clusters.delete(lab)
 
-    restore = next(button for button in buttons.of(Job.objects.get(pk=ended.pk)) if button.verb == "restore")
+    restore = next(button for button in buttons.list_buttons(Job.objects.get(pk=ended.pk)) if button.verb == "restore")
 
     assert restore.why == "Its cluster was deleted. Start it anew in another one."
 

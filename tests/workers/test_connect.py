@@ -57,7 +57,7 @@ class Outside:
         proxy = Egress([HOST, "inner.*"], self._found, egress.is_public)
         proxy.public = lambda address: address != "127.0.0.2"
         connect, proxy._connect = proxy._connect, lambda host, port: connect(host, self._noted(host, port))
-        way_out = await egress.begin(proxy)
+        way_out = await egress.start(proxy)
         try:
             yield
         finally:
@@ -94,7 +94,7 @@ def outside(settings):
         Path(folder).chmod(0o755)
         settings.RUN_DIR = Path(folder)
         socket_paths.egress().parent.mkdir()
-        inside_programs.put(socket_paths.egress().parent, sandbox.CONNECT, "connect.py")
+        inside_programs.write_program(socket_paths.egress().parent, sandbox.CONNECT, "connect.py")
         world, begun, over = Outside(Path(folder)), threading.Event(), asyncio.Event()
 
         async def be():

@@ -36,7 +36,7 @@ def contained(tmp_path, monkeypatch):
 
 
 def ticket(job):
-    return records.read(RunDir.of(job.pk, 1).path / records.LAUNCH)
+    return records.read(RunDir.for_attempt(job.pk, 1).path / records.LAUNCH)
 
 
 def test_contained_job_runs_in_the_operators_image_and_its_page_says_so(placed, contained, alice, client, monkeypatch):
@@ -50,7 +50,7 @@ def test_contained_job_runs_in_the_operators_image_and_its_page_says_so(placed, 
     page = client.get(reverse("workers:job", args=[job.pk])).content.decode()
     told = client.get(f"/api/v1/jobs/{job.pk}/").json()
 
-    assert (record["code"], printed(RunDir.of(job.pk, 1).log)) == (0, "inside\n")
+    assert (record["code"], printed(RunDir.for_attempt(job.pk, 1).log)) == (0, "inside\n")
     assert (attempt.sandbox_tier, attempt.image) == (4, "image")
     assert "tier 4" in page
     assert told["isolation"] == {"tier": 4, "words": "container", "image": "image"}
@@ -79,7 +79,7 @@ def test_contained_job_that_others_must_reach_shares_the_network(placed, contain
 def job_launch(job, attempt):
     from workers.core import kinds
 
-    return kinds.get(job.kind).prepare(job, attempt, RunDir.of(job.pk, 1))
+    return kinds.get(job.kind).prepare(job, attempt, RunDir.for_attempt(job.pk, 1))
 
 
 def test_contained_job_that_is_lost_waits_until_its_container_is_gone(placed, contained, monkeypatch):
@@ -88,7 +88,7 @@ def test_contained_job_that_is_lost_waits_until_its_container_is_gone(placed, co
     monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
     job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
     launch.start(attempt.pk)
-    kept = records.read(RunDir.of(job.pk, 1).path / records.SUPERVISOR)
+    kept = records.read(RunDir.for_attempt(job.pk, 1).path / records.SUPERVISOR)
     supervisor_pid, first = kept["pid"], kept["child"]["pid"]
     contained.kill()
     end_tree(supervisor_pid)
@@ -111,7 +111,7 @@ def end_tree(pid):
 
 def look(watched, attempt):
     """State of the job after the agent looked."""
-    watched.look(Attempt.objects.select_related("job").get(pk=attempt.pk))
+    watched.check(Attempt.objects.select_related("job").get(pk=attempt.pk))
     attempt.job.refresh_from_db()
     return attempt.job.state
 

@@ -176,7 +176,7 @@ def test_container_sweep_ends_a_container_without_a_supervisor(run, engine, sett
 
     assert not there(engine, job)
     assert there(engine, kept)
-    assert containers.gone(job.path)
+    assert containers.remove(job.path)
 
 
 def test_container_survives_a_killed_guard(run, engine):
@@ -266,12 +266,12 @@ def test_container_counts_as_ended_only_when_that_is_certain(run, engine):
     processes.send([*processes.descendants(supervisor_pid), supervisor_pid], signal.SIGKILL)
     until(lambda: not records.is_alive(job.supervisor))
 
-    while_it_runs = containers.gone(job.path)
+    while_it_runs = containers.remove(job.path)
     processes.send([*processes.descendants(first), first], signal.SIGKILL)
     until(lambda: processes.state(first) in "ZX")
 
     assert not while_it_runs
-    assert containers.gone(job.path)
+    assert containers.remove(job.path)
     engine.start()
 
 

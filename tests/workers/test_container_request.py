@@ -18,7 +18,7 @@ def test_container_request_gives_away_nothing(tmp_path):
         container={"engine": "/e", "image": "lab/torch:1", "user": "200001:200001", "network": "none", "root": "/d"},
     )  # fmt: skip
 
-    asked = container.described(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})
+    asked = container.describe(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})
 
     host = asked["HostConfig"]
     assert (host["CapDrop"], host["SecurityOpt"], host["NetworkMode"]) == (["ALL"], ["no-new-privileges"], "none")
@@ -47,6 +47,6 @@ def test_container_request_has_the_cards_of_its_job_and_no_others(tmp_path, way,
         devices=["/dev/null", "/dev/nvidia-not-there"], container={"image": "i", "user": "1:1", "cards": way},
     )  # fmt: skip
 
-    host = container.described(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})["HostConfig"]
+    host = container.describe(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})["HostConfig"]
 
     assert {key: value for key, value in host.items() if key.startswith("Device")} == expected

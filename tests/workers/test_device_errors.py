@@ -22,7 +22,9 @@ def kernel(tmp_path, monkeypatch):
     about = tmp_path / "gpus" / "0000:3B:00.0"
     about.mkdir(parents=True)
     (about / "information").write_text(f"Model: \t X\nGPU UUID: \t {UUID}\n")
-    monkeypatch.setattr(device_errors, "places", lambda read=device_errors.places: read(tmp_path / "gpus"))
+    monkeypatch.setattr(
+        device_errors, "bus_addresses", lambda read=device_errors.bus_addresses: read(tmp_path / "gpus")
+    )
     log = tmp_path / "kmsg"
     log.write_text("")
     monkeypatch.setattr(device_errors.env, "KERNEL_LOG", str(log))
@@ -70,7 +72,7 @@ def test_device_errors_survive_a_line_that_was_half_written(kernel, job):
 
     device_errors.collect("node1")
 
-    assert [error.code for error in shown.of(job)] == [79]
+    assert [error.code for error in shown.list_errors(job)] == [79]
 
 
 @pytest.mark.django_db
@@ -89,7 +91,9 @@ def test_device_errors_of_npus_come_from_the_folder_that_is_set(kernel, job, tmp
 
     device_errors.collect("node1")
 
-    assert [(error.card, error.code, "failed" in error.text) for error in shown.of(job)] == [("npu3", None, True)]
+    assert [(error.card, error.code, "failed" in error.text) for error in shown.list_errors(job)] == [
+        ("npu3", None, True)
+    ]
 
 
 @pytest.fixture
@@ -121,7 +125,7 @@ def test_device_errors_of_npus_are_kept_once_though_their_logs_are_rotated_and_c
     written.append(device_errors.collect("node1", NpuLogs()))  # by an agent that was restarted
 
     assert written == [2, 1, 1, 0]
-    assert {error.text.rpartition(" ")[2] for error in shown.of(job)} == {"one", "two", "three", "4"}
+    assert {error.text.rpartition(" ")[2] for error in shown.list_errors(job)} == {"one", "two", "three", "4"}
 
 
 @pytest.mark.django_db
@@ -143,12 +147,12 @@ def test_npu_logs_are_read_on_from_where_they_were_left(tmp_path, monkeypatch):
         npu_logs.os, "pread", lambda *given: read.append(len(data := pread(*given))) or data, raising=True
     )
 
-    first = [line.text for line in logs.of(tmp_path, 3)]
+    first = [line.text for line in logs.read_errors(tmp_path, 3)]
     before = sum(read)
     read.clear()
     with log.open("a") as file:
         file.write("ended half\n")
-    second = [line.text for line in logs.of(tmp_path, 3)]
+    second = [line.text for line in logs.read_errors(tmp_path, 3)]
 
     assert (len(first), len(second)) == (1, 2)
     assert before > 700_000
@@ -178,5 +182,5 @@ def test_device_error_record_stays_below_its_room(tmp_path, monkeypatch):
     monkeypatch.setattr(device_errors, "MOST_BYTES", 250)
     lines = [device_errors.Line(str(n), float(n), "gpu0", 1, "x" * 40) for n in range(9)]
 
-    assert device_errors.keep(tmp_path / "a" / "n.jsonl", lines) == 2
+    assert device_errors.append_lines(tmp_path / "a" / "n.jsonl", lines) == 2
     assert (tmp_path / "a" / "n.jsonl").stat().st_size <= 250

@@ -129,16 +129,16 @@ def limit_of(tmp_path, limit_bytes, pids=lambda: []):
 
 def test_limit_counts_again_only_once_the_job_can_be_over(tmp_path):
     limit = limit_of(tmp_path, 8 * MIB)
-    limit.look(100.0)
+    limit.check(100.0)
     first = limit.used_bytes
     fill(tmp_path / "file", 2 * MIB)
     os.sync()
 
-    limit.look(101.5)
+    limit.check(101.5)
 
     assert limit.used_bytes == first  # 2 MiB more cannot be too much
     assert not limit.is_over
-    limit.look(101.5 + 300)
+    limit.check(101.5 + 300)
     assert limit.used_bytes >= 2 * MIB
 
 
@@ -147,8 +147,8 @@ def test_limit_is_over_one_byte_beyond_it(tmp_path):
     taken = used(tmp_path)
     exact, less = limit_of(tmp_path, taken), limit_of(tmp_path, taken - 1)
 
-    exact.look(100.0)
-    less.look(100.0)
+    exact.check(100.0)
+    less.check(100.0)
 
     assert (exact.is_over, less.is_over) == (False, True)
 
@@ -160,7 +160,7 @@ def test_limit_spends_at_most_its_part_of_a_core(tmp_path, monkeypatch):
     limit = limit_of(tmp_path, MIB)
 
     for tenth in range(1000):  # 100 s of a tree that takes for ever
-        limit.look(100.0 + tenth / 10)
+        limit.check(100.0 + tenth / 10)
 
     assert sum(spent) <= 2.0 + 100 * 0.05 + 0.5
 

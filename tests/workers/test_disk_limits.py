@@ -66,7 +66,7 @@ def test_ticket_counts_the_folders_of_the_rank_alone(alice, cluster, settings):
     job = work.job(alice, cluster, state="assigned", max_disk_bytes=2 * GIB)
     work.hold(job, work.node().devices.get(kind="cpu"), share=1)
     attempt = job.attempts.get()
-    run = RunDir.of(job.pk, attempt.number)
+    run = RunDir.for_attempt(job.pk, attempt.number)
     box, home = settings.DATA_ROOT / "box", settings.DATA_ROOT / "home"
     launch = Launch(
         argv=["true"],
@@ -98,9 +98,9 @@ def test_ticket_has_no_disk_limit_where_nobody_set_one(alice, cluster):
 def test_launch_is_written_down_with_its_own_folders(tmp_path):
     launch = Launch(argv=["true"], read_write=[tmp_path], own_folders=[tmp_path])
 
-    launch.keep(tmp_path / "kept")
+    launch.save(tmp_path / "kept")
 
-    assert Launch.kept(tmp_path / "kept") == launch
+    assert Launch.load(tmp_path / "kept") == launch
 
 
 @pytest.mark.parametrize("state", ["running", "finishing", "preempting"])
@@ -151,7 +151,7 @@ def test_pages_and_api_show_what_a_job_uses_of_its_limit(running, as_alice):
 def test_rank_reports_what_its_supervisor_wrote(running):
     records.write(work.run_dir(running).path / records.DISK, {"used_bytes": 7, "limit_bytes": 9})
 
-    (part,) = ranks.of(running.attempts.get().allocations.get().node.name)
+    (part,) = ranks.list_for_node(running.attempts.get().allocations.get().node.name)
 
     assert part.disk_bytes == 7
 

@@ -34,7 +34,7 @@ READS = (
 def left_by(owner, cluster, text="whole", *, attempt=1, state="succeeded"):
     """A job that is over and left a file."""
     job = work.job(owner, cluster, name="first", state=state)
-    outputs = RunDir.of(job.pk, attempt).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt).outputs
     outputs.mkdir(parents=True)
     (outputs / "weights.txt").write_text(text)
     return job
@@ -42,14 +42,14 @@ def left_by(owner, cluster, text="whole", *, attempt=1, state="succeeded"):
 
 def test_job_reads_the_outputs_of_the_job_that_it_follows(placed, alice, cluster):
     first = left_by(alice, cluster)
-    RunDir.of(first.pk, 2).outputs.mkdir(parents=True)  # of an attempt that was restored and never completed
+    RunDir.for_attempt(first.pk, 2).outputs.mkdir(parents=True)  # of an attempt that was restored and never completed
     job, attempt = placed([sys.executable, "-c", READS])
-    following.put(job, Following(outputs_of=[first.pk]))
+    following.save(job, Following(outputs_of=[first.pk]))
 
     launch.start(attempt.pk)
     record = ended(job)
 
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     assert (record["code"], printed(run.log)) == (0, f"[({first.pk}, 'first')]\nwhole\n")
     assert (run.inputs / f"job-{first.pk}" / "weights.txt").read_text() == "whole"
 
@@ -57,8 +57,8 @@ def test_job_reads_the_outputs_of_the_job_that_it_follows(placed, alice, cluster
 def test_job_does_not_start_where_the_outputs_are_gone(placed, alice, cluster):
     first = left_by(alice, cluster)
     job, attempt = placed(["true"])
-    following.put(job, Following(outputs_of=[first.pk]))
-    shutil.rmtree(RunDir.of(first.pk, 1).path)
+    following.save(job, Following(outputs_of=[first.pk]))
+    shutil.rmtree(RunDir.for_attempt(first.pk, 1).path)
 
     launch.start(attempt.pk)
 
@@ -100,28 +100,30 @@ def machine_of_jobs():
 def test_variables_name_each_folder(placed, alice, cluster):
     jobs = [left_by(alice, cluster, text) for text in "ab"]
     job, attempt = placed([sys.executable, "-c", "import os; print(os.environ['AIP_INPUTS'])"])
-    following.put(job, Following(outputs_of=[one.pk for one in jobs]))
+    following.save(job, Following(outputs_of=[one.pk for one in jobs]))
 
     launch.start(attempt.pk)
     ended(job)
 
-    rows = json.loads(printed(RunDir.of(job.pk, 1).log))
-    assert [(row["job"], row["dir"]) for row in rows] == [(one.pk, str(RunDir.of(one.pk, 1).outputs)) for one in jobs]
+    rows = json.loads(printed(RunDir.for_attempt(job.pk, 1).log))
+    assert [(row["job"], row["dir"]) for row in rows] == [
+        (one.pk, str(RunDir.for_attempt(one.pk, 1).outputs)) for one in jobs
+    ]
 
 
 def test_attempt_that_left_nothing_hides_no_earlier_one(alice, cluster):
     first = left_by(alice, cluster, state="failed")
-    RunDir.of(first.pk, 2).outputs.mkdir(parents=True)  # made for every attempt, before its program begins
+    RunDir.for_attempt(first.pk, 2).outputs.mkdir(parents=True)  # made for every attempt, before its program begins
     empty = work.job(alice, cluster, name="empty", state="succeeded")
-    RunDir.of(empty.pk, 1).outputs.mkdir(parents=True)
+    RunDir.for_attempt(empty.pk, 1).outputs.mkdir(parents=True)
 
-    assert earlier_outputs.folder_of(first) == RunDir.of(first.pk, 1).outputs
+    assert earlier_outputs.folder_of(first) == RunDir.for_attempt(first.pk, 1).outputs
     assert earlier_outputs.folder_of(empty) is None
 
 
 def test_job_like_another_reads_what_that_one_read(alice, bob, cluster):
     first, before, again = (work.job(alice, cluster, name=name) for name in ("first", "before", "again"))
-    following.put(again, Following(outputs_of=[first.pk], after=[before.pk], retries=2))
+    following.save(again, Following(outputs_of=[first.pk], after=[before.pk], retries=2))
 
     assert following.like(again).outputs_of == (first.pk,)
     assert following.like(again).after == ()

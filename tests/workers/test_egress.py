@@ -212,7 +212,7 @@ def test_job_on_a_network_of_its_own_finds_the_way_out(served, settings, tier):
                 proxy = Egress(["*"], found, lambda _: True)
                 connect, proxy._connect = proxy._connect, lambda host, _port: connect(host, port)
                 for _restarted in range(2):  # jobs live longer than the proxy
-                    server = await egress.begin(proxy)
+                    server = await egress.start(proxy)
                     end, said = await asyncio.to_thread(fetch)
                     server.close()
                     assert end == {"code": 0}, said
@@ -225,8 +225,8 @@ def test_job_on_a_network_of_its_own_finds_the_way_out(served, settings, tier):
 
 def test_proxy_that_ends_late_leaves_the_socket_of_its_successor():
     async def follow():
-        first = await egress.begin(Egress(["none"]))
-        second = await egress.begin(Egress(["none"]))
+        first = await egress.start(Egress(["none"]))
+        second = await egress.start(Egress(["none"]))
         first.close()
         stays = second.path.exists()
         second.close()

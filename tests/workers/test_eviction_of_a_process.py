@@ -170,7 +170,7 @@ def test_eviction_probe_finds_the_calls_in_the_library(stub):
     card = Card(0, "GPU-stub", "Stub", 16_384)
 
     can, old = (
-        eviction_probe.look([card], 2, 64_000, library=str(stub.folder / name)) for name in ("libcuda.so.1", "old.so")
+        eviction_probe.check([card], 2, 64_000, library=str(stub.folder / name)) for name in ("libcuda.so.1", "old.so")
     )
 
     assert (can["code"], can["tier"]) == ("", 2)

@@ -67,7 +67,7 @@ def look(job, state=None, **more):
     if state:
         records.write(work.run_dir(job).path / records.STATUS, {"state": state, **more})
     seen = Attempt.objects.select_related("job__cluster").get(job=job, number=job.attempt_number)
-    AttemptMonitor(seen).look(seen)
+    AttemptMonitor(seen).check(seen)
     job.refresh_from_db()
     return job
 
@@ -131,12 +131,12 @@ def test_eviction_unknown_to_an_old_supervisor_keeps_its_job(running, urgent):
     records.write(work.run_dir(running).path / records.STATUS, {"state": "running"})
     seen = Attempt.objects.select_related("job__cluster").get(job=running)
     watched = AttemptMonitor(seen)
-    watched.look(seen)
+    watched.check(seen)
     running.refresh_from_db()
     asked = running.desired
 
     watched.eviction_requested -= UNHEARD_S + 1
-    watched.look(Attempt.objects.select_related("job__cluster").get(job=running))
+    watched.check(Attempt.objects.select_related("job__cluster").get(job=running))
 
     running.refresh_from_db()
     assert (asked, running.desired, running.state) == ("evict", "run", "running")
@@ -208,7 +208,7 @@ def test_eviction_stop_ends_the_job_without_touching_others_cards(running, alice
 def test_eviction_buttons_say_why_they_are_disabled(running):
     evicted(running)
 
-    shut = {button.verb: button.why for button in buttons.of(running) if not button.allowed}
+    shut = {button.verb: button.why for button in buttons.list_buttons(running) if not button.allowed}
 
     assert set(shut) == {"pause", "continue", "suspend", "finish", "restore"}
     assert "off its cards" in shut["continue"]
@@ -289,11 +289,11 @@ def test_eviction_policy_is_allowed_by_operators_only_where_proven(node, olga):
 def test_eviction_probe_says_what_the_driver_can(tmp_path):
     card = Card(index=0, uuid="GPU-1", name="Card", memory_mib=16_000)
 
-    assert eviction_probe.look([], 2, 64_000)["code"] == "no_card"
-    assert eviction_probe.look([Card(0, "x", "Card", 1, simulated=True)], 2, 64_000)["code"] == "simulated"
-    assert eviction_probe.look([card], 4, 64_000)["code"] == "container"
-    assert eviction_probe.look([card], 2, 8_000)["code"] == "little_memory"
-    said = eviction_probe.look([card], 2, 64_000, library=str(tmp_path / "missing.so"))
+    assert eviction_probe.check([], 2, 64_000)["code"] == "no_card"
+    assert eviction_probe.check([Card(0, "x", "Card", 1, simulated=True)], 2, 64_000)["code"] == "simulated"
+    assert eviction_probe.check([card], 4, 64_000)["code"] == "container"
+    assert eviction_probe.check([card], 2, 8_000)["code"] == "little_memory"
+    said = eviction_probe.check([card], 2, 64_000, library=str(tmp_path / "missing.so"))
     assert (said["code"], "no CUDA driver" in said["detail"]) == ("no_driver", True)
 
 

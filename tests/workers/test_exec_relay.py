@@ -78,7 +78,7 @@ async def _read(way, request):
 def test_relay_lets_nobody_in_who_does_not_know_the_key(reachable, relaying, settings):
     with socket.create_connection(("127.0.0.1", relaying), 60) as stranger:
         heard = greeting.read(stranger.makefile("rb").readline())
-        said = json.loads(greeting.ask(heard, (reachable.pk, 1, 0), greeting.challenge()))
+        said = json.loads(greeting.request_line(heard, (reachable.pk, 1, 0), greeting.challenge()))
         stranger.sendall(greeting.line(**said | {"proof": "0" * 64}))
 
         assert stranger.recv(100) == b""
@@ -134,7 +134,7 @@ def test_both_ways_loses_no_last_byte():
         left, ours = socket.socketpair()
         other, right = socket.socketpair()
         mine, theirs = await _streams(ours), await _streams(other)
-        carrying = asyncio.create_task(relay.both_ways(mine, theirs))
+        carrying = asyncio.create_task(relay.copy_both_ways(mine, theirs))
         speaking = asyncio.create_task(_say(await _streams(left), sent))
         reader, writer = await _streams(right)
         while data := await reader.read(65536):

@@ -55,7 +55,7 @@ def running(alice, cluster, kind, settings, supervisor):
 def look(job, monitor=None):
     seen = Attempt.objects.select_related("job").get(job=job, ended_at=None)
     monitor = monitor or AttemptMonitor(seen)
-    monitor.look(seen)
+    monitor.check(seen)
     job.refresh_from_db()
     return monitor
 

@@ -86,7 +86,7 @@ def test_fork_server_makes_supervisors_that_look_like_those_started_directly(run
 
     assert seen(forked) == seen(direct)
     words = services_words(Path(f"/proc/{forked.supervisor['pid']}"))
-    assert services.named(words) == ("supervisor", str(forked.path))
+    assert services.identify(words) == ("supervisor", str(forked.path))
 
 
 @pytest.mark.parametrize("tier", range(BEST + 1))

@@ -39,7 +39,7 @@ def gang(alice, cluster, kind):
     cards = {node: node.devices.get(kind="gpu") for node in nodes}
     placing.place(job.pk, [(node.pk, [(card.pk, 8)]) for node, card in cards.items()])
     job.refresh_from_db()
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     for rank in (0, 1):
         home = tickets.rank_dir(run, rank)
         home.mkdir(parents=True)
@@ -60,7 +60,7 @@ def gone(home):
 
 
 def home(job, rank):
-    return tickets.rank_dir(RunDir.of(job.pk, 1), rank)
+    return tickets.rank_dir(RunDir.for_attempt(job.pk, 1), rank)
 
 
 def ended(job, rank, code=0, **record):
@@ -68,7 +68,7 @@ def ended(job, rank, code=0, **record):
 
 
 def keep_checkpoint(job):
-    folder = RunDir.of(job.pk, 1).checkpoints / "step-000003"
+    folder = RunDir.for_attempt(job.pk, 1).checkpoints / "step-000003"
     folder.mkdir()
     (folder / "meta.json").write_text("{}")
 
@@ -78,7 +78,7 @@ def first(job, watched=None):
     attempt = Attempt.objects.select_related("job__cluster").get(job=job, number=1)
     watched = watched or AttemptMonitor(attempt)
     if attempt.ended_at is None:
-        watched.look(attempt)
+        watched.check(attempt)
     job.refresh_from_db()
     return watched
 
@@ -87,7 +87,7 @@ def test_gang_with_a_lost_rank_ends_the_others_and_queues_whole_again(gang):
     keep_checkpoint(gang)
     gone(home(gang, 1))
 
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     ended(gang, 1, code=None, signal="SIGKILL")  # what its machine makes of it later changes nothing
     watched = first(gang)
     assert (gang.state, records.read_request(home(gang, 0))) == ("running", "stop")
@@ -115,7 +115,7 @@ def test_gang_waits_only_so_long_for_a_silent_machine(gang, monkeypatch):
 
 def test_gang_fails_whole_when_one_rank_fails(gang):
     ended(gang, 1, code=3)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     ended(gang, 0, code=143, requested="stop")
 
     first(gang)
@@ -130,7 +130,7 @@ def test_f44_gang_whose_program_was_killed_starts_again_whole(gang, beginner):
     other = 1 - beginner
     ended(gang, other, code=1)
     ended(gang, beginner, code=None, signal="SIGKILL", killed=False)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
 
     first(gang, first(gang))
 
@@ -144,7 +144,7 @@ OVER_DISK = {"signal": "SIGTERM", "limit": "disk", "disk_limit_bytes": 1 << 30, 
 @pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}, OVER_DISK])
 def test_gang_fails_whole_when_a_program_fell_by_its_own_fault(gang, how):
     ended(gang, 1, code=None, **how)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     ended(gang, 0, code=143, requested="stop")
 
     first(gang)
@@ -156,7 +156,7 @@ def test_gang_fails_whole_when_a_program_fell_by_its_own_fault(gang, how):
 def test_gang_that_failed_is_restarted_where_requested(gang):
     Job.objects.filter(pk=gang.pk).update(restart="on_failure")
     ended(gang, 1, code=3)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     ended(gang, 0, code=143, requested="stop")
 
     first(gang)
@@ -169,18 +169,18 @@ def test_gang_at_its_time_limit_saves_every_rank_and_restores_from_it(gang, earl
     """The supervisors began a moment apart; whose clock is first takes the others along, as its programs do."""
     records.write(home(gang, earlier) / records.STATUS, {"state": "suspending", "limit": "max_runtime"})
     watched = first(gang)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     watched = first(gang, watched)
     assert {records.read_request(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
 
     ended(gang, 1 - earlier, code=1, requested="run")  # torchrun's code when its program left with 75
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     first(gang, watched)
     assert gang.state == "running"
     assert records.read_request(home(gang, earlier)) == "suspend"  # it may save yet
     ended(gang, earlier, code=75, requested="suspend", limit="max_runtime")
     keep_checkpoint(gang)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     first(gang, watched)
 
     assert (gang.state, gang.reason) == ("stopped", "max_runtime")
@@ -191,7 +191,7 @@ def test_gang_time_limit_that_ended_all_ranks_between_looks_is_no_failure(gang):
     ended(gang, 1, code=75)
     ended(gang, 0, code=75, requested="suspend", limit="max_runtime")
 
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     first(gang)
 
     assert (gang.state, gang.reason) == ("stopped", "max_runtime")
@@ -199,7 +199,7 @@ def test_gang_time_limit_that_ended_all_ranks_between_looks_is_no_failure(gang):
 
 def test_gang_saves_every_rank_and_moves_when_a_machine_goes_down(gang):
     records.write(home(gang, 1) / records.STATUS, {"state": "suspending", "limit": "", "node_down": True})
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     watched = first(gang)
     assert records.read_request(home(gang, 0)) == "suspend"
     keep_checkpoint(gang)
@@ -215,7 +215,7 @@ def test_gang_makes_room_as_a_whole(gang):
     Attempt.objects.update(started_at=now() - timedelta(hours=1))
     actions.release(gang.pk, for_job=99)
     watched = first(gang)
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     assert {records.read_request(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
     assert gang.state == "preempting"
 
@@ -224,11 +224,11 @@ def test_gang_makes_room_as_a_whole(gang):
     first(gang, watched)
     assert (gang.state, records.read_request(home(gang, 1))) == ("preempting", "suspend")  # it has its minute too
     ended(gang, 1, code=1, requested="suspend")
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     first(gang, watched)
 
     assert (gang.state, gang.desired, gang.resume_from[-11:]) == ("queued", "run", "step-000003")
-    assert gangs.cause(RunDir.of(gang.pk, 1)) is None
+    assert gangs.cause(RunDir.for_attempt(gang.pk, 1)) is None
     assert set(Device.objects.values_list("used", flat=True)) == {0}
 
 
@@ -236,7 +236,7 @@ def test_gang_paused_whose_rank_is_lost_comes_back_paused(gang):
     actions.pause(gang)
     transitions.move(gang.pk, Event.PAUSED, attempt=1)
     gone(home(gang, 1))
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
     ended(gang, 0, code=143, requested="stop")
 
     first(gang)
@@ -251,17 +251,17 @@ def test_gang_with_a_silent_first_machine_is_continued_by_another(gang, monkeypa
     Node.objects.filter(name="node1").update(state=state)
     ended(gang, 1, code=1)
 
-    remote_ranks.look("node2")
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
+    remote_ranks.check_all("node2")
 
     gang.refresh_from_db()
     assert gang.state == expected
 
 
 def test_gang_end_request_is_not_softened_by_a_later_look(gang):
-    gangs.end(RunDir.of(gang.pk, 1), [1])
+    gangs.end(RunDir.for_attempt(gang.pk, 1), [1])
 
-    remote_ranks.look("node2")
+    remote_ranks.check_all("node2")
 
     assert records.read_request(home(gang, 1)) == "stop"
 
@@ -291,7 +291,7 @@ def test_gang_stop_waits_for_every_rank(gang):
 
 
 def test_attempt_reason_keeps_the_first_cause(gang):
-    run = RunDir.of(gang.pk, 1)
+    run = RunDir.for_attempt(gang.pk, 1)
 
     gangs.blame(run, 1, gangs.RankEnd.LOST)
     gangs.blame(run, 0, gangs.RankEnd.FAILED)
@@ -350,7 +350,7 @@ def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypat
     assert [one["argv"] for one in told] == [["train"], ["train"]]
     assert [one["env"]["AIP_NODE_RANK"] for one in told] == ["0", "1"]
     assert [one["env"]["PET_RDZV_CONF"] for one in told] == ["is_host=true", "is_host=false"]
-    assert (RunDir.of(gang.pk, 1).path / launch.COMMAND).stat().st_mode & 0o077 == 0
+    assert (RunDir.for_attempt(gang.pk, 1).path / launch.COMMAND).stat().st_mode & 0o077 == 0
 
 
 def test_gang_environment_hands_over_the_cards_of_fast_networks(tmp_path):

@@ -193,7 +193,7 @@ def test_gang_within_the_guarantee_waits_only_for_what_leaving_work_cannot_clear
             space = Space(snapshot.nodes, snapshot.devices)
             for one in snapshot.running:
                 if one.job not in lent and not one.preempting:
-                    space.take(one.held)
+                    space.occupy(one.held)
             shape = space.shape(stuck[0].request, stuck[0].kind)
             assert space.find(shape, space.free) is None
         return decided

@@ -54,11 +54,11 @@ def away(alice, cluster, kind, machines, monkeypatch, sent, django_capture_on_co
 
 
 def ticket(attempt):
-    return records.read(RunDir.of(attempt.job_id, 1).path / records.LAUNCH)
+    return records.read(RunDir.for_attempt(attempt.job_id, 1).path / records.LAUNCH)
 
 
 def test_secrets_reach_the_machine_that_cannot_open_them(away, machines, sent, django_capture_on_commit_callbacks):
-    handed = RunDir.of(away.job_id, 1).path / handing_over.HANDED
+    handed = RunDir.for_attempt(away.job_id, 1).path / handing_over.HANDED
     assert ("workers.hand_over", {"attempt_id": away.pk}) in sent
     machines("far")
     launch.start(away.pk)
@@ -87,11 +87,11 @@ def test_secrets_whose_message_was_lost_are_handed_over_by_the_sweep_once(away, 
     tasks.hand_over_sweep()
 
     assert ticket(away)["env"]["HUB"] == "open-sesame"
-    assert not (RunDir.of(away.job_id, 1).path / handing_over.HANDED).exists()
+    assert not (RunDir.for_attempt(away.job_id, 1).path / handing_over.HANDED).exists()
 
 
 def handed_to(attempt):
-    return RunDir.of(attempt.job_id, 1).path / handing_over.HANDED
+    return RunDir.for_attempt(attempt.job_id, 1).path / handing_over.HANDED
 
 
 @pytest.mark.parametrize("end", ["stopped", "unprepared", "given_up"])
@@ -160,7 +160,7 @@ def test_secrets_of_an_attempt_that_is_over_are_left_alone(away):
 
     tasks.hand_over(away.pk)
 
-    assert not (RunDir.of(away.job_id, 1).path / handing_over.HANDED).exists()
+    assert not (RunDir.for_attempt(away.job_id, 1).path / handing_over.HANDED).exists()
 
 
 def test_job_on_the_server_opens_its_secrets_itself(alice, cluster, kind, machines, sent):
@@ -172,9 +172,9 @@ def test_job_on_the_server_opens_its_secrets_itself(alice, cluster, kind, machin
     attempt = placing.place(job.pk, [(here.pk, [(here.devices.get(kind="cpu").pk, 8)])])
     tasks.hand_over(attempt.pk)
 
-    assert handing_over.opened(job, RunDir.of(job.pk, 1)) == {"secrets": {"HUB": "open-sesame"}}
+    assert handing_over.opened(job, RunDir.for_attempt(job.pk, 1)) == {"secrets": {"HUB": "open-sesame"}}
     assert "workers.hand_over" not in [name for name, _facts in sent]
-    assert not (RunDir.of(job.pk, 1).path / handing_over.HANDED).exists()
+    assert not (RunDir.for_attempt(job.pk, 1).path / handing_over.HANDED).exists()
 
 
 @pytest.mark.parametrize("name", ["command", "environment"])

@@ -26,9 +26,9 @@ def test_program_is_written_past_a_link_that_lies_in_its_way(tmp_path, monkeypat
     (folder / ".aip-x.known").symlink_to(aim)
 
     with pytest.raises(FileExistsError):
-        inside_programs.put(folder, "aip-x", "connect.py")
+        inside_programs.write_program(folder, "aip-x", "connect.py")
     monkeypatch.undo()
-    inside_programs.put(folder, "aip-x", "connect.py")
+    inside_programs.write_program(folder, "aip-x", "connect.py")
 
     assert (aim.read_text(), aim.stat().st_mode & 0o777) == ("mine", 0o600)
     assert ((folder / "aip-x").is_symlink(), (folder / "aip-x").stat().st_mode & 0o777) == (False, 0o755)
@@ -81,7 +81,7 @@ def test_folder_that_somebody_else_made_is_not_written_to(kind, long_paths, tmp_
     with pytest.raises(PermissionError, match="Remove it"):
         sandbox_access.readable(None, 3, None)
     with pytest.raises(PermissionError, match="Remove it"):
-        asyncio.run(egress.begin(egress.Egress(["none"])))
+        asyncio.run(egress.start(egress.Egress(["none"])))
 
     assert list(theirs.iterdir()) == []
     assert exec_socket.is_own(str(theirs), 0o755) is (kind == "a link")

@@ -38,9 +38,9 @@ def root(settings):
     """A data folder beneath folders that everybody may enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="aip-root-"))
     settings.DATA_ROOT = folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     yield folder
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     while folder.exists():  # a supervisor that is ending still replaces files
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder)
@@ -68,7 +68,7 @@ def test_job_users_run_jobs_in_every_tier_and_close_their_folders(placed, alice,
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3") if tier < 2 else None
 
     launch.start(attempt.pk)
-    record, run = ended(job), RunDir.of(job.pk, 1)
+    record, run = ended(job), RunDir.for_attempt(job.pk, 1)
     uid = env.JOB_UIDS + alice.pk
 
     assert record["code"] == 0, run.log.read_text()
@@ -120,7 +120,7 @@ def test_job_users_are_not_handed_out_on_a_storage_that_gives_nothing_away(root,
         raise PermissionError(1, "Operation not permitted")
 
     assert job_users.uid_of(7) == env.JOB_UIDS + 7
-    job_users.may_give.cache_clear()
+    job_users.can_chown.cache_clear()
     monkeypatch.setattr(os, "fchown", refused)
 
     assert job_users.uid_of(7) == 0
@@ -161,7 +161,7 @@ def test_job_users_open_cards_that_are_kept_for_a_group(placed, root, monkeypatc
     job, attempt = placed(["/usr/bin/python3", "-c", program])
 
     launch.start(attempt.pk)
-    record, run = ended(job), RunDir.of(job.pk, 1)
+    record, run = ended(job), RunDir.for_attempt(job.pk, 1)
     card.unlink()
     common.unlink()
 

@@ -199,7 +199,7 @@ def test_job_submit_refuses_every_number_that_can_never_fit_at_once(alice, clust
 
     with pytest.raises(DomainError) as refusal:
         submission.submit(owner=alice, cluster=cluster, kind="command", name="big", **asked)
-    shown = preview.look(alice, {**asked, "cluster": cluster}, kind="command")
+    shown = preview.preview_request(alice, {**asked, "cluster": cluster}, kind="command")
 
     assert {one.blamed for one in refusal.value.every} == {"nodes", "gpus_per_node", "cpus"}
     assert shown.kind == "never"

@@ -99,18 +99,18 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
         launching.start(attempt.pk)
     launching.start(attempt.pk)  # as the agent comes again
     ended(job)
-    AttemptMonitor(attempt).look(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
+    AttemptMonitor(attempt).check(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("succeeded", "done")
-    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
+    assert printed(RunDir.for_attempt(job.pk, 1).log) == "once\n"
 
 
 @pytest.mark.django_db
 def test_launching_holds_back_a_supervisor_that_comes_while_its_run_is_prepared_again(placed, kind):
     """Its starter was killed; what root writes now would else go into folders that are the job's already."""
     job, attempt = placed([sys.executable, "-S", "-c", "print('once')"])
-    prepare, home, late, begun = kind.prepare, RunDir.of(job.pk, 1).path, [], []
+    prepare, home, late, begun = kind.prepare, RunDir.for_attempt(job.pk, 1).path, [], []
 
     def again(job, attempt, run):
         launch = prepare(job, attempt, run)
@@ -120,7 +120,7 @@ def test_launching_holds_back_a_supervisor_that_comes_while_its_run_is_prepared_
         return launch
 
     home.mkdir(parents=True)
-    launching._prepare(attempt, 0, launching.by_rank(attempt)[0], RunDir.of(job.pk, 1), home)
+    launching._prepare(attempt, 0, launching.by_rank(attempt)[0], RunDir.for_attempt(job.pk, 1), home)
     kind.prepare = again
     launching.start(attempt.pk)
     ended(job)
@@ -129,7 +129,7 @@ def test_launching_holds_back_a_supervisor_that_comes_while_its_run_is_prepared_
 
     assert begun == [False]
     assert job.state in ("starting", "running")
-    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
+    assert printed(RunDir.for_attempt(job.pk, 1).log) == "once\n"
 
 
 def waits_for(lock: Path) -> bool:
@@ -145,7 +145,7 @@ def waits_for(lock: Path) -> bool:
 def test_launching_prepares_the_first_part_of_a_gang_once_since_the_others_may_run(placed, kind):
     job, attempt = placed(["true"])
     attempt.job.nodes = 2
-    home, run, calls = RunDir.of(job.pk, 1).path, RunDir.of(job.pk, 1), []
+    home, run, calls = RunDir.for_attempt(job.pk, 1).path, RunDir.for_attempt(job.pk, 1), []
     home.mkdir(parents=True)
     prepare = kind.prepare
     kind.prepare = lambda job, attempt, run: calls.append(1) or prepare(job, attempt, run)
@@ -159,7 +159,7 @@ def test_launching_prepares_the_first_part_of_a_gang_once_since_the_others_may_r
 @pytest.mark.django_db
 def test_launching_says_why_a_supervisor_could_not_begin_and_nobody_begins_it_later(placed, tmp_path, monkeypatch):
     job, attempt = placed([sys.executable, "-S", "-c", "print('never')"])
-    home = RunDir.of(job.pk, 1).path
+    home = RunDir.for_attempt(job.pk, 1).path
 
     monkeypatch.setattr(supervisors._forks, "request", lambda home: None)
     monkeypatch.setattr(supervisors, "SUPERVISOR", starter(tmp_path / "starter.py", "sys.exit('no room for it')"))
@@ -176,7 +176,7 @@ def test_launching_says_why_a_supervisor_could_not_begin_and_nobody_begins_it_la
 @pytest.mark.django_db
 def test_launching_says_what_the_supervisor_says_of_a_disk_that_takes_no_record(placed):
     job, attempt = placed(["true"])
-    (RunDir.of(job.pk, 1).path / ".claim").mkdir(parents=True)
+    (RunDir.for_attempt(job.pk, 1).path / ".claim").mkdir(parents=True)
 
     launching.start(attempt.pk)
     job.refresh_from_db()
@@ -192,11 +192,11 @@ def test_launching_says_what_the_supervisor_says_of_a_disk_that_takes_no_record(
 )
 def test_attempt_monitor_ends_what_was_refused_by_somebody_killed_before_he_could_say_so(placed, why, said):
     job, attempt = placed(["true"])
-    home = RunDir.of(job.pk, 1).path
+    home = RunDir.for_attempt(job.pk, 1).path
     home.mkdir(parents=True)
     assert claims.refuse(home, **why)
 
-    AttemptMonitor(attempt).look(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
+    AttemptMonitor(attempt).check(Attempt.objects.select_related("job__cluster").get(pk=attempt.pk))
     job.refresh_from_db()
 
     assert (job.state, job.reason) == said

@@ -34,7 +34,7 @@ def test_f05_launching_runs_a_program_with_the_contract_and_nothing_of_ours(plac
     record = ended(job)
     job.refresh_from_db()
 
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     said, cwd = printed(run.log).splitlines()
     environ = json.loads(said)
     assert (job.state, record["code"], cwd) == ("running", 0, str(run.code))
@@ -52,7 +52,7 @@ def test_launching_twice_starts_once(placed):
         launch.start(attempt.pk)
     ended(job)
 
-    assert printed(RunDir.of(job.pk, 1).log) == "once\n"
+    assert printed(RunDir.for_attempt(job.pk, 1).log) == "once\n"
 
 
 def test_launching_says_nothing_of_a_start_that_the_agent_reported_first(placed, caplog):
@@ -62,7 +62,7 @@ def test_launching_says_nothing_of_a_start_that_the_agent_reported_first(placed,
     ended(job)
 
     with caplog.at_level("INFO"):
-        launch.report_started(as_read_before, 0, tickets.rank_dir(RunDir.of(job.pk, 1), 0))
+        launch.report_started(as_read_before, 0, tickets.rank_dir(RunDir.for_attempt(job.pk, 1), 0))
 
     assert caplog.records == []
 
@@ -89,7 +89,7 @@ def test_launching_never_begins_a_job_stopped_before_its_start(placed, alice):
     job.refresh_from_db()
 
     assert (job.state, job.reason) == ("stopped", "owner")
-    assert not RunDir.of(job.pk, 1).log.exists()
+    assert not RunDir.for_attempt(job.pk, 1).log.exists()
 
 
 def test_launching_leaves_another_nodes_work_alone(placed, settings):
@@ -100,7 +100,7 @@ def test_launching_leaves_another_nodes_work_alone(placed, settings):
     job.refresh_from_db()
 
     assert job.state == "assigned"
-    assert not RunDir.of(job.pk, 1).path.exists()
+    assert not RunDir.for_attempt(job.pk, 1).path.exists()
 
 
 def test_tickets_words_use_the_control_file_only_for_what_suspends():
@@ -164,14 +164,14 @@ def test_launching_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, m
     from workers.execution.agent.attempt_monitor import SLACK_S, AttemptMonitor
 
     job, attempt = placed(["true"])
-    home = RunDir.of(job.pk, 1).path
+    home = RunDir.for_attempt(job.pk, 1).path
     home.mkdir(parents=True)
     watched = AttemptMonitor(attempt)
     with launch._one_at_a_time(home):
         launch.start(attempt.pk)  # returns at once
-        assert watched.look(attempt)
+        assert watched.check(attempt)
         watched.seen -= launch.PREPARE_LIMIT_S + SLACK_S + 1
-        watched.look(attempt)
+        watched.check(attempt)
 
     job.refresh_from_db()
     assert (job.state, job.reason) == ("failed", "launch_failed")
@@ -188,7 +188,7 @@ def test_launching_starts_nothing_late_that_was_given_up(placed, kind):
     kind.prepare = slow
     launch.start(attempt.pk)
 
-    assert not RunDir.of(job.pk, 1).log.exists()
+    assert not RunDir.for_attempt(job.pk, 1).log.exists()
 
 
 def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
@@ -201,11 +201,11 @@ def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypa
     agent = Agent("node1")
     try:
         for pk in range(MOST_LAUNCHES + 5):
-            agent._begin((pk, 0))
-            agent._begin((pk, 0))  # once at a time
+            agent._start_rank((pk, 0))
+            agent._start_rank((pk, 0))  # once at a time
         assert len(agent.launches) == MOST_LAUNCHES
         done = threading.Event()
-        agent._aside("publish", done.set)
+        agent._in_background("publish", done.set)
         assert done.wait(30)
     finally:
         never.set()
@@ -225,7 +225,7 @@ def test_launching_runs_a_job_under_the_uid_of_its_person_where_configured(place
 
     launch.start(attempt.pk)
     record = ended(job)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
 
     assert record["code"] == 0, run.log.read_text()
     assert printed(run.log).split() == [str(env.JOB_UIDS + alice.pk)]

@@ -49,7 +49,7 @@ def test_log_line_of_the_platform_begins_a_line_after_output_without_an_end(tmp_
     log = LogFile(str(tmp_path / "log.txt"), 1 << 20, [])
     (tmp_path / "log.txt").write_text("50 %")
 
-    log.tell_end(3, "", 1.25)
+    log.add_end(3, "", 1.25)
     log.close()
 
     assert (tmp_path / "log.txt").read_text() == "50 %\n[program] exited code=3 seconds=1.2\n"
@@ -59,8 +59,8 @@ def test_log_begins_once_however_often_it_is_tried(tmp_path):
     opening = [log_lines.line(log_lines.NETWORK, "own")]
     for _ in range(2):
         log = LogFile(str(tmp_path / "log.txt"), 1 << 20, [])
-        log.begin(opening)
-        log.begin(opening)
+        log.write_opening(opening)
+        log.write_opening(opening)
 
     assert (tmp_path / "log.txt").read_text() == "[network] own\n"
 
@@ -70,7 +70,7 @@ def test_log_begins_below_what_was_said_while_its_image_was_fetched(tmp_path):
     fetching = log_lines.line(log_lines.IMAGE, "fetching", name="torch", done=5, total=10)
     path.write_text(f"{fetching}\n")
     for _ in range(2):
-        LogFile(str(path), 1 << 20, []).begin(opening)
+        LogFile(str(path), 1 << 20, []).write_opening(opening)
 
     assert path.read_text() == f"{fetching}\n[network] own\n"
 
@@ -232,7 +232,7 @@ def test_log_opening_counts_secrets_and_stars_them_out(placed):
 
     launch.start(attempt.pk)
     ended(job)
-    log = RunDir.of(job.pk, 1).log.read_text()
+    log = RunDir.for_attempt(job.pk, 1).log.read_text()
     lines = [found for line in log.splitlines() if (found := log_lines.read(line))]
 
     assert [phase for phase, _code, _facts in lines] == [

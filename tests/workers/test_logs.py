@@ -140,10 +140,10 @@ def test_log_shipping_flushes_a_growing_log_where_others_read_it(tmp_path, monke
     path.write_text("one\n")
     near, far = log_shipping.Shipped(path, network=False), log_shipping.Shipped(path, network=True)
 
-    first = (near.look(), far.look())
+    first = (near.check(), far.check())
     path.write_text("one\ntwo\n")
-    second = (near.look(), far.look())  # flushed a moment ago: not yet
-    last = far.look(last=True)
+    second = (near.check(), far.check())  # flushed a moment ago: not yet
+    last = far.check(last=True)
 
     assert (first, second, last) == ((4, 4), (8, None), 8)
     assert flushed == [path, path]

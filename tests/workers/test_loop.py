@@ -83,7 +83,7 @@ def test_scheduler_lets_urgent_work_pass_the_queue(put, olga):
 
 
 def test_scheduler_holds_the_limits_of_the_cluster(put, cluster, bob):
-    quotas.put(cluster, {"gpu": Quota(3, per_user=2)})
+    quotas.set_quotas(cluster, {"gpu": Quota(3, per_user=2)})
     mine = [put() for _ in range(3)]
     theirs = [put(owner=bob) for _ in range(2)]
 

@@ -34,7 +34,7 @@ from workers.resources.nodes.telemetry import processes
     ],
 )
 def test_processes_named_tells_a_process_by_its_command(words, expected):
-    assert processes.named(words) == expected
+    assert processes.identify(words) == expected
 
 
 def test_processes_services_lists_only_our_own(tmp_path):

@@ -134,7 +134,7 @@ def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeyp
 def test_metrics_of_a_killed_process_are_written_over_and_count_once(running, monkeypatch):
     """It died between the file and the row; what it wrote may be cut anywhere."""
     report(running, {"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0})
-    monkeypatch.setattr(curve_rows, "keep", lambda _owner, _changed: 1 / 0)
+    monkeypatch.setattr(curve_rows, "save", lambda _owner, _changed: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         metrics.ingest(attempt(running))
     monkeypatch.undo()

@@ -30,7 +30,7 @@ def running(alice, cluster):
 
 @pytest.fixture
 def asked(running, alice, olga):
-    return more_time.ask(running, hours=5, reason="two more epochs", by=alice)
+    return more_time.request_time(running, hours=5, reason="two more epochs", by=alice)
 
 
 def test_more_time_request_reaches_administrators_and_the_event_log(asked, olga, bob, cluster, running):
@@ -63,12 +63,12 @@ def test_more_time_request_is_answered_once(asked, running, olga):
 
 def test_more_time_request_is_refused_twice_or_without_need(asked, running, alice, bob, cluster):
     with pytest.raises(more_time.NoTimeNeeded, match="waits for an answer"):
-        more_time.ask(running, hours=1, reason="again", by=alice)
+        more_time.request_time(running, hours=1, reason="again", by=alice)
     cluster.max_runtime = None
     cluster.save()
     free = work.job(bob, cluster, state="running")
     with pytest.raises(more_time.NoTimeNeeded, match="as long as it needs"):
-        more_time.ask(free, hours=1, reason="why not", by=bob)
+        more_time.request_time(free, hours=1, reason="why not", by=bob)
 
 
 def test_more_time_is_answered_by_administrators_but_not_for_themselves(asked, running, alice, bob, cluster):
@@ -105,11 +105,11 @@ def test_attempt_monitor_carries_granted_time_to_the_supervisor(asked, running, 
     records.write(run.path / records.LAUNCH, {"max_runtime_s": 36000.0})
     attempt = running.attempts.select_related("job__cluster").get()
     watched = attempt_monitor.AttemptMonitor(attempt)
-    watched.look(attempt)
+    watched.check(attempt)
     before = records.read_limit(run.path, 36000.0)
 
     more_time.answer(asked, grant=True, by=olga)
-    watched.look(running.attempts.select_related("job__cluster").get())
+    watched.check(running.attempts.select_related("job__cluster").get())
 
     assert (before, records.read_limit(run.path, 36000.0)) == (36000.0, 54000.0)
 

@@ -229,8 +229,8 @@ def test_mps_watch_starts_a_dead_daemon_again_and_says_so_once(control, share, a
     os.kill(before, signal.SIGKILL)
     wait_for(lambda: not Daemon(alice.pk).is_alive())
 
-    watch.look(node.name)
-    watch.look(node.name)
+    watch.check(node.name)
+    watch.check(node.name)
 
     assert daemon_pid(alice) != before
     assert Daemon(alice.pk).is_alive()
@@ -250,12 +250,12 @@ def test_mps_watch_finds_a_daemon_again_and_ends_it_with_its_last_client(control
     control.clients((101, "node1-0"))
 
     after_restart = MpsWatch()
-    after_restart.look(node.name)
+    after_restart.check(node.name)
     assert (daemon_pid(alice), len(control.starts())) == (pid, 1)
     assert after_restart.facts["daemons"] == [{"owner": alice.pk, "programs": 1}]
 
     over(attempt)
-    after_restart.look(node.name)
+    after_restart.check(node.name)
 
     assert {"told": "quit"} in control.calls()
     assert records.start_ticks(pid) is None
@@ -273,7 +273,7 @@ def test_mps_daemon_that_does_not_quit_is_killed(control, share, alice, node, mo
     os.kill(pid, signal.SIGSTOP)
     over(attempt)
 
-    MpsWatch().look(node.name)
+    MpsWatch().check(node.name)
 
     assert wait_for(lambda: records.start_ticks(pid) is None)
 
@@ -289,7 +289,7 @@ def test_mps_daemon_trusts_no_process_id_that_jobs_wrote(control, share, alice):
         (daemon.pipe / "nvidia-cuda-mps-control.pid").write_text(str(sleeper.pid))
 
         with daemon.locked():
-            assert not daemon._found_again()
+            assert not daemon._rediscover()
             daemon.end()
 
         assert sleeper.poll() is None
@@ -302,10 +302,10 @@ def test_mps_watch_reports_obstacles_also_while_mps_is_off(node, control, monkey
     monkeypatch.setattr(nvml, "sharing", lambda uuid: Sharing((8, 0), "exclusive" if uuid == "node1-1" else "default"))
     watch = MpsWatch()
 
-    watch.look(node.name)
+    watch.check(node.name)
     allowed = watch.facts
     Node.objects.update(mps=False)
-    watch.look(node.name)
+    watch.check(node.name)
 
     assert [why["code"] for why in allowed["obstacles"]] == ["mps.exclusive"]
     assert watch.facts == allowed
@@ -356,7 +356,7 @@ def test_mps_policy_is_the_same_on_page_api_and_command(control, share, node, ol
     allowed = browser.get(f"/api/v1/nodes/{node.pk}/").json()
     ticket_of(attempt)
     watch = MpsWatch()
-    watch.look(node.name)
+    watch.check(node.name)
     Node.objects.update(facts={"mps": watch.facts}, mps_gain={"card": 0, "clients": 4, "alone": 100, "together": 250})
     running = browser.get(page).content.decode()
     browser.post(f"/api/v1/nodes/{node.pk}/mps-off/")

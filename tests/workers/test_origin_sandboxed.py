@@ -55,7 +55,7 @@ def job(placed, kind, settings):
         settings.RUN_DIR = Path(folder)
         job, attempt = placed(["python3", "-c", SERVER], own_network=True)
         launch.start(attempt.pk)
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         until(lambda: (run.path / records.SUPERVISOR).exists() and "listening" in printed(run.log))
         Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
         Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)

@@ -40,7 +40,7 @@ def served():
 
     async def serve(over):
         between, server = peers.Peers(), await relay.listen("127.0.0.1", env.EXEC_PORT)
-        keeping = asyncio.create_task(between.keep())
+        keeping = asyncio.create_task(between.maintain())
         ready.set()
         await over.wait()
         broke.extend([keeping.exception()] if keeping.done() else [])
@@ -91,7 +91,7 @@ def gang(alice, cluster, kind, machines, settings):
             settings.NODE = node.name
             launch.start(attempt.pk, rank)
         settings.NODE = "node1"
-        run = RunDir.of(job.pk, 1)
+        run = RunDir.for_attempt(job.pk, 1)
         begun.extend(tickets.rank_dir(run, rank) for rank in (0, 1))
         for home in begun[-2:]:
             wait_for(lambda home=home: (home / "log.txt").exists() and "up" in (home / "log.txt").read_text())
@@ -106,7 +106,7 @@ def gang(alice, cluster, kind, machines, settings):
 
 def said_by(job, rank=0):
     """What the program of a rank said, without the platform's own lines."""
-    text = (tickets.rank_dir(RunDir.of(job.pk, 1), rank) / "log.txt").read_text()
+    text = (tickets.rank_dir(RunDir.for_attempt(job.pk, 1), rank) / "log.txt").read_text()
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("["))
 
 
@@ -365,7 +365,7 @@ def test_job_on_one_machine_has_no_way_to_others(alice, cluster, kind, machines,
 
     launch.start(attempt.pk)
 
-    ticket = json.loads((RunDir.of(job.pk, 1).path / records.LAUNCH).read_text())
+    ticket = json.loads((RunDir.for_attempt(job.pk, 1).path / records.LAUNCH).read_text())
     assert not socket_paths.peers().exists()
     assert "peers" not in ticket["env"]["PATH"]
-    wait_for(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    wait_for(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))

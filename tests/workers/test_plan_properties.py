@@ -115,9 +115,9 @@ def test_planner_lets_no_device_idle_while_allowed_work_fits(snapshot):
     space = Space(snapshot.nodes, snapshot.devices, Openings(snapshot, NOW).closed_to)
     ledger = Ledger(snapshot, NOW)
     for run in snapshot.running:
-        space.take(run.held)
+        space.occupy(run.held)
     for start in result.assignments:
-        space.take(pair for _, pairs in start.places for pair in pairs)
+        space.occupy(pair for _, pairs in start.places for pair in pairs)
         ledger.add(jobs[start.job])
     room_is_made = any(wait.code == "making_room" for wait in result.waits.values())
 

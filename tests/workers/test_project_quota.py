@@ -106,13 +106,13 @@ def test_mounts_are_read_from_this_machine(tmp_path):
 
 def test_limit_by_quota_is_over_where_the_next_write_would_fail(tmp_path, kernel):
     limit = DiskLimit([str(tmp_path)], 8 * MIB, lambda: [], 77)
-    assert limit.begin() == ""
+    assert limit.set_quota() == ""
 
     kernel.used = 8 * MIB - project_quota.SLACK_BYTES - 1
-    limit.look(100.0)
+    limit.check(100.0)
     before = limit.is_over
     kernel.used += 1
-    limit.look(102.0)
+    limit.check(102.0)
 
     assert limit.by_quota
     assert (before, limit.is_over) == (False, True)
@@ -121,8 +121,8 @@ def test_limit_by_quota_is_over_where_the_next_write_would_fail(tmp_path, kernel
 def test_limit_without_a_quota_counts(tmp_path):
     limit = DiskLimit([str(tmp_path)], 8 * MIB, lambda: [], 0)
 
-    assert limit.begin() == "no project number"
-    limit.look(100.0)
+    assert limit.set_quota() == "no project number"
+    limit.check(100.0)
     assert limit.used_bytes is not None
     assert not limit.is_used_up()
 
@@ -132,7 +132,7 @@ def test_program_that_fails_once_its_quota_is_used_up_failed_by_the_limit(tmp_pa
     told = []
     checks = LimitChecks()
     checks.disk = disk_limit.DiskLimit([str(tmp_path)], 8 * MIB, lambda: [], 77)
-    checks.disk.begin()
+    checks.disk.set_quota()
     kernel.used = used
     checks._code, checks.limit, checks.ladder = code, "", None
     checks.log = SimpleNamespace(tell=lambda phase, what, **facts: told.append((what, facts)))

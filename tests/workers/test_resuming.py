@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def saved(job, number: int, step: int, **files: bytes):
-    folder = RunDir.of(job.pk, number).checkpoints / f"step-{step:06d}"
+    folder = RunDir.for_attempt(job.pk, number).checkpoints / f"step-{step:06d}"
     (folder / "parts").mkdir(parents=True)
     (folder / "parts" / "weights").write_bytes(b"w%d" % step)
     for name, content in files.items():
@@ -31,14 +31,14 @@ def again(alice, cluster):
     attempt = job.attempts.get(number=2)
     saved(job, 1, 10, model=b"old")
     attempt.checkpoint_in = str(saved(job, 1, 20, model=b"new"))
-    return job, attempt, RunDir.of(job.pk, 2)
+    return job, attempt, RunDir.for_attempt(job.pk, 2)
 
 
 def test_f34_resuming_hold_keeps_what_the_old_attempt_removes(again):
     job, attempt, run = again
 
     resuming.hold(attempt, run)
-    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)  # it runs on behind a cut cable, and rotates
+    shutil.rmtree(RunDir.for_attempt(job.pk, 1).checkpoints)  # it runs on behind a cut cable, and rotates
 
     attempt.refresh_from_db()
     kept = run.path / "resume" / "step-000020"
@@ -60,8 +60,8 @@ def test_f34_resuming_hold_replaces_a_missing_checkpoint_by_the_newest(again):
 
 def test_resuming_hold_takes_no_checkpoint_half_removed(again):
     job, attempt, run = again
-    (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "model").unlink()
-    (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "meta.json").rename(run.path.parent / "away")
+    (RunDir.for_attempt(job.pk, 1).checkpoints / "step-000020" / "model").unlink()
+    (RunDir.for_attempt(job.pk, 1).checkpoints / "step-000020" / "meta.json").rename(run.path.parent / "away")
 
     resuming.hold(attempt, run)
 
@@ -70,7 +70,7 @@ def test_resuming_hold_takes_no_checkpoint_half_removed(again):
 
 def test_resuming_hold_begins_anew_without_a_checkpoint(again):
     job, attempt, run = again
-    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)
+    shutil.rmtree(RunDir.for_attempt(job.pk, 1).checkpoints)
 
     resuming.hold(attempt, run)
 
@@ -82,7 +82,7 @@ def test_resuming_hold_follows_no_links_in_a_checkpoint(again, tmp_path):
     job, attempt, run = again
     secret = tmp_path / "secret"
     secret.write_text("canary")
-    folder = RunDir.of(job.pk, 1).checkpoints / "step-000020"
+    folder = RunDir.for_attempt(job.pk, 1).checkpoints / "step-000020"
     (folder / "stolen").symlink_to(secret)
     (folder / "parts" / "weights").unlink()
     (folder / "parts").rmdir()
@@ -107,13 +107,13 @@ def test_resuming_hold_twice_changes_nothing(again):
 def test_resuming_hold_keeps_the_best_checkpoint_over_several_attempts(again):
     job, attempt, run = again
     saved(job, 1, 5, model=b"best")
-    (RunDir.of(job.pk, 1).checkpoints / "best").symlink_to("step-000005")
+    (RunDir.for_attempt(job.pk, 1).checkpoints / "best").symlink_to("step-000005")
 
     resuming.hold(attempt, run)
-    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)
+    shutil.rmtree(RunDir.for_attempt(job.pk, 1).checkpoints)
     job.attempts.filter(number=2).update(ended_at=now())
     third = job.attempts.create(number=3, state="starting", checkpoint_in=str(run.path / "resume" / "step-000020"))
-    later = RunDir.of(job.pk, 3)
+    later = RunDir.for_attempt(job.pk, 3)
     resuming.hold(third, later)  # the second attempt made no checkpoint of its own
 
     assert (run.path / "resume" / "best" / "model").read_bytes() == b"best"

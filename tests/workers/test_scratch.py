@@ -41,7 +41,7 @@ def test_spins_is_unknown_where_a_mount_names_no_disk(tmp_path, monkeypatch):
 
 
 def test_cache_and_temporary_files_lie_on_the_scratch_disk(tmp_path, monkeypatch):
-    run = RunDir.of(7, 2)
+    run = RunDir.for_attempt(7, 2)
     assert scratch.job_tmp(run, 0) == run.path / "tmp"
 
     monkeypatch.setattr(env, "SCRATCH_ROOT", str(tmp_path / "fast"))
@@ -62,8 +62,8 @@ def test_sweep_removes_what_attempts_left_and_keeps_what_runs(tmp_path, monkeypa
     ended = now() - scratch.KEPT - timedelta(minutes=1)
     Attempt.objects.create(job=job, number=1, ended_at=ended)
     Attempt.objects.create(job=job, number=2)
-    folders = [scratch.job_tmp(RunDir.of(job.pk, number), 0) for number in (1, 2)]
-    gone = scratch.job_tmp(RunDir.of(job.pk + 1, 1), 0)
+    folders = [scratch.job_tmp(RunDir.for_attempt(job.pk, number), 0) for number in (1, 2)]
+    gone = scratch.job_tmp(RunDir.for_attempt(job.pk + 1, 1), 0)
     for folder in (*folders, gone):
         scratch.make(folder)
 

@@ -74,7 +74,7 @@ def test_card_monitor_reports_a_breach_to_the_owner_and_then_the_job(shared, dja
     figures = {shared.pk: {"system/gpu0_own_mib": 5000.0}}
 
     for at_s in (0, 31):
-        watch.look(here(shared), figures, moment, at_s)
+        watch.check(here(shared), figures, moment, at_s)
 
     shared.job.refresh_from_db()
     assert Notification.objects.get(user=shared.job.owner, kind="quota").url
@@ -154,12 +154,12 @@ def test_overdue_idle_spares_who_computes_or_is_ready_on_purpose(idle, kind):
     kind.idle_guard = False
     assert overdue.idle(now()) == []
     kind.idle_guard = True
-    CardMonitor().look(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
+    CardMonitor().check(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
 
     assert overdue.idle(now()) == []
 
 
 def test_overdue_idle_holds_no_silent_card_against_the_job(idle):
-    CardMonitor().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
+    CardMonitor().check(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
 
     assert overdue.idle(now()) == []

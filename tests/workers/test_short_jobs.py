@@ -44,7 +44,7 @@ def put(alice, cluster, node, kind):
 
 def end_all(jobs):
     for job in jobs:
-        wait_for(lambda job=job: records.read(RunDir.of(job.pk, 1).path / records.EXIT), 60, "no exit record")
+        wait_for(lambda job=job: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT), 60, "no exit record")
 
 
 @pytest.fixture

@@ -373,7 +373,7 @@ async def test_input_before_the_job_answers_waits_at_the_client(job, alices_key,
 
     plain = Session.__init__
     monkeypatch.setattr(Session, "__init__", started)
-    monkeypatch.setattr(channels, "begin", slowly)
+    monkeypatch.setattr(channels, "open_with_reply", slowly)
     async with gateway() as (_hub, port), connect(port, job.pk, key=KEY) as client:
         process = await client.create_process("true", encoding=None)
         process.stdin.write(b"x" * (16 << 20))

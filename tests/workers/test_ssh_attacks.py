@@ -110,7 +110,7 @@ async def test_i06_key_belongs_to_one_account(job, bob, alices_key, inside):
 async def test_i10_thousands_of_channels_at_once_take_no_more_than_their_places(job, alices_key, inside, monkeypatch):
     """Also while the job has not answered a single one."""
     most = waiting = 0
-    begin, let_go = channels.begin, asyncio.Event()
+    begin, let_go = channels.open_with_reply, asyncio.Event()
 
     async def slow(*given, **more):
         nonlocal most, waiting
@@ -120,7 +120,7 @@ async def test_i10_thousands_of_channels_at_once_take_no_more_than_their_places(
         waiting -= 1
         return await begin(*given, **more)
 
-    monkeypatch.setattr(channels, "begin", slow)
+    monkeypatch.setattr(channels, "open_with_reply", slow)
     async with gateway() as (_hub, port), connect(port, job.pk, key=KEY) as client:
         asked = [asyncio.create_task(client.open_connection("localhost", 8888)) for _ in range(2000)]
         async with asyncio.timeout(60 * PATIENCE):

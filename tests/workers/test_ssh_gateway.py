@@ -51,7 +51,7 @@ def running(home, alice, kind, placed):
     kind.exec_server = True
     job, attempt = placed(["python3", "-c", SERVES])
     launch.start(attempt.pk)
-    run = RunDir.of(job.pk, 1)
+    run = RunDir.for_attempt(job.pk, 1)
     wait_for(lambda: (run.outputs / "port").exists() and (run.outputs / "port").read_text())
     Job.objects.filter(pk=job.pk).update(state="running")
     yield Job.objects.get(pk=job.pk)
@@ -159,7 +159,7 @@ async def test_copies_by_scp_sftp_and_rsync_arrive_and_end_well(tools, running):
     data = os.urandom(2_000_000)
     local = tools.folder / "data.bin"
     local.write_bytes(data)
-    there = str(RunDir.of(running.pk, 1).outputs)
+    there = str(RunDir.for_attempt(running.pk, 1).outputs)
     port, at = str(tools.port), tools.at
     code = {}
     for way, flags in (("new", []), ("old", ["-O"])):
@@ -182,7 +182,7 @@ async def test_copies_by_scp_sftp_and_rsync_arrive_and_end_well(tools, running):
 
 
 async def test_ports_of_the_job_come_out_at_the_client(running):
-    inner = int((RunDir.of(running.pk, 1).outputs / "port").read_text())
+    inner = int((RunDir.for_attempt(running.pk, 1).outputs / "port").read_text())
     async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
         reader, writer = await client.open_connection("localhost", inner)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")

@@ -155,7 +155,7 @@ def test_supervisor_hands_on_that_nobody_needs_a_result(run):
 def test_supervisor_of_before_an_upgrade_is_told_what_it_knows(tmp_path, protocol, word):
     records.write(tmp_path / records.SUPERVISOR, {"pid": 1, "protocol": protocol})
 
-    assert records.understood(tmp_path, "finish quick") == word
+    assert records.compatible_request(tmp_path, "finish quick") == word
     records.write_request(tmp_path, "finish quick")
     assert records.read_request(tmp_path) == word
 

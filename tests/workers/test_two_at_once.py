@@ -153,7 +153,7 @@ def test_f47_scheduler_lease_stays_with_the_one_that_writes(node, waiting):
     acting.tick()
     Lease.objects.update(renewed_at=now() - 2 * leases.TTL)  # it stood still; now it writes, and another one looks
 
-    wrote, took = in_turn(lambda: leases.holds(LEASE, "acting", 1), lambda: leases.take(LEASE, "another"))
+    wrote, took = in_turn(lambda: leases.holds(LEASE, "acting", 1), lambda: leases.acquire(LEASE, "another"))
 
     assert (wrote, took) == (True, None)
     assert Lease.objects.get(name=LEASE).holder == "acting"
@@ -176,7 +176,7 @@ def test_f47_scheduler_that_was_replaced_places_nothing(node, card, waiting, mon
     assert plans
     assert plans[0].assignments
 
-    took, wrote = in_turn(lambda: leases.take(LEASE, "another"), lambda: acting._apply(plans[0]))
+    took, wrote = in_turn(lambda: leases.acquire(LEASE, "another"), lambda: acting._apply(plans[0]))
 
     assert took == 2
     assert isinstance(wrote, Replaced), wrote
@@ -189,7 +189,7 @@ def test_claim_take_lets_one_of_two_claimants_in(db):
     rules = Claims(ttl=timedelta(seconds=10))
     row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
 
-    first, second = in_turn(lambda: rules.take(row), lambda: rules.take(row))
+    first, second = in_turn(lambda: rules.acquire(row), lambda: rules.acquire(row))
 
     assert (first.epoch, second) == (1, None)
     assert row.get().holder == first.holder
@@ -198,12 +198,12 @@ def test_claim_take_lets_one_of_two_claimants_in(db):
 def test_claim_write_and_takeover_never_both_succeed(db):
     rules = Claims(ttl=timedelta(seconds=10))
     row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
-    slow = rules.take(row)
+    slow = rules.acquire(row)
     row.update(renewed_at=now() - timedelta(seconds=11))
 
-    taken, wrote = in_turn(lambda: rules.take(row), slow.renew)
+    taken, wrote = in_turn(lambda: rules.acquire(row), slow.renew)
     row.update(renewed_at=now() - timedelta(seconds=11))
-    renewed, late = in_turn(taken.renew, lambda: rules.take(row))
+    renewed, late = in_turn(taken.renew, lambda: rules.acquire(row))
 
     assert taken.epoch == 2
     assert isinstance(wrote, ClaimLost), wrote

@@ -15,7 +15,7 @@ def ended(job, **record):
 
 
 def look(job):
-    AttemptMonitor(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).look(seen)
+    AttemptMonitor(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).check(seen)
     job.refresh_from_db()
     return job
 

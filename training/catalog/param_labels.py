@@ -143,5 +143,5 @@ def label(name: str) -> Any:
 
 
 def group_of(name: str) -> int:
-    """Place of a parameter's group in GROUPS."""
-    return next((place for place, (_label, names) in enumerate(GROUPS) if name in names), len(GROUPS) - 1)
+    """Return the index of a parameter's group in GROUPS."""
+    return next((index for index, (_label, names) in enumerate(GROUPS) if name in names), len(GROUPS) - 1)

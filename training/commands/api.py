@@ -16,9 +16,9 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
-from aiplatform.lib.idempotency import keep, once_in_parts
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
+from aiplatform.lib.idempotency import once_in_parts, store_response
+from aiplatform.lib.secret_names import mask_params
 from training.commands import services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
@@ -86,7 +86,7 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
         return script.shown(command.worker_script)
 
     def get_variables(self, command: Command) -> dict[str, str]:
-        return hidden(command.variables)
+        return mask_params(command.variables)
 
     def get_datasets(self, command: Command) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in command.inputs.all()]
@@ -113,32 +113,34 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         rows = Command.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-            rows = rows.in_state(state).named_like(given.get("search", "")[:100])
+            params = queries.read_filters(self.request)
+            state = queries.read_choice(params, "state", *GROUPS, *JobState.values)
+            rows = rows.in_state(state).named_like(params.get("search", "")[:100])
         return rows
 
     @extend_schema(request=CommandIn, responses={201: CommandOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        """Queue a command. Follow it under `/api/v1/jobs/{id}/`."""
-        given = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = request_of(request.user, given)
+        """Queue a custom job. Follow it under `/api/v1/jobs/{id}/`."""
+        data = parse_request(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        command_request = request_of(request.user, data)
         with transaction.atomic():
-            command = services.submit(user=request.user, request=asked)
-            return keep(request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201))
+            command = services.submit(user=request.user, request=command_request)
+            return store_response(
+                request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201)
+            )
 
     @extend_schema(request=CommandIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
-        """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
-        resources = services.check(request.user, asked)
-        return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
+        """Return whether the request is valid and would start now; queue nothing."""
+        data = parse_request(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        command_request = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
+        resources = services.check(request.user, command_request)
+        return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))
 
 
 def request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:
-    """The request, with the code as a snapshot from wherever it came."""
-    fields = with_code(user, data, lambda given: services.check(user, services.CommandRequest(**given)))
+    """Build the request, with the code as a snapshot from any of its sources."""
+    fields = with_code(user, data, lambda fields_in: services.check(user, services.CommandRequest(**fields_in)))
     return services.CommandRequest(**fields)

@@ -104,7 +104,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         )
 
     def total_devices(self) -> tuple[int, int]:
-        """(machines, cards in all) as the form stands, half filled or not."""
+        """Return (nodes, devices in total) of the current form, even if it is incomplete."""
         nodes, cards = self.cleaned_data.get("nodes") or 1, self.cleaned_data.get("gpus_per_node") or 0
         return nodes, nodes * cards
 

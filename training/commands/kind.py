@@ -51,7 +51,7 @@ class CommandKind(JobKind):
             return Launch(argv=_argv_of(job))
         command.job = job
         versions = _still_allowed(command, attempt)
-        workdir.fill(run, command.code, output_path=command.output_path)
+        workdir.populate(run, command.code, output_path=command.output_path)
         argv = program.written(run, program.SCRIPT, command.script)
         machines: dict[str, str] = {}
         if layout.is_needed(command):
@@ -86,26 +86,28 @@ class CommandKind(JobKind):
     def again(self, job: Job, user: User) -> list[Way]:
         if not user.can(Action.JOBS_SUBMIT) or not Command.objects.filter(pk=job.pk).exists():
             return []
-        about = _("Fills in the form with the same command, code, data and resources.")
-        kept = _("Keeps its request under a name, to be used again by you and others.")
+        clone_help = _("Fills in the form with the same command, code, data and resources.")
+        template_help = _("Keeps its request under a name, to be used again by you and others.")
         return [
-            Way("clone", _("Clone"), "clone", about, url=f"{reverse('commands:new')}?clone={job.pk}"),
-            Way("template", _("Save as template"), "save", kept, url=f"{reverse('templates:new')}?job={job.pk}"),
+            Way("clone", _("Clone"), "clone", clone_help, url=f"{reverse('commands:new')}?clone={job.pk}"),
+            Way(
+                "template", _("Save as template"), "save", template_help, url=f"{reverse('templates:new')}?job={job.pk}"
+            ),
         ]
 
     def facts(self, job: Job) -> list[Fact]:
         command = Command.objects.filter(pk=job.pk).select_related("code", "job").first()
         if command is None:
             return []
-        found = program.script_facts(command)
+        facts = program.script_facts(command)
         if layout.is_needed(command):
-            found.append(Fact(_("Way to start"), layout.started_words(command)))
+            facts.append(Fact(_("Way to start"), layout.started_words(command)))
         if command.code:
-            found.append(Fact(_("Code"), command.code.origin))
+            facts.append(Fact(_("Code"), command.code.origin))
         names = [row.name for row in command.inputs.all()]
         if names:
-            found.append(Fact(_("Datasets"), ", ".join(names)))
-        return found + program.variable_facts(command)
+            facts.append(Fact(_("Datasets"), ", ".join(names)))
+        return facts + program.variable_facts(command)
 
 
 def _argv_of(job: Job) -> list[str]:

@@ -23,6 +23,6 @@ class CommandQuerySet(OwnedQuerySet):
         """Commands of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
         return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
 
-    def named_like(self, words: str) -> Self:
-        """Name or command contains each of the words."""
-        return search.having(self, words, "job__name", "script")
+    def named_like(self, query: str) -> Self:
+        """Filter by words that name or command contain."""
+        return search.filter_by_text(self, query, "job__name", "script")

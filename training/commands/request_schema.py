@@ -33,33 +33,33 @@ DEFAULTS: dict[str, Any] = {
 
 
 def of_form(form: CommandForm) -> dict[str, Any]:
-    """The request of a form; what it refuses stands as it was typed."""
-    found = request_body.of_form(form, request_body.typed(form), PLAIN) | request_body.of_following(form.following())
-    return request_body.shortened(found, DEFAULTS)
+    """Return the request of a form; refused values are kept as typed."""
+    request = request_body.of_form(form, request_body.typed(form), PLAIN) | request_body.of_following(form.following())
+    return request_body.shortened(request, DEFAULTS)
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
-    """Initial values of the form for a request, which may be half wrong."""
-    given = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
-    begun = {name: given[name] for name in PLAIN if name in given}
+    """Return initial values of the form for a request, which may be partly invalid."""
+    values = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
+    begun = {name: values[name] for name in PLAIN if name in values}
     return (
         begun
-        | request_initial.shared(user, given)
+        | request_initial.shared(user, values)
         | {
-            "after": request_body.words_of(given["after"]),
-            "after_end": request_body.words_of(given["after_end"]),
-            "outputs_of": request_body.words_of(given["outputs_of"]),
-            "retries": given["retries"],
-            "retry_pause_s": given["retry_pause_s"],
+            "after": request_body.words_of(values["after"]),
+            "after_end": request_body.words_of(values["after_end"]),
+            "outputs_of": request_body.words_of(values["outputs_of"]),
+            "retries": values["retries"],
+            "retry_pause_s": values["retry_pause_s"],
         }
     )
 
 
 def of_job(job: Job) -> dict[str, Any]:
-    """The request that would make this command again; secrets by name, to be given anew."""
+    """Return the request that would create this custom job again; secrets by name, to be entered again."""
     command = Command.objects.select_related("job__cluster", "job__array", "code").get(pk=job.pk)
-    given = services.as_request(command)
-    request = request_body.of_request(given, command.secret_names) | request_body.of_retries(given["following"])
+    values = services.as_request(command)
+    request = request_body.of_request(values, command.secret_names) | request_body.of_retries(values["following"])
     return request_body.shortened(request, DEFAULTS)
 
 

@@ -73,7 +73,7 @@ class CommandRequest(MachineRequest):
 
 
 def submit(*, user: User, request: CommandRequest) -> Command:
-    """Queue a command, or the array of them that was requested; returns the first.
+    """Queue a custom job, or the requested array of them; return the first.
 
     Raises:
         DomainError: see `check`.
@@ -92,7 +92,7 @@ def submit(*, user: User, request: CommandRequest) -> Command:
         "processes": request.processes,
         "worker_script": script.normalised(request.worker_command),
     }
-    about: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "owner": user,
         "kind": KIND,
         "name": request.name or script.name_of(request.command),
@@ -102,9 +102,9 @@ def submit(*, user: User, request: CommandRequest) -> Command:
     }
     with transaction.atomic():
         if request.array:
-            jobs = submission.submit_array(indices=arrays.parse(request.array), **about)
+            jobs = submission.submit_array(indices=arrays.parse(request.array), **fields)
         else:
-            jobs = [submission.submit(**about)]
+            jobs = [submission.submit(**fields)]
         commands = Command.objects.bulk_create(Command(job=job, **columns) for job in jobs)
         for job in jobs:
             uses.attach(job, request.image)
@@ -113,12 +113,12 @@ def submit(*, user: User, request: CommandRequest) -> Command:
             for command in commands
             for version in request.datasets
         )
-        records.begin(jobs, [{"index": job.array_index} if request.array else {} for job in jobs])
+        records.create_runs(jobs, [{"index": job.array_index} if request.array else {} for job in jobs])
     return commands[0]
 
 
 def check(user: User, request: CommandRequest) -> Resources:
-    """Refuse at once what `submit` refuses, and write nothing; returns what the queue has to know.
+    """Refuse at once what `submit` refuses, and write nothing; return what the queue needs to know.
 
     Raises:
         Invalid: a value is wrong.
@@ -127,8 +127,8 @@ def check(user: User, request: CommandRequest) -> Resources:
         NotAllowed: urgent, without the right to it.
         NeverFits, OverLimit: the machines, or a limit, never give what it asks for.
     """
-    found, resources = Refusals(), Resources()
-    with found:
+    refusals, resources = Refusals(), Resources()
+    with refusals:
         check_parts(
             command=request.command,
             name=request.name,
@@ -138,18 +138,18 @@ def check(user: User, request: CommandRequest) -> Resources:
             worker_command=request.worker_command,
             array=request.array,
         )
-    with found:
+    with refusals:
         environment.check_stored(user, request.secrets)
-    with found:
+    with refusals:
         layout.check(request.launcher, request.processes, request.worker_command, request.nodes)
-    with found:
+    with refusals:
         run_inputs.check(user, request.datasets)
-    with found:
+    with refusals:
         uses.check(user, request.image)
-    with found:
+    with refusals:
         resources = resources_of(user, request)
         submission.check(user, KIND, request.following, **resources)
-    found.end()
+    refusals.end()
     return resources
 
 
@@ -163,27 +163,27 @@ def check_parts(
     worker_command: str = "",
     array: str = "",
 ) -> None:
-    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
-    found = Refusals()
-    with found:
+    """Refuse at once the parts of a request that `check` refuses regardless of the others."""
+    refusals = Refusals()
+    with refusals:
         drafts.check_name(name)
-    with found:
+    with refusals:
         script.check(command)
-    with found:
+    with refusals:
         if worker_command:
             script.check(worker_command, field="worker_command")
-    with found:
+    with refusals:
         if array:
             arrays.parse(array)
-    with found:
+    with refusals:
         custom_code.check_output_path(output_path)
-    with found:
+    with refusals:
         environment.check(variables or {}, field="variables")
-    with found:
+    with refusals:
         environment.check(secrets or {}, field="secrets")
-    with found:
+    with refusals:
         environment.check_secrets(secrets or {}, variables or {})
-    found.end()
+    refusals.end()
 
 
 def resources_of(user: User, request: CommandRequest) -> Resources:
@@ -215,7 +215,7 @@ def as_request(command: Command) -> dict[str, Any]:
 
 
 def _spec(command: Command, request: CommandRequest) -> dict[str, Any]:
-    """Everything the run is made of, as it stands in spec.json and on pages; secrets by name alone."""
+    """Return everything that defines the run, as shown in spec.json and on pages; secrets by name only."""
     spec: dict[str, Any] = {
         **program.spec(command, nodes=request.nodes),
         "datasets": run_inputs.spec(request.datasets),

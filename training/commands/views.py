@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.commands import services
 from training.commands.forms import CommandForm
 from training.commands.models import Command
@@ -40,9 +40,9 @@ STATES = [
 @needs(Action.JOBS_VIEW)
 @require_safe
 def index(request: SignedInRequest) -> HttpResponse:
-    """Commands this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Command.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
+    """List visible custom jobs; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table only."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Command.objects.visible_to(request.user).for_list().in_state(state).named_like(query[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = ORDERING.page(request, rows)
@@ -59,16 +59,16 @@ def new(request: SignedInRequest) -> HttpResponse:
     initial, pattern = _beginning(request)
     form = CommandForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 command = services.submit(user=request.user, request=services.CommandRequest(**form.request_fields()))
                 if command.job.array_id:
                     return redirect("workers:array", command.job.array_id)
                 return redirect("workers:job", command.pk)
         else:
-            look_further(form, services.check_parts)
+            check_valid_fields(form, services.check_parts)
     context = {"form": form, "pattern": pattern}
     return render(request, "commands/new.html", context, status=422 if form.errors else 200)
 
@@ -76,10 +76,12 @@ def new(request: SignedInRequest) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def fit(request: SignedInRequest) -> HttpResponse:
-    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
     form = CommandForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(
+        request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear()
+    )
     nodes, cards = form.total_devices()
     return render(
         request,
@@ -100,16 +102,16 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None
     if not number:
         return initial, None
     pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
-    given = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
-    places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
+    values = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
+    places: Any = {name: value for name, value in values.items() if name in Resources.__annotations__}
     names = (
         "name", "command", "image", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command",
         "array",
     )  # fmt: skip
-    begun = {name: given[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
+    begun = {name: values[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
     return begun | {
-        "snapshot": given["code"],
-        "datasets": [version.pk for version in given["datasets"]],
-        "variables": written_variables(given["variables"]),
+        "snapshot": values["code"],
+        "datasets": [version.pk for version in values["datasets"]],
+        "variables": written_variables(values["variables"]),
         "secrets": "".join(f"{name}=\n" for name in pattern.secret_names),
     }, pattern

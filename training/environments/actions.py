@@ -31,21 +31,21 @@ class NotNow(DomainError):
 
 
 @transaction.atomic
-def keep(environment: Environment, *, by: User) -> None:
-    """Say that it is still needed: it is not stopped for being idle until its idle time is over again.
+def mark_needed(environment: Environment, *, by: User) -> None:
+    """Mark the workspace as still needed: it is not stopped before another full idle period.
 
     Raises:
         NotNow: it does not run.
     """
     if environment.job.state != JobState.RUNNING:
         raise NotNow(_("It does not run."))
-    lifecycle.keep(environment, now())
+    lifecycle.mark_needed(environment, now())
     transitions.note(environment.job, "kept", wording.message("environment.kept"), by=by)
 
 
 @transaction.atomic
 def extend(environment: Environment, *, hours: float, by: User) -> bool:
-    """Let it run for `hours` longer than its longest run time says; whether it may at once.
+    """Extend the maximum run time by `hours`; return whether it was granted at once.
 
     Up to what the cluster allows its owner decides. Beyond that those in charge of the cluster are asked.
 
@@ -62,18 +62,18 @@ def extend(environment: Environment, *, hours: float, by: User) -> bool:
     if run_time.runtime(job) is None:
         raise NotNow(_("It may run for as long as it needs."))
     if job.state == JobState.RUNNING:
-        lifecycle.keep(environment, now())
-    span, most = timedelta(hours=hours), job.cluster.max_runtime
-    if job.max_runtime is not None and (most is None or job.max_runtime + span <= most):
+        lifecycle.mark_needed(environment, now())
+    span, max_runtime = timedelta(hours=hours), job.cluster.max_runtime
+    if job.max_runtime is not None and (max_runtime is None or job.max_runtime + span <= max_runtime):
         Job.objects.filter(pk=job.pk).update(max_runtime=job.max_runtime + span)
         message = wording.message("environment.extended", span_s=span.total_seconds())
         transitions.note(job, "extended", message, by=by)
         scheduler_wakeup.notify()
         return True
     if by.can(Action.CLUSTER_MANAGE):
-        more_time.give(job, span, by=by)
+        more_time.grant_time(job, span, by=by)
         return True
-    more_time.ask(job, hours=hours, reason=_("I am still working in this environment."), by=by)
+    more_time.request_time(job, hours=hours, reason=_("I am still working in this environment."), by=by)
     return False
 
 

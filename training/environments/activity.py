@@ -19,19 +19,19 @@ def of_kernels(answer: Any, moment: datetime) -> datetime | None:
 
 
 def of_terminals(answer: Any, moment: datetime) -> datetime | None:
-    """When a terminal last showed or was told something."""
+    """Return when a terminal last had input or output."""
     return _newest((row.get("last_activity") for row in _rows(answer)), moment)
 
 
 def at(value: Any, moment: datetime) -> datetime | None:
-    """A time as Jupyter writes it (ISO 8601 in UTC), never later than `moment`; None for anything else."""
+    """Parse a time as Jupyter writes it (ISO 8601 in UTC), never later than `moment`; None for anything else."""
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:
-        found = datetime.fromisoformat(value)
-        if found.tzinfo is None:
-            found = found.replace(tzinfo=UTC)
-        return min(found.astimezone(UTC), moment)
+        parsed = datetime.fromisoformat(value)
+        if parsed.tzinfo is None:
+            parsed = parsed.replace(tzinfo=UTC)
+        return min(parsed.astimezone(UTC), moment)
     except (ValueError, OverflowError):
         return None
 
@@ -41,4 +41,4 @@ def _rows(answer: Any) -> list[dict[str, Any]]:
 
 
 def _newest(values: Iterable[Any], moment: datetime) -> datetime | None:
-    return max((found for value in values if (found := at(value, moment))), default=None)
+    return max((parsed for value in values if (parsed := at(value, moment))), default=None)

@@ -16,10 +16,10 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
-from aiplatform.lib.idempotency import keep as keep_answer
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once, once_in_parts
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.idempotency import store_response as keep_answer
+from aiplatform.lib.secret_names import mask_params
 from training.environments import actions, jupyter_access, lifecycle, panel, services, vscode
 from training.environments.models import Environment
 from training.environments.orders import ORDERING
@@ -99,7 +99,7 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
         return str(self._facts(environment)["image"])
 
     def get_variables(self, environment: Environment) -> dict[str, str]:
-        return hidden(environment.variables)
+        return mask_params(environment.variables)
 
     def get_datasets(self, environment: Environment) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in environment.inputs.all()]
@@ -119,10 +119,10 @@ class EnvironmentOut(OutMixin, serializers.ModelSerializer[Environment]):
         return f"/jobs/{environment.pk}/"
 
     def _facts(self, environment: Environment) -> dict[str, Any]:
-        known: dict[str, Any] | None = getattr(environment, "shown", None)
-        if known is None:
-            known = environment.shown = panel.facts(environment, self.context["request"].user)
-        return known
+        facts: dict[str, Any] | None = getattr(environment, "shown", None)
+        if facts is None:
+            facts = environment.shown = panel.facts(environment, self.context["request"].user)
+        return facts
 
 
 class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -140,11 +140,11 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     serializer_class = EnvironmentOut
 
     def get_queryset(self) -> Any:
-        rows = Environment.objects.visible_to(self.request.user).kept().for_list()
+        rows = Environment.objects.visible_to(self.request.user).not_deleted().for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-            return rows.in_state(state).named_like(given.get("search", "")[:100])
+            params = queries.read_filters(self.request)
+            state = queries.read_choice(params, "state", *GROUPS, *JobState.values)
+            return rows.in_state(state).named_like(params.get("search", "")[:100])
         return rows if self.action == "retrieve" else rows.editable_by(self.request.user)
 
     def get_object(self) -> Any:
@@ -154,38 +154,44 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=EnvironmentIn, responses={201: EnvironmentOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        """Queue an environment. Ask for it until its `condition` is `ready`."""
-        given = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = request_of(request.user, given)
+        """Queue a workspace. Poll it until its `condition` is `ready`."""
+        data = parse_request(
+            EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts
+        )
+        environment_request = request_of(request.user, data)
         with transaction.atomic():
-            environment = services.submit(user=request.user, request=asked)
+            environment = services.submit(user=request.user, request=environment_request)
             out = EnvironmentOut(environment, context=self.get_serializer_context())
             return keep_answer(request, Response(out.data, 201))
 
     @extend_schema(request=EnvironmentIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
-        """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = services.EnvironmentRequest(**{name: value for name, value in data.items() if name not in PLACES})
-        resources = services.check(request.user, asked)
-        return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
+        """Return whether the request is valid and would start now; queue nothing."""
+        data = parse_request(
+            EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts
+        )
+        environment_request = services.EnvironmentRequest(
+            **{name: value for name, value in data.items() if name not in PLACES}
+        )
+        resources = services.check(request.user, environment_request)
+        return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))
 
     @extend_schema(request=None, responses={200: EnvironmentOut})
     @action(detail=True, methods=["post"])
     def keep(self, request: ApiRequest, pk: str) -> Response:
-        """Say that it is still needed: its idle time begins anew."""
+        """Mark the workspace as still needed: its idle time starts again."""
         environment = self.get_object()
-        actions.keep(environment, by=request.user)
+        actions.mark_needed(environment, by=request.user)
         return Response(EnvironmentOut(environment, context=self.get_serializer_context()).data)
 
     @extend_schema(request=MoreIn, responses={200: MoreOut})
     @action(detail=True, methods=["post"])
     @once
     def extend(self, request: ApiRequest, pk: str) -> Response:
-        """Let it run longer, up to what its cluster allows; beyond that those in charge are asked."""
-        given = sent(MoreIn(data=request.data))
-        return Response({"granted": actions.extend(self.get_object(), hours=given["hours"], by=request.user)})
+        """Extend the run time, up to the limit of the cluster; beyond it, the cluster's managers are asked."""
+        data = parse_request(MoreIn(data=request.data))
+        return Response({"granted": actions.extend(self.get_object(), hours=data["hours"], by=request.user)})
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete one that has ended, with the packages installed in it. The home and the record of its job stay."""
@@ -194,6 +200,6 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 
 def request_of(user: Any, data: dict[str, Any]) -> services.EnvironmentRequest:
-    """The request, with the code as a snapshot from wherever it came."""
-    fields = with_code(user, data, lambda given: services.check(user, services.EnvironmentRequest(**given)))
+    """Build the request, with the code as a snapshot from any of its sources."""
+    fields = with_code(user, data, lambda fields_in: services.check(user, services.EnvironmentRequest(**fields_in)))
     return services.EnvironmentRequest(**fields)

@@ -61,9 +61,9 @@ def attach(job: Job, image: Image | None) -> None:
 
 
 def image_of(job: Job) -> Image | None:
-    """The image that was chosen for a job; None is the built-in one."""
-    found = uses.image_of(job)
-    return None if found is None or found.built_in == BUILT_IN else found
+    """Return the image chosen for a job; None for the built-in one."""
+    image = uses.image_of(job)
+    return None if image is None or image.built_in == BUILT_IN else image
 
 
 def check_restore(job: Job) -> None:
@@ -82,7 +82,7 @@ def launched(launch: Launch, job: Job) -> Launch:
         NotYet: the image is being built.
         DomainError: it cannot run here; says what to do.
     """
-    if uses.of(job):
+    if uses.find(job):
         return launching.with_image(launch, job)
     if tickets.tier()[0] >= sandbox.CONTAINER:
         raise CannotRun(wording.message("environment.needs_image", node=settings.NODE))
@@ -106,7 +106,7 @@ def programs(job: Job) -> tuple[str, str]:
     """The interpreter of the image and its jupyter-lab, after `launched`."""
     if is_contained(job):
         return sys.executable, PROGRAM
-    if uses.of(job):
+    if uses.find(job):
         return launching.python(job), launching.program(job, PROGRAM)
     return sys.executable, env.JUPYTER
 
@@ -118,7 +118,7 @@ def in_container(argv: list[str]) -> list[str]:
 
 def is_contained(job: Job) -> bool:
     """Whether it runs in a container image."""
-    use = uses.of(job)
+    use = uses.find(job)
     return bool(use and use.image and use.image.kind == Image.Kind.CONTAINER)
 
 
@@ -130,6 +130,6 @@ def words(job: Job) -> tuple[str, bool]:
 
 def forget(job: Job, *, by: User) -> None:
     """Remove what was installed in it, if anything was."""
-    use = uses.of(job)
+    use = uses.find(job)
     if use and use.boxed and use.node:
         boxes.forget(job, by=by)

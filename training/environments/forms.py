@@ -92,19 +92,19 @@ class EnvironmentForm(CodeFields, InputFields, ResourceForm):
 
     @property
     def is_distributed(self) -> bool:
-        """Whether it is meant for several machines, as the form stands."""
+        """Whether the current form describes a distributed workspace."""
         return bool(self["task_type"].value() == TaskType.DISTRIBUTED)
 
     @property
     def total_cards(self) -> int | None:
-        """Cards on all machines, as the form stands; None while that is not known."""
+        """Devices on all nodes in the current form; None while unknown."""
         try:
             return int(self["nodes"].value()) * int(self["gpus_per_node"].value())
         except (TypeError, ValueError):
             return None
 
     def clean(self) -> dict[str, Any]:
-        """How many machines counts for the distributed alone, and there has to be said."""
+        """Require the number of nodes for distributed workspaces, and ignore it for others."""
         data = super().clean() or self.cleaned_data
         if data.get("task_type") != TaskType.DISTRIBUTED:
             self.errors.pop("nodes", None)

@@ -30,13 +30,13 @@ def idle_for(environment: Environment, moment: datetime) -> timedelta:
 
 
 def limit() -> timedelta | None:
-    """After how much idle time an environment gives its cards where somebody waits; None is never."""
+    """Return the idle time after which a workspace releases its devices to waiting jobs; None for never."""
     minutes = env.ENVIRONMENT_GIVES_CARDS_MIN
     return timedelta(minutes=minutes) if minutes > 0 else None
 
 
 def judge(environment: Environment, moment: datetime) -> None:
-    """Warn the owner of an idle environment whose cards somebody waits for; once nobody does, it keeps them."""
+    """Warn the owner of an idle workspace whose devices are awaited; cancel the release once they are not."""
     span, job = limit(), environment.job
     if environment.gives_at is not None:
         if span is None or not _is_awaited(environment, moment):
@@ -53,23 +53,23 @@ def judge(environment: Environment, moment: datetime) -> None:
 
 
 def due(jobs: Collection[int]) -> set[int]:
-    """Those of these environments whose cards are for whoever waits."""
+    """Return those of these workspaces whose devices are to be released to waiting jobs."""
     return set(Environment.objects.filter(pk__in=jobs, gives_at__lte=now()).values_list("pk", flat=True))
 
 
 def _is_awaited(environment: Environment, moment: datetime) -> bool:
-    """Whether a job waits for nothing but cards of this kind, on whatever machine or on this one."""
+    """Return whether a job only waits for devices of this kind, on any node or on this one."""
     job = environment.job
     waiting = Job.objects.filter(state=JobState.QUEUED, gpus_per_node__gt=0, device_kind=job.device_kind)
-    found = set(waiting.values_list("pk", flat=True))
-    if not found:
+    candidates = set(waiting.values_list("pk", flat=True))
+    if not candidates:
         return False
-    found -= held_back.reasons(moment).keys()
-    if pinned := {pk: name for pk, name in pins.of_waiting().items() if pk in found}:
+    candidates -= held_back.reasons(moment).keys()
+    if pinned := {pk: name for pk, name in pins.of_waiting().items() if pk in candidates}:
         held = Allocation.objects.filter(attempt__job=job, released_at=None)
         here = set(held.values_list("node__name", flat=True))
-        found -= {pk for pk, name in pinned.items() if name not in here}
-    return bool(found)
+        candidates -= {pk for pk, name in pinned.items() if name not in here}
+    return bool(candidates)
 
 
 @transaction.atomic

@@ -28,10 +28,10 @@ UNNOTED = "?no_track_activity=1"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Whom to ask: the way into the job, the path of the socket inside, the first part of addresses, the token."""
+class Server:
+    """A Jupyter server: the route into the job, the path of its socket, the URL prefix, and the token."""
 
-    way: Way
+    channel_way: Way
     path: str
     base: str
     token: str
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answers:
-    """What it said, parsed but not checked: lists or objects as the job likes."""
+    """Responses of the server, parsed but not validated: lists or objects as the job sends them."""
 
     kernels: Any
     terminals: Any
@@ -77,35 +77,36 @@ def variables(home: Path, token: str) -> dict[str, str]:
 def socket_path(attempt: Attempt) -> str:
     """Where it listens, as the job sees it: in its TMPDIR."""
     tier = attempt.sandbox_tier or 0
-    tmp = Path("/tmp") if tier >= sandbox.BUBBLEWRAP else scratch.job_tmp(RunDir.of(attempt.job_id, attempt.number), 0)  # noqa: S108 - the job's own
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
+    tmp = Path("/tmp") if tier >= sandbox.BUBBLEWRAP else scratch.job_tmp(run, 0)  # noqa: S108 - the job's own
     return str(tmp / SOCKET)
 
 
-def whom(job: Job, attempt: Attempt, token: str) -> Asked:
+def whom(job: Job, attempt: Attempt, token: str) -> Server:
     """Whom to ask about a running environment.
 
     Raises:
         ChannelRefused: nobody can be asked now.
     """
-    return Asked(channels.way_to(job), socket_path(attempt), jupyter_access.base_path(job), token)
+    return Server(channels.way_to(job), socket_path(attempt), jupyter_access.base_path(job), token)
 
 
-def ask(asked: Asked) -> Answers | None:
-    """What it says of its kernels and terminals; None where it does not answer. Touches no database."""
+def query_server(server: Server) -> Answers | None:
+    """Query the kernels and terminals; None if the server does not respond. Does not use the database."""
     try:
-        _get(asked, "api")
-        return Answers(_get(asked, f"api/kernels{UNNOTED}"), _get(asked, f"api/terminals{UNNOTED}"))
+        _get(server, "api")
+        return Answers(_get(server, f"api/kernels{UNNOTED}"), _get(server, f"api/terminals{UNNOTED}"))
     except (ChannelRefused, OSError, HTTPException, ValueError, RecursionError):
         return None
 
 
-def _get(asked: Asked, path: str) -> Any:
-    channel = channels.connect(asked.way, {"act": "unix", "path": asked.path}, patience_s=PATIENCE_S)
+def _get(server: Server, path: str) -> Any:
+    channel = channels.connect(server.channel_way, {"act": "unix", "path": server.path}, patience_s=PATIENCE_S)
     patience = Timer(PATIENCE_S, _cut, [channel])  # a job that sends a byte now and then holds nobody up
     patience.start()
     connection = _Channel(channel)
     try:
-        connection.request("GET", asked.base + path, headers={"Authorization": f"token {asked.token}"})
+        connection.request("GET", server.base + path, headers={"Authorization": f"token {server.token}"})
         answer = connection.getresponse()
         if answer.status != HTTPStatus.OK:
             raise OSError(f"{path} was answered with {answer.status}")

@@ -24,7 +24,7 @@ def first_page(folder: str) -> str:
 
 
 def publish(job: Job, *, socket: str, token: str, folder: str = "") -> None:
-    """Publish it; again changes what was said before."""
+    """Publish the port; a second call replaces the first."""
     path = first_page(folder)
     published_ports.provide(job, name=NAME, socket=socket, path=path, keeps_path=True, secret=token)
 

@@ -62,7 +62,7 @@ class EnvironmentKind(JobKind):
         environment = Environment.objects.select_related("code", "job__owner", "job__cluster").get(pk=job.pk)
         versions = _still_allowed(environment, attempt)
         home, contained = homes.home_of(job.owner), engine.is_contained(job)
-        workdir.fill(run, environment.code)
+        workdir.populate(run, environment.code)
         (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
         opened = variables.opened(job, run)
         secrets, token = opened.get("secrets", {}), opened["token"]["token"]
@@ -86,9 +86,9 @@ class EnvironmentKind(JobKind):
         )
         launch = engine.launched(launch, job)
         python, program = engine.programs(job)
-        words = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
+        args = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
         options = jupyter.options(job, home=home, folder=environment.folder)
-        argv = [python, "-I", *words, program, *options]
+        argv = [python, "-I", *args, program, *options]
         if contained:
             launch = replace(launch, command=shlex.join([program, *options]))
         launch = replace(launch, argv=engine.in_container(argv) if contained else argv)
@@ -119,23 +119,25 @@ class EnvironmentKind(JobKind):
     def again(self, job: Job, user: User) -> list[Way]:
         if not user.can(Action.JOBS_SUBMIT):
             return []
-        about = _("Fills in the form with the same settings; the new one begins without the packages installed here.")
-        return [Way("clone", _("Clone"), "clone", about, url=f"{reverse('environments:new')}?clone={job.pk}")]
+        description = _(
+            "Fills in the form with the same settings; the new one begins without the packages installed here."
+        )
+        return [Way("clone", _("Clone"), "clone", description, url=f"{reverse('environments:new')}?clone={job.pk}")]
 
     def facts(self, job: Job) -> list[Fact]:
         environment = services.of_job(job)
         if environment is None:
             return []
-        found = []
+        facts = []
         if environment.code:
-            found.append(Fact(_("Code"), environment.code.origin))
+            facts.append(Fact(_("Code"), environment.code.origin))
         if names := [row.name for row in environment.inputs.all()]:
-            found.append(Fact(_("Datasets"), ", ".join(names)))
-        told = [f"{name}={value}" for name, value in job.spec["variables"].items()]
-        if told or environment.secret_names:
-            lines = told + [f"{name}=••••••" for name in environment.secret_names]
-            found.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
-        return found
+            facts.append(Fact(_("Datasets"), ", ".join(names)))
+        assignments = [f"{name}={value}" for name, value in job.spec["variables"].items()]
+        if assignments or environment.secret_names:
+            lines = assignments + [f"{name}=••••••" for name in environment.secret_names]
+            facts.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
+        return facts
 
 
 def _still_allowed(environment: Environment, attempt: Attempt) -> list[DatasetVersion]:

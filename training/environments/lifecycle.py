@@ -19,7 +19,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from training.environments import activity, idle_release, jupyter, jupyter_access, services, vscode
 from training.environments.idle_release import idle_for
-from training.environments.jupyter import Answers, Asked
+from training.environments.jupyter import Answers, Server
 from training.environments.models import Environment, Sign
 from workers.access.proxy.activity import last_request
 from workers.access.ssh.activity import last_heard
@@ -63,7 +63,7 @@ def look_at_all() -> None:
     """Ask every running environment, and judge each."""
     rows = list(Environment.objects.running().select_related("job__owner", "job__cluster"))
     attempts = _attempts(rows)
-    answers = _ask(rows, attempts)
+    answers = _query_servers(rows, attempts)
     for row in rows:
         if row.pk not in answers:  # paused or away since: nobody saw whether it is used
             continue
@@ -75,13 +75,13 @@ def look_at_all() -> None:
 
 
 def see_ready(environment: Environment) -> Environment:
-    """Ask an environment that nobody has seen ready yet, for whoever waits for it; the sweep does so more seldom."""
+    """Query a workspace that was not yet seen ready, for a waiting user; the sweep does so less often."""
     job = environment.job
     if job.state != JobState.RUNNING or is_ready(environment):
         return environment
     attempts = _attempts([environment])
     if environment.pk in attempts:
-        answers = _ask([environment], attempts)
+        answers = _query_servers([environment], attempts)
         if environment.pk in answers and judge(environment, attempts[environment.pk], answers[environment.pk], now()):
             _look_for_vscode([environment], attempts)  # whoever else asks goes on; the sweep looks where this one dies
     return environment
@@ -104,7 +104,7 @@ def judge(environment: Environment, attempt: Attempt, answers: Answers | None, m
     with _locked(environment):  # asking took a while
         if attempt.number < environment.attempt:
             return False
-        _begin(environment, attempt)
+        _reset_for_attempt(environment, attempt)
         first = answers is not None and environment.ready_at is None
         if answers is not None:
             environment.answered_at = moment
@@ -121,12 +121,12 @@ def judge(environment: Environment, attempt: Attempt, answers: Answers | None, m
     return first
 
 
-def keep(environment: Environment, moment: datetime) -> None:
-    """Note that its owner still needs it: its idle time begins anew."""
+def mark_needed(environment: Environment, moment: datetime) -> None:
+    """Record that the owner still needs the workspace: its idle time starts again."""
     attempt = environment.job.attempts.filter(number=environment.job.attempt_number).first()
     with _locked(environment):
         if attempt is not None:
-            _begin(environment, attempt)
+            _reset_for_attempt(environment, attempt)
         _show(environment, Sign.OWNER, moment)
         _save(environment)
 
@@ -146,33 +146,33 @@ def warned_before(limit: timedelta) -> timedelta:
 
 
 def _attempts(rows: Iterable[Environment]) -> dict[int, Attempt]:
-    found = Attempt.objects.filter(job__in=[row.pk for row in rows], ended_at=None).select_related("job")
-    return {attempt.job_id: attempt for attempt in found}
+    attempts = Attempt.objects.filter(job__in=[row.pk for row in rows], ended_at=None).select_related("job")
+    return {attempt.job_id: attempt for attempt in attempts}
 
 
-def _ask(rows: Iterable[Environment], attempts: dict[int, Attempt]) -> dict[int, Answers | None]:
-    """What each says. Those that cannot be asked now, as the platform sees it, are left out."""
-    asked: dict[int, Asked] = {}
+def _query_servers(rows: Iterable[Environment], attempts: dict[int, Attempt]) -> dict[int, Answers | None]:
+    """Return the responses of all workspaces. Those that cannot be reached now are left out."""
+    servers: dict[int, Server] = {}
     for row in rows:
         try:
-            asked[row.pk] = jupyter.whom(row.job, attempts[row.pk], services.token_of(row))
+            servers[row.pk] = jupyter.whom(row.job, attempts[row.pk], services.token_of(row))
         except (KeyError, DomainError) as exc:  # no attempt, no way to its machine, or its token no longer opens
             log.debug("job=%s cannot be asked: %s", row.pk, exc)
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="environments") as pool:
-        return dict(zip(asked, pool.map(jupyter.ask, asked.values()), strict=True))
+        return dict(zip(servers, pool.map(jupyter.query_server, servers.values()), strict=True))
 
 
 def _look_for_vscode(rows: Collection[Environment], attempts: Mapping[int, Attempt]) -> None:
-    """Offer VS Code where an environment has one. Each is given a while, so nobody is judged meanwhile or after."""
+    """Publish VS Code where a workspace has it. Each one gets a time limit, so that none delays the others."""
     ways: dict[int, Way] = {}
     for row in rows:
         with suppress(DomainError):  # it cannot be reached now: the next sweep looks again
             ways[row.pk] = channels.way_to(row.job)
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="vscode") as pool:
-        found = dict(zip(ways, pool.map(vscode.find_or_none, ways.values()), strict=True))
+        programs = dict(zip(ways, pool.map(vscode.find_or_none, ways.values()), strict=True))
     for row in rows:
-        if row.pk in found:
-            name = vscode.offer(row.job, attempts[row.pk], found[row.pk])
+        if row.pk in programs:
+            name = vscode.offer(row.job, attempts[row.pk], programs[row.pk])
             Environment.objects.filter(pk=row.pk, attempt=attempts[row.pk].number).update(vscode=name)
             row.vscode = name
 
@@ -185,8 +185,8 @@ def _locked(environment: Environment) -> Iterator[None]:
         yield
 
 
-def _begin(environment: Environment, attempt: Attempt) -> None:
-    """Begin anew where another attempt runs than the one that the row tells of."""
+def _reset_for_attempt(environment: Environment, attempt: Attempt) -> None:
+    """Reset the row if another attempt runs than the recorded one."""
     if environment.attempt == attempt.number:
         return
     environment.attempt = attempt.number
@@ -208,15 +208,15 @@ def _became_ready(environment: Environment, attempt: Attempt, moment: datetime) 
 def _signs(
     environment: Environment, attempt: Attempt, answers: Answers | None, moment: datetime
 ) -> list[tuple[str, datetime]]:
-    found: list[tuple[str, datetime | None]] = []
+    signs: list[tuple[str, datetime | None]] = []
     if answers is not None:
-        found.append((Sign.KERNEL, activity.of_kernels(answers.kernels, moment)))
-        found.append((Sign.TERMINAL, activity.of_terminals(answers.terminals, moment)))
-    found += [(sign, source(environment.job)) for sign, source in SOURCES]
-    found.append((Sign.CPU, _cpu_busy_at(environment, attempt)))
+        signs.append((Sign.KERNEL, activity.of_kernels(answers.kernels, moment)))
+        signs.append((Sign.TERMINAL, activity.of_terminals(answers.terminals, moment)))
+    signs += [(sign, source(environment.job)) for sign, source in SOURCES]
+    signs.append((Sign.CPU, _cpu_busy_at(environment, attempt)))
     if environment.job.gpus_per_node:  # of a job without cards none is ever seen idle
-        found.append((Sign.CARD, attempt.busy_at))
-    return [(sign, at) for sign, at in found if at is not None]
+        signs.append((Sign.CARD, attempt.busy_at))
+    return [(sign, at) for sign, at in signs if at is not None]
 
 
 def _cpu_busy_at(environment: Environment, attempt: Attempt) -> datetime | None:

@@ -14,7 +14,7 @@ from workers.core.models import Job
 
 
 class Sign(models.TextChoices):
-    """What showed that somebody, or something, works in an environment."""
+    """What showed activity in a workspace."""
 
     NONE = "", ""
     START = "start", _("it became ready")

@@ -44,11 +44,11 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
 
 
 def facts(environment: Environment, user: User) -> dict[str, Any]:
-    """Facts of an environment for its page, lists and the API, as they are now. Rows of `for_list` cost no query."""
+    """Return current facts of a workspace for its page, lists and the API. Rows of `for_list` need no query."""
     job, moment = environment.job, now()
     live = getattr(job, "live_attempts", None)  # fetched with the list
     live = job.attempts.filter(ended_at=None) if live is None else live
-    attempt = next((one for one in live if one.number == job.attempt_number), None)
+    attempt = next((candidate for candidate in live if candidate.number == job.attempt_number), None)
     condition = condition_of(environment)
     limit = services.idle_limit(environment)
     own = user.pk == job.owner_id

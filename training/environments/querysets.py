@@ -22,15 +22,15 @@ class EnvironmentQuerySet(OwnedQuerySet):
         rows = self.select_related("job__owner", "job__cluster", "job__image_use", "code")
         return rows.prefetch_related("inputs", live, run_time.with_turns("job__"))
 
-    def kept(self) -> Self:
-        """Those that nobody deleted."""
+    def not_deleted(self) -> Self:
+        """Filter out deleted rows."""
         return self.filter(deleted_at=None)
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)
 
     def running(self) -> Self:
-        """Those whose JupyterLab may be asked: they run and were not paused."""
+        """Filter rows whose JupyterLab can be queried: they run and are not paused."""
         return self.filter(job__state=JobState.RUNNING)
 
     def awaited(self) -> Self:
@@ -41,6 +41,6 @@ class EnvironmentQuerySet(OwnedQuerySet):
         """Environments of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
         return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
 
-    def named_like(self, words: str) -> Self:
-        """Name or description contains each of the words."""
-        return search.having(self, words, "job__name", "description")
+    def named_like(self, query: str) -> Self:
+        """Filter by words that name or description contain."""
+        return search.filter_by_text(self, query, "job__name", "description")

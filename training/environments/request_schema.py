@@ -29,27 +29,27 @@ DEFAULTS: dict[str, Any] = {
 
 
 def of_form(form: EnvironmentForm) -> dict[str, Any]:
-    """The request of a form; what it refuses stands as it was typed."""
+    """Return the request of a form; refused values are kept as typed."""
     return request_body.shortened(request_body.of_form(form, request_body.typed(form), PLAIN), DEFAULTS)
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
-    """Initial values of the form for a request, which may be half wrong."""
-    given = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
-    several = isinstance(given["nodes"], int) and given["nodes"] > 1
-    begun = {name: given[name] for name in PLAIN if name in given}
+    """Return initial values of the form for a request, which may be partly invalid."""
+    values = DEFAULTS | {"cpus": drafts.default_cpus()} | dict(request)
+    several = isinstance(values["nodes"], int) and values["nodes"] > 1
+    begun = {name: values[name] for name in PLAIN if name in values}
     return (
         begun
-        | request_initial.shared(user, given)
+        | request_initial.shared(user, values)
         | {
             "task_type": TaskType.DISTRIBUTED if several else TaskType.REGULAR,
-            "nodes": given["nodes"] if several else None,
+            "nodes": values["nodes"] if several else None,
         }
     )
 
 
 def of_job(job: Job) -> dict[str, Any]:
-    """The request that would make this environment again; secrets by name, to be given anew."""
+    """Return the request that would create this workspace again; secrets by name, to be entered again."""
     environment = Environment.objects.select_related("job__cluster", "code").get(pk=job.pk)
     request = request_body.of_request(services.as_request(environment), environment.secret_names)
     return request_body.shortened(request, DEFAULTS)

@@ -23,18 +23,18 @@ LARGEST_LOG = 1 << 20
 
 
 def main() -> None:
-    program, place, base, folder, log = sys.argv[1:]
-    sys.stdout.write(begin(options(program, place, base, folder), place, base, Path(log)) + "\n")
+    program, socket_path, base, folder, log = sys.argv[1:]
+    sys.stdout.write(start(options(program, socket_path, base, folder), socket_path, base, Path(log)) + "\n")
 
 
-def begin(argv: "list[str]", place: str, base: str, log: Path) -> str:
-    """Let it run; how it went."""
-    if answers(place, base):
+def start(argv: "list[str]", socket_path: str, base: str, log: Path) -> str:
+    """Start VS Code and return the outcome."""
+    if answers(socket_path, base):
         return "ready"
     deadline = time.monotonic() + PATIENCE_S
-    watcher = watch(argv, place, log)
+    watcher = watch(argv, socket_path, log)
     while time.monotonic() < deadline:
-        if answers(place, base):
+        if answers(socket_path, base):
             return "ready"
         if watcher and os.waitpid(watcher, os.WNOHANG)[0]:
             return "failed"
@@ -42,21 +42,21 @@ def begin(argv: "list[str]", place: str, base: str, log: Path) -> str:
     return "slow"
 
 
-def options(program: str, place: str, base: str, folder: str) -> "list[str]":
-    """The command line: no password, as only the platform's own way leads to the socket."""
+def options(program: str, socket_path: str, base: str, folder: str) -> "list[str]":
+    """Return the command line: no password, as only the platform's own route leads to the socket."""
     if Path(program).name == "code-server":
-        known = ["--auth", "none", "--socket", place, "--socket-mode", "600"]
-        return [program, *known, "--disable-telemetry", "--disable-update-check", folder]
-    known = ["--socket-path", place, "--server-base-path", base, "--without-connection-token"]
-    return [program, *known, "--accept-server-license-terms", "--telemetry-level", "off", "--default-folder", folder]
+        flags = ["--auth", "none", "--socket", socket_path, "--socket-mode", "600"]
+        return [program, *flags, "--disable-telemetry", "--disable-update-check", folder]
+    flags = ["--socket-path", socket_path, "--server-base-path", base, "--without-connection-token"]
+    return [program, *flags, "--accept-server-license-terms", "--telemetry-level", "off", "--default-folder", folder]
 
 
-def answers(place: str, base: str) -> bool:
-    """Whether something on the socket speaks HTTP. Asking for health is no sign of use to it."""
+def answers(socket_path: str, base: str) -> bool:
+    """Return whether a server on the socket speaks HTTP. Health checks do not count as use."""
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(2)
         try:
-            link.connect(place)
+            link.connect(socket_path)
             link.sendall(f"GET {base}healthz HTTP/1.1\r\nHost: vscode\r\nConnection: close\r\n\r\n".encode())
             status = link.recv(12)
         except OSError:
@@ -64,9 +64,9 @@ def answers(place: str, base: str) -> bool:
     return status.startswith(b"HTTP/1.") and status[9:10] in (b"2", b"3", b"4")
 
 
-def watch(argv: "list[str]", place: str, log: Path) -> int:
-    """Begin to watch over VS Code in a process of its own; its pid, or 0 where another one watches already."""
-    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def watch(argv: "list[str]", socket_path: str, log: Path) -> int:
+    """Start a process that supervises VS Code; return its pid, or 0 if another one already does."""
+    lock = os.open(f"{socket_path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -81,7 +81,7 @@ def watch(argv: "list[str]", place: str, log: Path) -> int:
         written = opened(log)
         for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
             os.dup2(os.open(os.devnull, flags), fd)
-        keep(argv, place, written)
+        supervise(argv, socket_path, written)
     finally:
         os._exit(1)
 
@@ -96,13 +96,13 @@ def opened(path: Path) -> int:
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
-def keep(argv: "list[str]", place: str, log: int) -> None:
-    """Start it again and again; returns where it does not stay."""
+def supervise(argv: "list[str]", socket_path: str, log: int) -> None:
+    """Restart the program whenever it ends; return if it does not stay up."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("VSCODE_")}
     quick = 0
     while quick < MOST_QUICK:
         begun = time.monotonic()
-        Path(place).unlink(missing_ok=True)
+        Path(socket_path).unlink(missing_ok=True)
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, check=False)  # noqa: S603 - what the platform named
             code = done.returncode

@@ -97,7 +97,7 @@ def submit(*, user: User, request: EnvironmentRequest) -> Environment:
 
 
 def check(user: User, request: EnvironmentRequest) -> Resources:
-    """Refuse at once what `submit` refuses, and write nothing; returns what the queue has to know.
+    """Refuse at once what `submit` refuses, and write nothing; return what the queue needs to know.
 
     Raises:
         Invalid: a value is wrong, or the image is not for this person.
@@ -106,8 +106,8 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
         NotAllowed: urgent, without the right to it.
         NeverFits, OverLimit: the machines, or a limit, never give what it asks for.
     """
-    found, resources = Refusals(), Resources()
-    with found:
+    refusals, resources = Refusals(), Resources()
+    with refusals:
         check_parts(
             name=request.name,
             folder=request.folder,
@@ -115,19 +115,19 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
             secrets=request.secrets,
             idle_hours=request.idle_hours,
         )
-    with found:
+    with refusals:
         environ.check_stored(user, request.secrets)
-    with found:
+    with refusals:
         usage.refuse_full(user)
-    with found:
+    with refusals:
         engine.check(user, request.image)
-    with found:
+    with refusals:
         run_inputs.check(user, request.datasets)
-    with found:
+    with refusals:
         resources = {**request.resources(user), "nodes": request.nodes}
         resources["needs"] = compatibility.needs_of(request.image).as_row()
         submission.check(user, KIND, **resources)
-    found.end()
+    refusals.end()
     return resources
 
 
@@ -139,24 +139,24 @@ def check_parts(
     secrets: Mapping[str, str] | None = None,
     idle_hours: float | None = None,
 ) -> None:
-    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
-    found = Refusals()
-    with found:
+    """Refuse at once the parts of a request that `check` refuses regardless of the others."""
+    refusals = Refusals()
+    with refusals:
         drafts.check_name(name)
-    with found:
+    with refusals:
         check_folder(folder)
-    with found:
+    with refusals:
         environ.check(variables or {}, field="variables")
-    with found:
+    with refusals:
         environ.check(secrets or {}, field="secrets")
-    with found:
+    with refusals:
         environ.check_secrets(secrets or {}, variables or {})
-    with found:
-        most = env.ENVIRONMENT_IDLE_HOURS or MOST_IDLE_HOURS
-        if idle_hours is not None and not 0 < idle_hours <= most:  # also refuses what is no number
-            said = _("Give more than 0 and at most %(most)s hours.")
-            raise Invalid(said % {"most": units.number(most)}, field="idle_hours")
-    found.end()
+    with refusals:
+        max_hours = env.ENVIRONMENT_IDLE_HOURS or MOST_IDLE_HOURS
+        if idle_hours is not None and not 0 < idle_hours <= max_hours:  # also refuses what is no number
+            message = _("Give more than 0 and at most %(most)s hours.")
+            raise Invalid(message % {"most": units.number(max_hours)}, field="idle_hours")
+    refusals.end()
 
 
 def check_folder(folder: str) -> str:
@@ -175,8 +175,9 @@ def check_folder(folder: str) -> str:
 
 def name_for(user: User) -> str:
     """A name that no live environment of this person has."""
-    taken = set(Environment.objects.kept().unfinished().filter(job__owner=user).values_list("job__name", flat=True))
-    return titles.derived(user.username, "lab", taken=taken, room=40)
+    rows = Environment.objects.not_deleted().unfinished().filter(job__owner=user)
+    taken = set(rows.values_list("job__name", flat=True))
+    return titles.derive_name(user.username, "lab", taken=taken, room=40)
 
 
 def as_request(environment: Environment) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def token_of(environment: Environment) -> str:
 
 def hidden_in_log(environment: Environment, opened: Sequence[str]) -> list[str]:
     """Texts that are starred out: `opened` (token and secrets), and what is secret by its name among the variables."""
-    return [*opened, *secret_names.values(environment.variables)]
+    return [*opened, *secret_names.find_secrets(environment.variables)]
 
 
 def idle_limit(environment: Environment) -> timedelta | None:
@@ -218,15 +219,15 @@ def idle_limit(environment: Environment) -> timedelta | None:
 
 
 def of_job(job: Job) -> Environment | None:
-    """The environment that a job is; None for a job of another kind, or whose own row is gone."""
+    """Return the workspace of a job; None for a job of another kind, or whose own row is deleted."""
     return Environment.objects.filter(pk=job.pk).select_related("code").first() if job.kind == KIND else None
 
 
 def _spec(environment: Environment, request: EnvironmentRequest) -> dict[str, Any]:
-    """Everything it is made of, as it stands in spec.json and on pages; secrets by name alone."""
+    """Return everything that defines the workspace, as shown in spec.json and on pages; secrets by name only."""
     spec: dict[str, Any] = {
         "folder": environment.folder,
-        "variables": secret_names.hidden(environment.variables),
+        "variables": secret_names.mask_params(environment.variables),
         "secrets": environment.secret_names,
         "datasets": run_inputs.spec(request.datasets),
     }

@@ -16,7 +16,7 @@ from workers.core.runs import RunDir
 
 
 def launched(launch: Launch, attempt: Attempt, run: RunDir, home: Path) -> Launch:
-    """What is started on all machines: `launch` on the first alone. One machine: as it is.
+    """Return what is started on all nodes: `launch` on the first only. For a single node, `launch` itself.
 
     Its machines have to reach each other, so the network is the machines' own. What is installed lies in the home,
     where each of them finds it: a writable layer would lie on the disk of one.
@@ -28,23 +28,23 @@ def launched(launch: Launch, attempt: Attempt, run: RunDir, home: Path) -> Launc
     if job.nodes == 1:
         return launch
     slots = max(1, job.gpus_per_node)
-    argv, told = layout.written(attempt, run, how="first", slots=slots, argv=launch.argv)
-    return replace(launch, argv=argv, env=told | launch.env | _packages(launch, home, job), own_network=False)
+    argv, layout_env = layout.written(attempt, run, how="first", slots=slots, argv=launch.argv)
+    return replace(launch, argv=argv, env=layout_env | launch.env | _packages(launch, home, job), own_network=False)
 
 
 def machines(job: Job) -> list[tuple[int, str, str]]:
-    """Rank, name and address of each machine of an environment that runs on several; none otherwise."""
+    """Return rank, name and address of each node of a workspace on several nodes; [] otherwise."""
     if job.nodes == 1 or job.is_final:
         return []
     rows = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
-    found = {row.rank: (row.rank, row.node.name, row.node.address) for row in rows.select_related("node")}
-    return [found[rank] for rank in sorted(found)]
+    by_rank = {row.rank: (row.rank, row.node.name, row.node.address) for row in rows.select_related("node")}
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def _packages(launch: Launch, home: Path, job: Job) -> dict[str, str]:
-    """Where pip installs, and where Python finds that: a folder of the home for each environment."""
+    """Return where pip installs and where Python looks: a folder of the home for each workspace."""
     folder = home / ".packages" / str(job.pk)
     before = "AIP_" if launch.container else ""  # the PATH of a container image is known inside alone
-    found = {f"{before}PYTHONPATH": str(folder), f"{before}PATH": str(folder / "bin")}
-    below = {name: os.pathsep.join(filter(None, [own, launch.env.get(name)])) for name, own in found.items()}
+    search_paths = {f"{before}PYTHONPATH": str(folder), f"{before}PATH": str(folder / "bin")}
+    below = {name: os.pathsep.join(filter(None, [own, launch.env.get(name)])) for name, own in search_paths.items()}
     return {"PIP_TARGET": str(folder)} | below

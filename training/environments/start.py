@@ -23,24 +23,24 @@ def main() -> None:
     home, folder, code, *argv = sys.argv[1:]
     if sys.version_info < OLDEST:
         sys.exit("The python3 of this image is older than 3.9. Take an image with a newer one and JupyterLab.")
-    argv = found(argv)
+    argv = resolve_program(argv)
     if packages := os.environ.get("AIP_PACKAGES"):
-        tell_pip(Path(packages))
-    place = Path(home) / folder
-    place.mkdir(parents=True, exist_ok=True)
+        configure_pip(Path(packages))
+    workdir = Path(home) / folder
+    workdir.mkdir(parents=True, exist_ok=True)
     if code:
-        copy_missing(Path(code), place)
+        copy_missing(Path(code), workdir)
     tmp = Path(os.environ["TMPDIR"])
     own = tmp / "jupyter"  # of kernels and their keys; homes may lie on storage without sockets and locks
     own.mkdir(mode=0o700, exist_ok=True)
     (tmp / SOCKET).unlink(missing_ok=True)
     os.environ["JUPYTER_RUNTIME_DIR"] = str(own)
-    os.chdir(place)
+    os.chdir(workdir)
     os.execv(argv[0], [*argv, f"--ServerApp.sock={tmp / SOCKET}"])  # noqa: S606 - no shell is wanted
 
 
-def found(argv: "list[str]") -> "list[str]":
-    """The command line with the program as it is called here; ends with what to do where there is none."""
+def resolve_program(argv: "list[str]") -> "list[str]":
+    """Return the command line with the program's local name; exit with instructions if it is missing."""
     name, *options = argv
     if "/" in name:
         if os.access(name, os.X_OK):
@@ -60,8 +60,8 @@ def found(argv: "list[str]") -> "list[str]":
     )
 
 
-def tell_pip(packages: Path) -> None:
-    """Let pip install into the folder that is kept: the image itself belongs to nobody who runs here.
+def configure_pip(packages: Path) -> None:
+    """Make pip install into the persistent folder: the image itself is not writable for users.
 
     A virtual environment takes no packages of a user, so there they get a prefix of their own.
     """
@@ -72,11 +72,13 @@ def tell_pip(packages: Path) -> None:
     (packages / "pip.conf").write_text(f"[install]\n{where}\n")
     base = {"base": str(packages), "platbase": str(packages)}
     user = {"userbase": str(packages)}
-    place = sysconfig.get_path("purelib", vars=base) if own else sysconfig.get_path("purelib", "posix_user", user)
+    site_packages = (
+        sysconfig.get_path("purelib", vars=base) if own else sysconfig.get_path("purelib", "posix_user", user)
+    )
     link = packages / SITE
     if link.is_symlink() or not link.exists():
         link.unlink(missing_ok=True)
-        link.symlink_to(os.path.relpath(place, packages))
+        link.symlink_to(os.path.relpath(site_packages, packages))
 
 
 def copy_missing(source: Path, target: Path) -> None:

@@ -8,6 +8,6 @@ from training.environments import lifecycle
 
 
 @shared_task(name="environments.look", ignore_result=True)
-def look() -> None:
-    """See which environments answer, warn those that are idle and stop those that stay so. Safe to run twice."""
+def check_environments() -> None:
+    """Check which workspaces respond, warn idle ones and stop those that stay idle. Safe to run twice."""
     lifecycle.look_at_all()

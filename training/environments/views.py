@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.environments import actions, lifecycle, panel, services
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
@@ -42,9 +42,9 @@ STATES = [
 @needs(Action.JOBS_VIEW)
 @require_safe
 def index(request: SignedInRequest) -> HttpResponse:
-    """Environments this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = Environment.objects.visible_to(request.user).kept().for_list().in_state(state).named_like(words[:100])
+    """List visible workspaces; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table only."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Environment.objects.visible_to(request.user).not_deleted().for_list().in_state(state).named_like(query[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     page = ORDERING.page(request, rows)
@@ -61,14 +61,14 @@ def new(request: SignedInRequest) -> HttpResponse:
     initial, pattern = _beginning(request)
     form = EnvironmentForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
-                asked = services.EnvironmentRequest(**form.request_fields())
-                return redirect("workers:job", services.submit(user=request.user, request=asked).pk)
+            with errors_shown_on(form):
+                environment_request = services.EnvironmentRequest(**form.request_fields())
+                return redirect("workers:job", services.submit(user=request.user, request=environment_request).pk)
         else:
-            look_further(form, services.check_parts)
+            check_valid_fields(form, services.check_parts)
     context = {"form": form, "pattern": pattern}
     return render(request, "environments/new.html", context, status=422 if form.errors else 200)
 
@@ -76,28 +76,30 @@ def new(request: SignedInRequest) -> HttpResponse:
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def fit(request: SignedInRequest) -> HttpResponse:
-    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
     form = EnvironmentForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(
+        request.user, image_forms.resources_of(form), kind=services.KIND, unclear=form.unclear()
+    )
     return render(request, "workers/_fit.html", {"verdict": verdict, "image_fit": image_forms.fit_words(form)})
 
 
 @needs(Action.JOBS_VIEW)
 @require_safe
 def state(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The panel alone, asked for again while JupyterLab starts."""
-    seen = Environment.objects.visible_to(request.user).select_related("job__owner", "job__cluster")
-    return _panel(request, lifecycle.see_ready(get_object_or_404(seen, pk=pk)))
+    """Render the panel only, polled while JupyterLab starts."""
+    visible = Environment.objects.visible_to(request.user).select_related("job__owner", "job__cluster")
+    return _panel(request, lifecycle.see_ready(get_object_or_404(visible, pk=pk)))
 
 
 @needs(Action.JOBS_CONTROL)
 @require_POST
-def keep(request: SignedInRequest, pk: int) -> HttpResponse:
-    """I still need it."""
+def mark_needed(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Mark the workspace as still needed."""
     environment = _own(request, pk)
     return _done(
-        request, environment, lambda: actions.keep(environment, by=request.user), _("Noted: it is still needed.")
+        request, environment, lambda: actions.mark_needed(environment, by=request.user), _("Noted: it is still needed.")
     )
 
 
@@ -124,12 +126,12 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _own(request: SignedInRequest, pk: int) -> Environment:
-    own = Environment.objects.visible_to(request.user).editable_by(request.user).kept()
+    own = Environment.objects.visible_to(request.user).editable_by(request.user).not_deleted()
     environment: Environment = get_object_or_404(own.select_related("job__owner", "job__cluster"), pk=pk)
     return environment
 
 
-def _done(request: SignedInRequest, environment: Environment, act: Any, said: str) -> HttpResponse:
+def _done(request: SignedInRequest, environment: Environment, act: Any, success: str) -> HttpResponse:
     try:
         granted = act()
     except DomainError as refusal:
@@ -139,8 +141,8 @@ def _done(request: SignedInRequest, environment: Environment, act: Any, said: st
         return redirect("workers:job", environment.pk)
     if request.htmx:
         return _panel(request, _own(request, environment.pk))
-    asked = _("Those in charge of the cluster were asked.")
-    messages.info(request, said or (_("It may run for longer now.") if granted else asked))
+    pending = _("Those in charge of the cluster were asked.")
+    messages.info(request, success or (_("It may run for longer now.") if granted else pending))
     return redirect("workers:job", environment.pk)
 
 
@@ -160,15 +162,15 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Environment | 
     if not number:
         return initial, None
     pattern = get_object_or_404(Environment.objects.visible_to(request.user).for_list(), pk=number)
-    given = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
-    places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
+    values = request_secrets.as_known_to(request.user, pattern.job, services.as_request(pattern))
+    places: Any = {name: value for name, value in values.items() if name in Resources.__annotations__}
     names = ("description", "folder", "idle_hours", "image")
-    begun = {name: given[name] for name in names} | initial_of(places)
-    begun["task_type"] = TaskType.DISTRIBUTED if given["nodes"] > 1 else TaskType.REGULAR
+    begun = {name: values[name] for name in names} | initial_of(places)
+    begun["task_type"] = TaskType.DISTRIBUTED if values["nodes"] > 1 else TaskType.REGULAR
     return begun | {
         "name": services.name_for(request.user),
-        "snapshot": given["code"],
-        "datasets": [version.pk for version in given["datasets"]],
-        "variables": written_variables(given["variables"]),
+        "snapshot": values["code"],
+        "datasets": [version.pk for version in values["datasets"]],
+        "variables": written_variables(values["variables"]),
         "secrets": "".join(f"{name}=\n" for name in pattern.secret_names),
     }, pattern

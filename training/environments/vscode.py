@@ -42,23 +42,23 @@ def folders() -> list[Path]:
     return [program.resolve().parents[1]] if env.CODE_SERVER and program.is_file() else []
 
 
-def find(way: Way) -> str:
-    """The path of the program that an environment has, as the job sees it; "" for none. Touches no database.
+def find(channel_way: Way) -> str:
+    """Return the path of the program in the workspace, as the job sees it; "" for none. Does not use the database.
 
     Raises:
         ChannelRefused: the job does not answer.
     """
     names = [*([env.CODE_SERVER] if env.CODE_SERVER else []), *KNOWN]
     command = f"for name in {shlex.join(names)}; do command -v -- $name && break; done"
-    path = programs.run(way, command, patience_s=LOOK_S).output.strip()
+    path = programs.run(channel_way, command, patience_s=LOOK_S).output.strip()
     fits = path.startswith("/") and path.isprintable() and PurePosixPath(path).name in KNOWN
     return path if fits and len(path) <= 255 else ""
 
 
-def find_or_none(way: Way) -> str:
-    """The same for who asks many: one that does not answer has none, so that it holds nobody up again."""
+def find_or_none(channel_way: Way) -> str:
+    """Like `find`, but "" for a workspace that does not respond, so that it delays no others."""
     try:
-        return find(way)
+        return find(channel_way)
     except ChannelRefused:
         return ""
 
@@ -74,7 +74,7 @@ def offer(job: Job, attempt: Attempt, program: str) -> str:
 
 
 def start(row: PublishedPort) -> None:
-    """Let VS Code run, for who is about to open it; what runs already is left alone.
+    """Start VS Code for a user who is about to open it; a running one is left alone.
 
     Raises:
         ChannelRefused: the job cannot be reached now.
@@ -83,30 +83,30 @@ def start(row: PublishedPort) -> None:
     job = row.job
     environment = Environment.objects.select_related("job__owner").get(pk=job.pk)
     attempt = Attempt.objects.get(job=job, number=job.attempt_number)
-    way = channels.way_to(job)
-    program = find(way)
+    channel_way = channels.way_to(job)
+    program = find(channel_way)
     if not program:
         raise NotStarted(_("There is no VS Code in this environment any more. Open JupyterLab, or enter by SSH."))
-    kept = _publish(job, attempt, PurePosixPath(program).name)
+    port = _publish(job, attempt, PurePosixPath(program).name)
     home = homes.home_of(environment.job.owner)
-    log = RunDir.of(job.pk, attempt.number).outputs / LOG
-    base = addresses.base_path(job.pk, NAME) if kept.keeps_path else "/"
-    words = [program, kept.socket, base, str(home / environment.folder), str(log)]
-    command = f"exec python3 -I - {shlex.join(words)}"
-    said = programs.run(way, command, stdin=SERVER.read_bytes(), patience_s=START_S).output.strip()
-    if said == "slow":
+    log = RunDir.for_attempt(job.pk, attempt.number).outputs / LOG
+    base = addresses.base_path(job.pk, NAME) if port.keeps_path else "/"
+    args = [program, port.socket, base, str(home / environment.folder), str(log)]
+    command = f"exec python3 -I - {shlex.join(args)}"
+    outcome = programs.run(channel_way, command, stdin=SERVER.read_bytes(), patience_s=START_S).output.strip()
+    if outcome == "slow":
         raise NotStarted(_("VS Code is still starting. Open it again in a moment."))
-    if said != "ready":
+    if outcome != "ready":
         raise NotStarted(_("VS Code could not be started. The file %(log)s of the job says why.") % {"log": LOG})
 
 
 def is_offered(environment: Environment) -> bool:
-    """Whether the attempt that runs now has a VS Code."""
-    found = environment.vscode not in ("", UNKNOWN)
-    return found and environment.attempt == environment.job.attempt_number and addresses.offered()
+    """Return whether the running attempt has VS Code."""
+    is_present = environment.vscode not in ("", UNKNOWN)
+    return is_present and environment.attempt == environment.job.attempt_number and addresses.offered()
 
 
 def _publish(job: Job, attempt: Attempt, program: str) -> PublishedPort:
-    """Publish its socket. code-server does without its path; the other one is told where it stands."""
+    """Publish its socket. code-server works without a path prefix; the other program is given its prefix."""
     socket = str(Path(jupyter.socket_path(attempt)).with_name(SOCKET))
     return published_ports.provide(job, name=NAME, socket=socket, keeps_path=program != "code-server")

@@ -17,7 +17,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from training.experiments import annotating, comparison, table
 from training.experiments.annotating import Change
 from training.experiments.comparison_api import FigureOut
@@ -84,7 +84,7 @@ class RunWithFiguresOut(RunOut):
 
 
 class ChangeIn(StrictMixin, serializers.Serializer[Any]):
-    """What is said of runs; what is left out stays."""
+    """Changes of runs; omitted fields stay unchanged."""
 
     add_tags = serializers.ListField(child=serializers.CharField(max_length=601), required=False, max_length=50)
     drop_tags = serializers.ListField(child=serializers.CharField(max_length=601), required=False, max_length=50)
@@ -158,7 +158,7 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         user: Any = self.request.user
         listed = self.action == "list"
-        rows = table.rows(user, **_asked(self.request)) if listed else Run.objects.visible_to(user)
+        rows = table.rows(user, **_table_params(self.request)) if listed else Run.objects.visible_to(user)
         return rows.for_comparison().prefetch_related("tags", "stars").order_by("-pk")
 
     def get_serializer_class(self) -> Any:
@@ -173,15 +173,15 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         """Say something of a run: tags, notes, a star, whether it is archived, who sees it."""
         run = self.get_object()
-        annotating.change(request.user, [run.pk], Change(**sent(ChangeIn(data=request.data))))
+        annotating.change(request.user, [run.pk], Change(**parse_request(ChangeIn(data=request.data))))
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=BulkIn, responses=BulkOut)
     @action(detail=False, methods=["post"])
     def bulk(self, request: ApiRequest) -> Response:
-        """Say the same of many runs, or of none where one of them may not be changed."""
-        said = sent(BulkIn(data=request.data))
-        changed = annotating.change(request.user, said.pop("runs"), Change(**said))
+        """Apply the same change to many runs, or to none if one of them may not be changed."""
+        data = parse_request(BulkIn(data=request.data))
+        changed = annotating.change(request.user, data.pop("runs"), Change(**data))
         return Response({"changed": len(changed)})
 
     @extend_schema(
@@ -193,11 +193,13 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     )  # fmt: skip
     @action(detail=False)
     def table(self, request: ApiRequest) -> Response:
-        """The table of runs as columns; without `column` those that tell most."""
+        """Return the table of runs by columns; without `column` the most informative ones."""
         query = request.query_params
-        made = table.table(request.user, **_asked(request), columns=query.getlist("column"), sort=query.get("sort", ""))
-        columns, known = [vars(column) for column in made.columns], [vars(one) for one in made.known]
-        return Response({"total": made.total, "runs": made.runs, "columns": columns, "known": known})
+        made = table.table(
+            request.user, **_table_params(request), columns=query.getlist("column"), sort=query.get("sort", "")
+        )
+        columns, available = [vars(column) for column in made.columns], [vars(one) for one in made.known]
+        return Response({"total": made.total, "runs": made.runs, "columns": columns, "known": available})
 
 
 class QueryIn(StrictMixin, serializers.Serializer[Any]):
@@ -251,15 +253,15 @@ class RunViewViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=ViewIn, responses={201: ViewOut})
     def create(self, request: ApiRequest) -> Response:
         """Save a view."""
-        made = annotating.keep_view(request.user, **sent(ViewIn(data=request.data)))
+        made = annotating.save_view(request.user, **parse_request(ViewIn(data=request.data)))
         return Response(ViewOut(made).data, 201)
 
     @extend_schema(request=ViewIn, responses=ViewOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
-        """Save a view anew."""
+        """Replace a view."""
         row = self.get_object()
-        said = sent(ViewIn(data=request.data))
-        return Response(ViewOut(annotating.keep_view(row.owner, view=row, **said)).data)
+        data = parse_request(ViewIn(data=request.data))
+        return Response(ViewOut(annotating.save_view(row.owner, view=row, **data)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         """Delete a view; the runs stay."""
@@ -267,6 +269,9 @@ class RunViewViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(status=204)
 
 
-def _asked(request: Request) -> dict[str, Any]:
-    given: Mapping[str, str] = request.query_params
-    return {"text": given.get("filter", ""), "archived": queries.one_of(given, "archived", "true", "false") == "true"}
+def _table_params(request: Request) -> dict[str, Any]:
+    params: Mapping[str, str] = request.query_params
+    return {
+        "text": params.get("filter", ""),
+        "archived": queries.read_choice(params, "archived", "true", "false") == "true",
+    }

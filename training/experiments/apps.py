@@ -12,7 +12,7 @@ class ExperimentsConfig(AppConfig):
         from training.experiments.models import Run, View
         from training.runs import recorders
 
-        recorders.SUBMITTED.register(records.begin)
+        recorders.SUBMITTED.register(records.create_runs)
         recorders.RESTORED.register(records.change)
 
         ownership.register(

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.files import OutsideRoot, open_beneath, walk_beneath
 from aiplatform.lib.line_diff import Budget, unified_rows
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments.models import Run
 from training.programs.models import CodeSnapshot
 
@@ -44,7 +44,7 @@ class FileDifference:
 
 
 def has_code(run: Run) -> bool:
-    """Whether it ran somebody's own code or a command, rather than a preset."""
+    """Return whether the run executed custom code or a command, rather than a preset."""
     return _request(run) is not None
 
 
@@ -63,26 +63,26 @@ def differences(first: Run, second: Run) -> list[FileDifference]:
 def _differences(
     mine: Mapping[str, bytes | None], theirs: Mapping[str, bytes | None], limits: Limits
 ) -> list[FileDifference]:
-    found: list[FileDifference] = []
+    differences: list[FileDifference] = []
     left = MOST_LINES
     for path in sorted({*mine, *theirs}):
         before, after = mine.get(path, b""), theirs.get(path, b"")
         if before is None or after is None:
-            said = _("Not compared: only the first %(most)s MiB of code are read.") % {"most": MAX_BYTES >> 20}
-            return [*found, FileDifference(path, [("@", said)], cut=True)]
+            message = _("Not compared: only the first %(most)s MiB of code are read.") % {"most": MAX_BYTES >> 20}
+            return [*differences, FileDifference(path, [("@", message)], cut=True)]
         if before == after:
             continue
         if b"\x00" in before or b"\x00" in after:
-            found.append(FileDifference(path, [], binary=True))
+            differences.append(FileDifference(path, [], binary=True))
             continue
         rows = lines(before.decode(errors="replace"), after.decode(errors="replace"), limits.steps)
-        found.append(FileDifference(path, rows[:left], cut=len(rows) > left))
+        differences.append(FileDifference(path, rows[:left], cut=len(rows) > left))
         left = max(0, left - len(rows))
-    return found
+    return differences
 
 
 def lines(before: str, after: str, budget: Budget | None = None) -> list[tuple[str, str]]:
-    """What two texts differ in, as `FileDifference` has it; nothing of equal ones.
+    """Return the differences of two texts in the form of `FileDifference`; [] if they are equal.
 
     Args:
         budget: shared with other comparisons; once it is used up, changed lines are shown as replaced, and a header
@@ -91,8 +91,8 @@ def lines(before: str, after: str, budget: Budget | None = None) -> list[tuple[s
     budget = budget or Budget()
     rows = unified_rows(before, after, budget)
     if rows and budget.is_exceeded:
-        said = _("Too many changes to compare line by line: everything between the first and the last is replaced.")
-        rows.insert(0, ("@", said))
+        message = _("Too many changes to compare line by line: everything between the first and the last is replaced.")
+        rows.insert(0, ("@", message))
     return rows
 
 
@@ -112,7 +112,7 @@ def _texts(run: Run, limits: Limits) -> Iterator[tuple[str, bytes | None]]:
         text = getattr(request, name, "")
         if text:
             yield f"<{name}>", text.encode()
-    variables: Mapping[str, Any] = hidden(request.variables)
+    variables: Mapping[str, Any] = mask_params(request.variables)
     if variables:
         yield "<variables>", "".join(f"{name}={value}\n" for name, value in sorted(variables.items())).encode()
     if request.code is not None:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.catalog import param_labels
 from training.experiments import figure_sql
 from training.experiments.grid import Grid, Numbers, Read, on_one_grid
@@ -69,26 +69,28 @@ def chosen(user: User, numbers: Iterable[int], *, trainings: Iterable[int] = ())
     if len(wanted) + len(trained) > MOST_RUNS:
         raise Invalid(_("Compare at most %(limit)s runs.") % {"limit": MOST_RUNS}, field="run")
     rows = Run.objects.visible_to(user).for_comparison()
-    found = {run.pk: run for run in rows.filter(Q(pk__in=wanted) | Q(job__training__in=trained))}
-    of_training = {run.training.pk: run for run in found.values() if run.training is not None}
-    missing = [number for number in wanted if number not in found]
+    by_number = {run.pk: run for run in rows.filter(Q(pk__in=wanted) | Q(job__training__in=trained))}
+    of_training = {run.training.pk: run for run in by_number.values() if run.training is not None}
+    missing = [number for number in wanted if number not in by_number]
     absent = [number for number in trained if number not in of_training]
     if missing or absent:
-        said = _("There is no run %(numbers)s.") if missing else _("There is no training %(numbers)s.")
-        raise NotFound(said % {"numbers": ", ".join(map(str, missing or absent))})
-    return list(dict.fromkeys([*(found[number] for number in wanted), *(of_training[number] for number in trained)]))
+        message = _("There is no run %(numbers)s.") if missing else _("There is no training %(numbers)s.")
+        raise NotFound(message % {"numbers": ", ".join(map(str, missing or absent))})
+    return list(
+        dict.fromkeys([*(by_number[number] for number in wanted), *(of_training[number] for number in trained)])
+    )
 
 
 def figures(runs: Sequence[Run]) -> list[dict[str, Figure]]:
-    """What each key of each run amounts to; a restored run's attempts count together."""
+    """Return the summary of each key of each run; the attempts of a restored run count together."""
     by_run: dict[int, dict[str, Figure]] = {run.pk: {} for run in runs}
     for number, row in _curves(runs):
         own = by_run[number]
         before = own.get(row.key)
         low, high = (row.lowest, row.lowest_step), (row.highest, row.highest_step)
         if before:
-            low = min(low, (before.lowest, before.lowest_step), key=lambda one: one[0])
-            high = max(high, (before.highest, before.highest_step), key=lambda one: one[0])
+            low = min(low, (before.lowest, before.lowest_step), key=lambda extreme: extreme[0])
+            high = max(high, (before.highest, before.highest_step), key=lambda extreme: extreme[0])
         count = row.count + (before.count if before else 0)
         own[row.key] = Figure(count, row.step, row.value, *low, *high)
     return [by_run[run.pk] for run in runs]
@@ -111,9 +113,9 @@ def _curves(runs: Sequence[Run], **only: Any) -> Iterator[tuple[int, Figures]]:
             yield other.run_id, other
 
 
-def keys(found: Iterable[Mapping[str, Figure]]) -> list[str]:
-    """All keys that any of the runs has: of validation first, what they used last."""
-    return sorted({key for each in found for key in each}, key=lambda key: (_place(key), key))
+def keys(figures_by_run: Iterable[Mapping[str, Figure]]) -> list[str]:
+    """Return all keys that any of the runs has: validation first, resource usage last."""
+    return sorted({key for each in figures_by_run for key in each}, key=lambda key: (_place(key), key))
 
 
 def _place(key: str) -> int:
@@ -121,32 +123,34 @@ def _place(key: str) -> int:
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
-    """Facts and parameters beside each other, those that differ first."""
+    """Return facts and parameters side by side, those that differ first."""
     trained = [run.training for run in runs]
     cards = [run.job.total_gpus if run.job is not None else None for run in runs]
     facts = [
-        Row("preset", str(_("Preset")), tuple(one and (one.preset or _("own code")) for one in trained)),
-        Row("dataset", str(_("Dataset")), tuple((one and one.version_label) or None for one in trained)),
+        Row("preset", str(_("Preset")), tuple(training and (training.preset or _("own code")) for training in trained)),
+        Row("dataset", str(_("Dataset")), tuple((training and training.version_label) or None for training in trained)),
         Row("cards", str(_("Cards")), tuple(cards)),
         *_machines(runs),
     ]
-    given = [_params(run) for run in runs]
-    names = list(dict.fromkeys(name for each in given for name in each))[:MOST_PARAMS]
-    facts += [Row(name, str(param_labels.label(name)), tuple(each.get(name) for each in given)) for name in names]
+    params_by_run = [_params(run) for run in runs]
+    names = list(dict.fromkeys(name for each in params_by_run for name in each))[:MOST_PARAMS]
+    facts += [
+        Row(name, str(param_labels.label(name)), tuple(each.get(name) for each in params_by_run)) for name in names
+    ]
     return sorted(facts, key=lambda row: not row.differs)
 
 
 def _machines(runs: Sequence[Run]) -> list[Row]:
-    """Where and in what they ran: what is the same for all and plain is left out."""
+    """Return where the runs were executed; facts that are equal and ordinary are left out."""
     jobs = [run.job for run in runs]
-    found = [
+    facts = [
         Row("cluster", str(_("Cluster")), tuple(job and job.cluster.name for job in jobs)),
         Row("nodes", str(_("Machines")), tuple(job and job.nodes for job in jobs)),
         Row("cpus", str(_("Cores")), tuple(job and job.cpus for job in jobs)),
         Row("image", str(_("Image")), tuple(_image(job) for job in jobs)),
         Row("code", str(_("Code")), tuple(_code(run) for run in runs)),
     ]
-    return [row for row in found if row.differs or (row.name in ("image", "code") and row.values[0])]
+    return [row for row in facts if row.differs or (row.name in ("image", "code") and row.values[0])]
 
 
 def _image(job: Job | None) -> str | None:
@@ -163,7 +167,7 @@ def _params(run: Run) -> dict[str, Any]:
     preset = PRESETS.get(run.training.preset) if run.training is not None else None
     defaults = {param.name: param.default for param in preset.parameters} if preset else {}
     if preset is None and run.job is not None:
-        defaults = dict(hidden(media.reported_params(run.job)))
+        defaults = dict(mask_params(media.reported_params(run.job)))
     return defaults | {row.key: row.value for row in run.params.all()}
 
 
@@ -201,39 +205,47 @@ def curves_of_jobs(jobs: Sequence[int], key: str, **how: Any) -> Grid:
 
 
 def _of_runs(runs: Sequence[Run], key: str, axis: str) -> list[Read]:
-    found: dict[int, list[Figures]] = {run.pk: [] for run in runs}
+    by_run: dict[int, list[Figures]] = {run.pk: [] for run in runs}
     for number, curve in _curves(runs, key=key):
-        found[number].append(curve)
+        by_run[number].append(curve)
     if axis == "epoch":
-        return _by_epoch(runs, found if not key.startswith("system/") else {})  # whose steps are seconds
+        return _by_epoch(runs, by_run if not key.startswith("system/") else {})  # whose steps are seconds
     keeps_all = axis == "time" and key.startswith("system/")  # its steps begin anew with each attempt
-    return [partial(_of_one, found[run.pk], axis, keeps_all=keeps_all) for run in runs]
+    return [partial(_of_one, by_run[run.pk], axis, keeps_all=keeps_all) for run in runs]
 
 
-def _by_epoch(runs: Sequence[Run], found: Mapping[int, list[Figures]]) -> list[Read]:
-    told: dict[int, list[Figures]] = {}
+def _by_epoch(runs: Sequence[Run], by_run: Mapping[int, list[Figures]]) -> list[Read]:
+    epochs_by_run: dict[int, list[Figures]] = {}
     for key in figure_sql.EPOCHS:
-        missing = [run for run in runs if run.pk not in told]
+        missing = [run for run in runs if run.pk not in epochs_by_run]
         for number, curve in _curves(missing, key=key):
-            told.setdefault(number, []).append(curve)
+            epochs_by_run.setdefault(number, []).append(curve)
     return [
-        partial(_at_epochs, partial(_of_one, found.get(run.pk, []), "step", keeps_all=False),
-                partial(_of_one, told.get(run.pk, []), "step", keeps_all=False))
+        partial(_at_epochs, partial(_of_one, by_run.get(run.pk, []), "step", keeps_all=False),
+                partial(_of_one, epochs_by_run.get(run.pk, []), "step", keeps_all=False))
         for run in runs
     ]  # fmt: skip
 
 
 def _at_epochs(curve: Read, epochs: Read) -> tuple[Numbers, Numbers]:
-    """A curve over the epochs of its steps; beyond the last report the epochs go on as fast as on the whole."""
-    (steps, values), (known, passed) = curve(), epochs()
-    if not len(steps) or not len(known):
+    """Return a curve over the epochs of its steps; beyond the last report, epochs are extrapolated at the mean rate."""
+    (steps, values), (epoch_steps, epoch_values) = curve(), epochs()
+    if not len(steps) or not len(epoch_steps):
         return np.empty(0), np.empty(0)
-    order = np.argsort(known, kind="stable")
-    known, passed = known[order].astype(float), passed[order]
-    places = np.interp(steps, known, passed)
-    speed = (passed[-1] - passed[0]) / (known[-1] - known[0]) if known[-1] > known[0] else 0.0
-    places = np.where(steps > known[-1], passed[-1] + (steps - known[-1]) * speed, places)
-    places = np.where(steps < known[0], np.maximum(passed[0] - (known[0] - steps) * speed, min(passed[0], 0.0)), places)
+    order = np.argsort(epoch_steps, kind="stable")
+    epoch_steps, epoch_values = epoch_steps[order].astype(float), epoch_values[order]
+    places = np.interp(steps, epoch_steps, epoch_values)
+    speed = (
+        (epoch_values[-1] - epoch_values[0]) / (epoch_steps[-1] - epoch_steps[0])
+        if epoch_steps[-1] > epoch_steps[0]
+        else 0.0
+    )
+    places = np.where(steps > epoch_steps[-1], epoch_values[-1] + (steps - epoch_steps[-1]) * speed, places)
+    places = np.where(
+        steps < epoch_steps[0],
+        np.maximum(epoch_values[0] - (epoch_steps[0] - steps) * speed, min(epoch_values[0], 0.0)),
+        places,
+    )
     return places, values
 
 

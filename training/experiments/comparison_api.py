@@ -83,7 +83,7 @@ class GridOut(serializers.Serializer):
 
 
 class ComparisonViewSet(PlatformViewSet):
-    """Up to 20 runs beside each other."""
+    """Up to 20 runs side by side."""
 
     needs = {"list": Action.TRAINING_VIEW, "curves": Action.TRAINING_VIEW}
     asks = {"list": ("run", "training"), "curves": ("run", "training", "key", "axis", "width", "from", "to")}
@@ -121,28 +121,28 @@ class ComparisonViewSet(PlatformViewSet):
 def _runs(request: Request) -> Sequence[Run]:
     user: Any = request.user
     query = request.query_params
-    return comparison.chosen(user, queries.wholes(query, "run"), trainings=queries.wholes(query, "training"))
+    return comparison.chosen(user, queries.read_ints(query, "run"), trainings=queries.read_ints(query, "training"))
 
 
 def curves_wanted(request: Request) -> tuple[list[str], dict[str, Any]]:
-    """The names that `key` gives, and how their curves are to be put on one grid."""
+    """Return the names given by `key`, and how their curves are placed on one grid."""
     wanted = request.query_params.getlist("key")
     if not 0 < len(wanted) <= comparison.MOST_KEYS:
-        said = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
-        raise Invalid(said, field="key")
-    given = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
+        message = _("Name from 1 to %(limit)s curves as key.") % {"limit": comparison.MOST_KEYS}
+        raise Invalid(message, field="key")
+    params = {name: request.query_params.get(name, "") for name in ("axis", "width", "from", "to")}
     return wanted, {
-        "axis": queries.one_of(given, "axis", *comparison.AXES) or "step",
-        "width": queries.whole(given, "width", comparison.WIDTH),
-        "span": _span(given),
+        "axis": queries.read_choice(params, "axis", *comparison.AXES) or "step",
+        "width": queries.read_int(params, "width", comparison.WIDTH),
+        "span": _span(params),
     }
 
 
-def _span(given: dict[str, str]) -> tuple[float, float] | None:
-    if not given["from"] and not given["to"]:
+def _span(params: dict[str, str]) -> tuple[float, float] | None:
+    if not params["from"] and not params["to"]:
         return None
     try:
-        return float(given["from"]), float(given["to"])
+        return float(params["from"]), float(params["to"])
     except ValueError:
         raise Invalid(_("from and to are numbers, from the lower one."), field="from") from None
 

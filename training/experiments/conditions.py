@@ -62,11 +62,11 @@ def moment(word: str) -> datetime | None:
 
 
 def _numbers(literals: list[Literal], name: str) -> list[float]:
-    wrong = [one.text for one in literals if one.number is None]
+    wrong = [literal.text for literal in literals if literal.number is None]
     if wrong:
-        said = _("%(name)s is compared with a number, not with “%(text)s”.") % {"name": name, "text": wrong[0][:40]}
-        raise Invalid(said, field="filter")
-    return [one.number for one in literals if one.number is not None]
+        message = _("%(name)s is compared with a number, not with “%(text)s”.") % {"name": name, "text": wrong[0][:40]}
+        raise Invalid(message, field="filter")
+    return [literal.number for literal in literals if literal.number is not None]
 
 
 def figure(kind: str, key: str) -> Compare:
@@ -94,8 +94,8 @@ def param(key: str) -> Compare:
         if op == "~":
             return Q(Exists(own.filter(text__icontains=literals[0].text)))
         if op in ("=", "==", "in"):
-            same = Q(text__in=[one.text for one in literals])
-            numbers = [one.number for one in literals if one.number is not None]
+            same = Q(text__in=[literal.text for literal in literals])
+            numbers = [literal.number for literal in literals if literal.number is not None]
             return Q(Exists(own.filter(same | Q(number__in=numbers) if numbers else same)))
         return Q(Exists(own.filter(**{f"number__{LIKE[op]}": _numbers(literals, key)[0]})))
 
@@ -108,7 +108,7 @@ def tag(key: str) -> Compare:
         if op == "has":
             return Q(Exists(own))
         if op == "in":
-            return Q(Exists(own.filter(value__in=[one.text for one in literals])))
+            return Q(Exists(own.filter(value__in=[literal.text for literal in literals])))
         if op == "~":
             return Q(Exists(own.filter(value__icontains=literals[0].text)))
         return Q(Exists(own.filter(**{f"value__{LIKE[op]}": literals[0].text})))
@@ -125,8 +125,8 @@ def _text(column: str) -> Compare:
         if op not in ("=", "==", "in"):
             raise Invalid(_("A word is compared by =, ~ or in."), field="filter")
         either = Q()
-        for one in literals:
-            either |= Q(**{f"{column}__iexact": one.text})
+        for literal in literals:
+            either |= Q(**{f"{column}__iexact": literal.text})
         return either
 
     return compare
@@ -136,12 +136,15 @@ def _state(op: str, literals: list[Literal]) -> Q:
     if op == "has":
         return Q()
     states: set[str] = set()
-    for one in literals:
-        word = _SAID.get(one.text.lower(), one.text.lower())
+    for literal in literals:
+        word = _SAID.get(literal.text.lower(), literal.text.lower())
         if word not in GROUPS and word not in JobState.values:
-            known = ", ".join([*GROUPS, *JobState.values])
-            said = _("There is no state “%(word)s”. There are: %(known)s.") % {"word": one.text[:40], "known": known}
-            raise Invalid(said, field="filter")
+            choices = ", ".join([*GROUPS, *JobState.values])
+            message = _("There is no state “%(word)s”. There are: %(known)s.") % {
+                "word": literal.text[:40],
+                "known": choices,
+            }
+            raise Invalid(message, field="filter")
         states |= set(map(str, GROUPS.get(word, (word,))))
     return Q(state_word__in=states)
 
@@ -152,8 +155,8 @@ def _when(column: str) -> Compare:
             return Q(**{f"{column}__isnull": False})
         moment = literals[0].moment
         if moment is None:
-            said = _("A time is written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
-            raise Invalid(said % {"text": literals[0].text[:40]}, field="filter")
+            message = _("A time is written as 2026-01-31 or 2026-01-31T18:30, not “%(text)s”.")
+            raise Invalid(message % {"text": literals[0].text[:40]}, field="filter")
         if op not in LIKE:
             raise Invalid(_("A time is compared by < and >."), field="filter")
         return Q(**{f"{column}__{LIKE[op]}": moment})

@@ -19,9 +19,9 @@ COSTS = ("loss", "error", "err", "nme", "mae", "mse", "rmse", "perplexity", "wer
 
 
 def less_is_better(key: str) -> bool:
-    """Whether a figure counts what one wants little of, judged by its name: `val/loss`, `test/nme`."""
-    words = key.lower().replace("-", "_").replace("/", "_").split("_")
-    return any(word in COSTS for word in words)
+    """Return whether lower values of a metric are better, judged by its name: `val/loss`, `test/nme`."""
+    tokens = key.lower().replace("-", "_").replace("/", "_").split("_")
+    return any(word in COSTS for word in tokens)
 
 
 def figure(kind: str, key: str) -> Any:

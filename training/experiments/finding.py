@@ -41,11 +41,11 @@ ANYWHERE = {"contains": "~", "like": "~", "ilike": "~"}
 
 @dataclass(frozen=True)
 class Word:
-    """A piece of the expression."""
+    """A token of the expression."""
 
     kind: str  # time, number, op, text, key; "" at the end
     text: str
-    place: int
+    position: int
 
     @property
     def bare(self) -> str:
@@ -64,7 +64,7 @@ def narrowed(runs: RunQuerySet, text: str, *, user: Any) -> RunQuerySet:
     """
     if not text.strip():
         return runs
-    return runs.alias(**figure_sql.named()).filter(_Reader(text, user).whole())
+    return runs.alias(**figure_sql.named()).filter(_Reader(text, user).parse_expression())
 
 
 class _Reader:
@@ -72,30 +72,30 @@ class _Reader:
 
     def __init__(self, text: str, user: Any) -> None:
         if len(text) > LONGEST:
-            said = _("The filter is longer than %(limit)s characters.") % {"limit": LONGEST}
-            raise Invalid(said, field="filter")
+            message = _("The filter is longer than %(limit)s characters.") % {"limit": LONGEST}
+            raise Invalid(message, field="filter")
         self.user = user
         self.words = list(self._words(text))
         self.at, self.depth, self.count = 0, 0, 0
 
     def _words(self, text: str) -> list[Word]:
-        found, place = [], 0
-        while place < len(text.rstrip()):
-            match = _TOKEN.match(text, place)
+        tokens, position = [], 0
+        while position < len(text.rstrip()):
+            match = _TOKEN.match(text, position)
             if match is None:
-                rest = text[place:].strip()[:20]
-                said = _("The filter cannot be read at “%(rest)s”. Put words with blanks or other signs in quotes.")
-                raise Invalid(said % {"rest": rest}, field="filter")
+                rest = text[position:].strip()[:20]
+                message = _("The filter cannot be read at “%(rest)s”. Put words with blanks or other signs in quotes.")
+                raise Invalid(message % {"rest": rest}, field="filter")
             kind = match.lastgroup or ""
-            found.append(Word(kind, match[kind], match.start(kind)))
-            place = match.end()
-        return [*found, Word("", "", len(text))]
+            tokens.append(Word(kind, match[kind], match.start(kind)))
+            position = match.end()
+        return [*tokens, Word("", "", len(text))]
 
     @property
     def next(self) -> Word:
         return self.words[self.at]
 
-    def take(self) -> Word:
+    def advance(self) -> Word:
         word = self.next
         self.at += 1
         return word
@@ -109,49 +109,49 @@ class _Reader:
 
     def refuse(self, wanted: str) -> NoReturn:
         if not self.next.kind:
-            said = _("The filter ends too early: %(wanted)s is missing.") % {"wanted": wanted}
+            message = _("The filter ends too early: %(wanted)s is missing.") % {"wanted": wanted}
         else:
-            said = _("The filter has “%(found)s” where %(wanted)s is expected.")
-            said %= {"found": self.next.text[:40], "wanted": wanted}
-        raise Invalid(said, field="filter")
+            message = _("The filter has “%(found)s” where %(wanted)s is expected.")
+            message %= {"found": self.next.text[:40], "wanted": wanted}
+        raise Invalid(message, field="filter")
 
-    def whole(self) -> Q:
-        found = self.either()
+    def parse_expression(self) -> Q:
+        condition = self.either()
         if self.next.kind:
             self.refuse(_("and, or or the end"))
-        return found
+        return condition
 
     def either(self) -> Q:
         self.depth += 1
         if self.depth > DEEPEST:
             raise Invalid(_("The filter has too many brackets inside of each other."), field="filter")
-        found = self.both()
+        condition = self.both()
         while self.takes("or"):
-            found |= self.both()
+            condition |= self.both()
         self.depth -= 1
-        return found
+        return condition
 
     def both(self) -> Q:
-        found = self.one()
+        condition = self.one()
         while self.takes("and"):
-            found &= self.one()
-        return found
+            condition &= self.one()
+        return condition
 
     def one(self) -> Q:
         self.count += 1
         if self.count > MOST:
-            said = _("The filter has more than %(limit)s conditions.") % {"limit": MOST}
-            raise Invalid(said, field="filter")
-        denied = False
+            message = _("The filter has more than %(limit)s conditions.") % {"limit": MOST}
+            raise Invalid(message, field="filter")
+        is_negated = False
         while self.takes("not"):
-            denied = not denied
+            is_negated = not is_negated
         if self.takes("("):
-            found = self.either()
+            condition = self.either()
             if not self.takes(")"):
                 self.refuse(")")
         else:
-            found = self.condition()
-        return ~found if denied else found
+            condition = self.condition()
+        return ~condition if is_negated else condition
 
     def condition(self) -> Q:
         if self.takes("has"):
@@ -173,9 +173,9 @@ class _Reader:
     def _key(self, wanted: str) -> Word:
         if self.next.kind != "key":
             self.refuse(wanted)
-        word = self.take()
+        word = self.advance()
         if word.text.endswith(".") and self.next.text.startswith(("`", '"')):  # params.`a b`
-            return Word("key", word.text + self.take().bare, word.place)
+            return Word("key", word.text + self.advance().bare, word.position)
         return word
 
     def flag(self, name: str) -> Q | None:
@@ -217,7 +217,7 @@ class _Reader:
         op = ANYWHERE.get(op, op)
         if op not in conditions.LIKE and op not in ("~", "!~", "!="):
             self.refuse(_("=, <, >, ~ or in"))
-        self.take()
+        self.advance()
         literal = self._literal()
         if op == "!=":
             return ~compare("=", [literal]) & compare("has", [])
@@ -228,17 +228,17 @@ class _Reader:
     def _list(self) -> list[Literal]:
         if not self.takes("("):
             self.refuse("(")
-        found = [self._literal()]
+        literals = [self._literal()]
         while self.takes(","):
-            found.append(self._literal())
+            literals.append(self._literal())
         if not self.takes(")"):
             self.refuse(")")
-        return found
+        return literals
 
     def _literal(self) -> Literal:
         if self.next.kind not in ("number", "text", "time", "key"):
             self.refuse(_("a number, a word or a date"))
-        word = self.take()
+        word = self.advance()
         return Literal(
             word.bare.strip("%") if word.kind == "text" else word.bare,
             conditions.number(word.bare),
@@ -247,6 +247,6 @@ class _Reader:
 
 
 def _divided(text: str) -> tuple[str, str]:
-    """What stands before the first dot, and behind it: "params", "lr"."""
+    """Split a text at its first dot: "params", "lr"."""
     before, _dot, rest = text.partition(".")
     return before.lower(), rest.strip("`")

@@ -64,7 +64,7 @@ def _line(x: Numbers, y: Numbers, begin: float, end: float, width: int) -> Line:
     inside = (x >= begin) & (x <= end)
     if not inside.all():
         x, y = x[inside], y[inside]
-    found = np.full((3, width), np.nan)
+    bands = np.full((3, width), np.nan)
     if len(x):
         wide = (end - begin) or 1.0
         stretch = np.minimum(((x - begin) / wide * width).astype(np.int64), width - 1)
@@ -73,11 +73,11 @@ def _line(x: Numbers, y: Numbers, begin: float, end: float, width: int) -> Line:
             stretch, y = stretch[order], y[order]
         first = np.flatnonzero(np.diff(stretch, prepend=-1))
         taken, counts = stretch[first], np.diff(first, append=len(y))
-        found[0, taken] = np.minimum.reduceat(y, first)
+        bands[0, taken] = np.minimum.reduceat(y, first)
         with np.errstate(over="ignore"):
-            found[1, taken] = np.add.reduceat(y, first) / counts
-        if not np.isfinite(found[1, taken]).all():  # the sum is beyond all numbers, the mean is not
-            found[1, taken] = np.add.reduceat(y / np.repeat(counts, counts), first)
-        found[2, taken] = np.maximum.reduceat(y, first)
-        found[1] = np.clip(found[1], found[0], found[2])  # no rounding takes it past them
-    return Line(len(x), *found)
+            bands[1, taken] = np.add.reduceat(y, first) / counts
+        if not np.isfinite(bands[1, taken]).all():  # the sum is beyond all numbers, the mean is not
+            bands[1, taken] = np.add.reduceat(y / np.repeat(counts, counts), first)
+        bands[2, taken] = np.maximum.reduceat(y, first)
+        bands[1] = np.clip(bands[1], bands[0], bands[2])  # no rounding takes it past them
+    return Line(len(x), *bands)

@@ -95,7 +95,7 @@ class Param(models.Model):
 
 
 class Tag(models.Model):
-    """A word somebody put on a run, or that its script did, perhaps with a value."""
+    """A tag of a run, set by a user or by its script, optionally with a value."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="tags")
     key = models.CharField(max_length=250)
@@ -110,7 +110,7 @@ class Tag(models.Model):
 
 
 class Star(models.Model):
-    """Somebody's mark of a run to come back to."""
+    """A user's bookmark of a run."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="stars")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

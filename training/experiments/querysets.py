@@ -29,10 +29,10 @@ class RunQuerySet(OwnedQuerySet):
         return with_jobs.select_related("job__cluster", "job__image_use__image").prefetch_related("params")
 
     def for_table(self, *, notes: bool) -> Self:
-        """With what the table says of them."""
-        words = [*_OF_RUN, "notes"] if notes else _OF_RUN
-        whole = self.select_related("job__training").only(*words, *_OF_JOB, *_OF_TRAINING)
-        return whole.prefetch_related("owner", "job__cluster")  # few of each, many runs
+        """Fetch the columns that the table shows."""
+        fields = [*_OF_RUN, "notes"] if notes else _OF_RUN
+        rows = self.select_related("job__training").only(*fields, *_OF_JOB, *_OF_TRAINING)
+        return rows.prefetch_related("owner", "job__cluster")  # few of each, many runs
 
     def without_looks(self) -> Self:
         """Not the short jobs that only show a batch, layers or a profile."""

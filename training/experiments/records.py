@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments.models import Param, Run, Tag
 from workers.core.models import Job
 
@@ -16,13 +16,13 @@ LONGEST_KEY, LONGEST_TEXT = 250, 6000
 MOST_PARAMS = 2000
 
 
-def begin(jobs: Iterable[Job], params: Iterable[Mapping[str, Any]], *, experiment: str = "") -> list[Run]:
-    """Record jobs that were just queued, each with its parameters; inside of the transaction that queues them."""
-    given = list(zip(jobs, params, strict=True))
+def create_runs(jobs: Iterable[Job], params: Iterable[Mapping[str, Any]], *, experiment: str = "") -> list[Run]:
+    """Record jobs that were just queued, each with its parameters, in the transaction that queues them."""
+    pairs = list(zip(jobs, params, strict=True))
     runs = Run.objects.bulk_create(
-        Run(job=job, owner_id=job.owner_id, experiment=experiment, created_at=job.created_at) for job, _params in given
+        Run(job=job, owner_id=job.owner_id, experiment=experiment, created_at=job.created_at) for job, _params in pairs
     )
-    _add(Param, [row for run, (_job, own) in zip(runs, given, strict=True) for row in rows(run, own)])
+    _add(Param, [row for run, (_job, own) in zip(runs, pairs, strict=True) for row in rows(run, own)])
     return runs
 
 
@@ -45,7 +45,7 @@ def set_tags(run: Run, tags: Mapping[str, str]) -> None:
 
 def rows(run: Run, params: Mapping[str, Any]) -> list[Param]:
     """Parameters as they are stored: nested ones by their path, as `optimizer.lr`; secret ones hidden."""
-    flat = hidden(dict(_flat("", params)))
+    flat = mask_params(dict(_flat("", params)))
     made = []
     for key, value in list(flat.items())[:MOST_PARAMS]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -65,7 +65,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that were found, newest or first by the order that was asked for.
+    """The matching rows, newest first or in the requested order.
 
     Attributes:
         total: how many there are; `runs` holds no more than a thousand of them.
@@ -80,15 +80,15 @@ class Table:
 
 
 def rows(user: User, *, text: str = "", archived: bool = False) -> RunQuerySet:
-    """Runs one sees and that a filter describes. Archived ones stand among them only where they are asked for.
+    """Return the visible runs that match a filter. Archived ones are included only on request.
 
     Raises:
         Invalid: see `finding.narrowed`.
     """
-    found = Run.objects.visible_to(user).without_looks()
+    runs = Run.objects.visible_to(user).without_looks()
     if not archived and "archived" not in text:
-        found = found.filter(archived=False)
-    return finding.narrowed(found, text, user=user)
+        runs = runs.filter(archived=False)
+    return finding.narrowed(runs, text, user=user)
 
 
 def ordered(runs: RunQuerySet, sort: str) -> RunQuerySet:
@@ -147,7 +147,7 @@ def table(
     sort: str = "-created",
     most: int = MOST_RUNS,
 ) -> Table:
-    """The table as one person sees it.
+    """Return the table as one user sees it.
 
     Args:
         columns: names: facts, `params.lr`, `best(val/accuracy)`, `tags.author`; empty is those that tell most.
@@ -157,16 +157,16 @@ def table(
         Invalid: a filter, a column or an order that is none.
     """
     if len(columns) > MOST_COLUMNS:
-        said = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
-        raise Invalid(said, field="column")
-    found = rows(user, text=text, archived=archived)
-    whole = ordered(found, sort).for_table(notes="notes" in columns)
-    shown = list(whole[: most + 1])
-    total = len(shown) if len(shown) <= most else found.count()
+        message = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+        raise Invalid(message, field="column")
+    matching = rows(user, text=text, archived=archived)
+    ordered_runs = ordered(matching, sort).for_table(notes="notes" in columns)
+    shown = list(ordered_runs[: most + 1])
+    total = len(shown) if len(shown) <= most else matching.count()
     shown = shown[:most]
     of = _Values(shown)
-    known = of.known()
-    wanted = list(dict.fromkeys(columns)) or _usual(of, known)
+    available = of.list_columns()
+    wanted = list(dict.fromkeys(columns)) or _usual(of, available)
     starred = set(Star.objects.filter(user=user, run__in=of.numbers).values_list("run", flat=True))
     mine = user.sees_everything
     head = [
@@ -177,7 +177,7 @@ def table(
         }
         for run in shown
     ]  # fmt: skip
-    return Table(total, head, [of.column(name) for name in wanted], known)
+    return Table(total, head, [of.column(name) for name in wanted], available)
 
 
 def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
@@ -186,33 +186,37 @@ def check(user: User, *, text: str, columns: Sequence[str], sort: str) -> None:
     Raises:
         Invalid: a filter, a column or an order that is none.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         finding.narrowed(Run.objects.none(), text, user=user)
-    with found:
+    with refusals:
         ordered(Run.objects.none(), sort)
-    with found:
+    with refusals:
         if len(columns) > MOST_COLUMNS:
-            said = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
-            raise Invalid(said, field="column")
+            message = _("The table shows at most %(limit)s columns.") % {"limit": MOST_COLUMNS}
+            raise Invalid(message, field="column")
     for name in columns:
-        with found:
+        with refusals:
             _Values([]).column(name)
-    found.end()
+    refusals.end()
 
 
-def _usual(of: _Values, known: Iterable[Known]) -> list[str]:
-    """Columns where nobody chose: facts, the best of what validation says, and parameters that differ."""
+def _usual(of: _Values, available: Iterable[Known]) -> list[str]:
+    """Return the default columns: facts, the best validation metrics, and parameters that differ."""
     axes = {f"best({key})" for key in figure_sql.EPOCHS}
-    figures = [one.name for one in known if one.name.startswith("best(") and one.name not in axes][:USUAL_FIGURES]
-    params = [one.name for one in known if one.name.startswith("params.") and one.values > 1][:USUAL_PARAMS]
+    figures = [column.name for column in available if column.name.startswith("best(") and column.name not in axes][
+        :USUAL_FIGURES
+    ]
+    params = [column.name for column in available if column.name.startswith("params.") and column.values > 1][
+        :USUAL_PARAMS
+    ]
     owners = ["owner"] if len({run.owner_id for run in of.runs}) > 1 else []
-    tags = ["tags"] if any(one.name.startswith("tags.") for one in known) else []
+    tags = ["tags"] if any(column.name.startswith("tags.") for column in available) else []
     return ["state", *figures, *params, *tags, *owners, "duration", "created"]
 
 
 class _Values:
-    """Values of many runs, asked for column by column with one query each at most."""
+    """Values of many runs, fetched column by column with at most one query each."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = runs
@@ -221,11 +225,11 @@ class _Values:
         self.moment = now()
         self._figures: dict[str, dict[int, dict[str, float]]] = {}
 
-    def known(self) -> list[Known]:
-        """Parameters by how many differ, figures of validation first, tags."""
+    def list_columns(self) -> list[Known]:
+        """Return parameters by the number of differing values, metrics with validation first, and tags."""
         params = Param.objects.filter(run__in=self.numbers).values("key").order_by("key")
         counted = params.annotate(runs=Count("pk"), values=Count("text", distinct=True))
-        given = [
+        param_columns = [
             Known(
                 f"params.{row['key']}", str(param_labels.label(row["key"])), row["runs"],
                 row["values"] > 1 or row["runs"] < len(self.runs),
@@ -239,11 +243,11 @@ class _Values:
             counts[row["key"]] = counts.get(row["key"], 0) + row["runs"]
         reached = [
             Known(f"best({key})", str(metric_labels.word(key)), count)
-            for key, count in sorted(counts.items(), key=lambda one: (_place(one[0]), -one[1], one[0]))
+            for key, count in sorted(counts.items(), key=lambda item: (_place(item[0]), -item[1], item[0]))
         ]
-        words = Tag.objects.filter(run__in=self.numbers).values("key").order_by("key").annotate(runs=Count("pk"))
-        tags = [Known(f"tags.{row['key']}", row["key"], row["runs"]) for row in words]
-        return [*reached, *sorted(given, key=lambda one: not one.differs), *tags]
+        tag_counts = Tag.objects.filter(run__in=self.numbers).values("key").order_by("key").annotate(runs=Count("pk"))
+        tags = [Known(f"tags.{row['key']}", row["key"], row["runs"]) for row in tag_counts]
+        return [*reached, *sorted(param_columns, key=lambda item: not item.differs), *tags]
 
     def column(self, name: str) -> Column:
         """Return a column by its name.
@@ -274,11 +278,11 @@ class _Values:
         return [values.get(number) for number in self.numbers]
 
     def _tags(self) -> list[list[str]]:
-        found: dict[int, list[str]] = {number: [] for number in self.numbers}
+        by_run: dict[int, list[str]] = {number: [] for number in self.numbers}
         rows = Tag.objects.filter(run__in=self.numbers).exclude(key__startswith="mlflow.").order_by("key")
         for run, key, value in rows.values_list("run", "key", "value"):
-            found[run].append(f"{key}={value[:60]}" if value else key)
-        return list(found.values())
+            by_run[run].append(f"{key}={value[:60]}" if value else key)
+        return list(by_run.values())
 
     def _figure(self, kind: str, key: str) -> dict[int, float]:
         if key not in self._figures:
@@ -288,19 +292,19 @@ class _Values:
         return {run: own[kind] for run, own in self._figures[key].items()}
 
     def _read(self, key: str) -> dict[int, dict[str, float]]:
-        found: dict[Any, dict[str, float]] = {}
+        by_run: dict[Any, dict[str, float]] = {}
         of_jobs = Curve.objects.filter(attempt__job__in=self.of_job, key=key).order_by("attempt__number")
         rows = of_jobs.values_list("attempt__job", "value", "lowest", "highest")
         alone = RunCurve.objects.filter(run__in=self.numbers, key=key)
         others = alone.values_list("run", "value", "lowest", "highest")
         for run, last, low, high in [*((self.of_job[job], *rest) for job, *rest in rows), *others]:
-            before = found.get(run)
-            found[run] = {
+            before = by_run.get(run)
+            by_run[run] = {
                 "last": last,
                 "min": min(low, before["min"]) if before else low,
                 "max": max(high, before["max"]) if before else high,
             }
-        return found
+        return by_run
 
     def _fact(self, run: Run, name: str) -> Any:
         job, training = run.job, run.training

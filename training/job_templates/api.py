@@ -9,19 +9,18 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once_in_parts, store_response
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet
 from training.job_templates import parameters, services
+from training.job_templates.filters import TemplateFilters
 from training.job_templates.models import JobTemplate, TemplateVersion
-from training.job_templates.orders import ORDERING
 from training.job_templates.services import Content
 from workers.core.models import Job
 
@@ -111,68 +110,33 @@ class MadeOut(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
-class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class TemplateViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """Templates that the caller may see: own, public, and shared ones."""
 
-    needs = {
-        "list": Action.JOBS_VIEW,
-        "retrieve": Action.JOBS_VIEW,
-        "create": Action.JOBS_SUBMIT,
-        "partial_update": Action.JOBS_SUBMIT,
-        "destroy": Action.JOBS_SUBMIT,
-        "use": Action.JOBS_SUBMIT,
-    }
-    asks = {"list": ("search", "name")}
-    orders = ORDERING
-    serializer_class = TemplateOut
-    queryset = JobTemplate.objects.none()
+    view_permission, change_permission = Action.JOBS_VIEW, Action.JOBS_SUBMIT
+    serializer_class, create_serializer_class, change_serializer_class = TemplateOut, TemplateIn, TemplateChangeIn
+    filters = TemplateFilters
+    reach = {"use": "usable_by"}
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = JobTemplate.objects.visible_to(user).select_related("owner")
-        if self.action in {"partial_update", "destroy"}:
-            return rows.editable_by(user)
-        if self.action == "use":
-            return rows.usable_by(user)
-        if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.named_like(given.get("search", "")[:100])
-            if "name" in given:
-                rows = rows.filter(name=given["name"])
-        return rows
+    def create_object(self, *, job: Job | None, **values: Any) -> JobTemplate:
+        content = Content(request=values.pop("request", {}), parameters=_parameters(values.pop("parameters", ())))
+        if job:
+            content, values["kind"] = services.from_job(job, user=self.request.user), job.kind
+        return services.create(user=self.request.user, content=content, **values)
 
-    @extend_schema(request=TemplateIn, responses={201: TemplateOut})
-    @once
-    def create(self, request: Request) -> Response:
-        """Store a template: of a request, or of a job."""
-        user: Any = request.user
-        given = sent(TemplateIn(data=request.data, context=self.get_serializer_context()))
-        content = Content(request=given.pop("request", {}), parameters=_parameters(given.pop("parameters", ())))
-        if job := given.pop("job"):
-            content, given["kind"] = services.from_job(job, user=user), job.kind
-        return Response(TemplateOut(services.create(user=user, content=content, **given)).data, status=201)
-
-    @extend_schema(request=TemplateChangeIn, responses=TemplateOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
-        """Change it; another request or other parameters become a new version."""
-        user: Any = request.user
-        template = self.get_object()
-        given = sent(TemplateChangeIn(data=request.data))
+    def change_object(self, template: JobTemplate, **values: Any) -> None:
         content = None
-        if "request" in given or "parameters" in given:
-            had = services.content_of(template.newest)
-            asked = given.pop("parameters", None)
+        if "request" in values or "parameters" in values:
+            before = services.content_of(template.newest)
+            rows = values.pop("parameters", None)
             content = Content(
-                request=given.pop("request", had.request),
-                parameters=had.parameters if asked is None else _parameters(asked),
+                request=values.pop("request", before.request),
+                parameters=before.parameters if rows is None else _parameters(rows),
             )
-        services.change(template, user=user, content=content, **given)
-        return Response(TemplateOut(self.get_object()).data)
+        services.change(template, user=self.request.user, content=content, **values)
 
-    def destroy(self, request: Request, pk: str) -> Response:
-        """Delete it; jobs that were made of it stay."""
-        services.delete(self.get_object())
-        return Response(status=204)
+    def delete_object(self, template: JobTemplate) -> None:
+        services.delete(template)
 
     @extend_schema(request=UseIn, responses={201: MadeOut})
     @action(detail=True, methods=["post"])
@@ -181,12 +145,12 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Queue the job that it says, with these values of its parameters."""
         user: Any = request.user
         template = self.get_object()
-        given = sent(UseIn(data=request.data))
+        given = parse_request(UseIn(data=request.data))
         version = _version(template, given["version"])
         with transaction.atomic():
             job = services.use(version, user=user, values=given["values"], instead=given["request"])
             made = {"id": job.pk, "name": job.name, "array": job.array_id, "url": f"/jobs/{job.pk}/"}
-            return keep(request, Response(MadeOut(made).data, status=201))
+            return store_response(request, Response(MadeOut(made).data, status=201))
 
 
 def _version(template: JobTemplate, number: int | None) -> TemplateVersion:

@@ -128,7 +128,7 @@ def read(user: User, schema: RequestSchema, text: str) -> Reading:
         resources = request_schemas.check(schema, user, request)
     except DomainError as exc:
         return Reading(request, _notes(exc, text))
-    return Reading(request, [], preview.look(user, resources, kind=schema.kind))
+    return Reading(request, [], preview.preview_request(user, resources, kind=schema.kind))
 
 
 def _notes(exc: DomainError, text: str) -> list[Note]:

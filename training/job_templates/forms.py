@@ -48,6 +48,7 @@ class TemplateForm(forms.Form):
 
     #: What a service blames that is no field here.
     called = {"kind": "text"}
+    kind: str  # of the jobs that are made
 
     def clean_text(self) -> dict[str, Any]:
         return _right(request_text.read, self.cleaned_data["text"])

@@ -7,7 +7,6 @@ from typing import Self
 from django.db.models import Count, Max
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 
 
 class TemplateQuerySet(OwnedQuerySet):
@@ -19,7 +18,3 @@ class TemplateQuerySet(OwnedQuerySet):
         return self.select_related("owner").annotate(
             newest_number=Max("versions__number"), uses=Count("versions__uses", distinct=True)
         )
-
-    def named_like(self, words: str) -> Self:
-        """Name or description contains each of the words."""
-        return search.having(self, words, "name", "description")

@@ -158,7 +158,7 @@ def without_secrets(schema: RequestSchema, request: Request) -> Content:
     """A request whose secrets are parameters, to be given whenever it is used; so are variables named like secrets."""
     secret, plain = request.get(schema.secrets), request.get(schema.variables)
     plain = plain if isinstance(plain, Mapping) else {}
-    named = {name: value for name, value in plain.items() if secret_names.values({name: value})}
+    named = {name: value for name, value in plain.items() if secret_names.find_secrets({name: value})}
     given = {**named, **(secret if isinstance(secret, Mapping) else {})}
     if not given:
         return Content(request=request)
@@ -251,7 +251,7 @@ def _check_words(schema: RequestSchema, content: Content) -> None:
         except ValueError:  # a quotation mark is open
             words = text.split()
         with found:
-            if any(not value.startswith("$") for value in secret_names.values_in_words(words)):
+            if any(not value.startswith("$") for value in secret_names.find_secrets_in_args(words)):
                 raise Invalid(
                     _("The command contains a secret, and a template keeps none. Write {{ parameter }} in its place."),
                     field=field,
@@ -265,7 +265,7 @@ def _check_words(schema: RequestSchema, content: Content) -> None:
 def _check_variables(field: str, variables: Any) -> None:
     """Refuse variables whose names say that they are secrets: everybody who sees the template would read them."""
     given = variables if isinstance(variables, Mapping) else {}
-    named = [str(name)[:60] for name, value in given.items() if secret_names.values({str(name): value})]
+    named = [str(name)[:60] for name, value in given.items() if secret_names.find_secrets({str(name): value})]
     if named:
         raise Invalid(
             _(

@@ -21,8 +21,8 @@ Loss = Callable[[tuple[Tensor, ...], dict[str, Tensor], Ranks], dict[str, Tensor
 
 
 @dataclass(frozen=True)
-class _Asked(Ranks):
-    """Notes what a loss asks the mean of, in order."""
+class _RecordingRanks(Ranks):
+    """Records, in order, the values whose mean the loss requests."""
 
     values: list[Tensor] = field(default_factory=list)
 
@@ -33,8 +33,8 @@ class _Asked(Ranks):
 
 
 @dataclass(frozen=True)
-class _Told(Ranks):
-    """Answers with the means over all parts, in the same order."""
+class _ReplayingRanks(Ranks):
+    """Returns the means over all parts, in the same order."""
 
     means: Any = None
 
@@ -55,7 +55,7 @@ def learn(
     own = (ranks.rank, ranks.world, ranks.device, ranks.talk)
 
     def some(at: slice) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-        return tuple(one[at] for one in batch), {name: drawn[at] for name, drawn in draws.items()}
+        return tuple(tensor[at] for tensor in batch), {name: drawn[at] for name, drawn in draws.items()}
 
     with _still_norms(model):
         means = _means(loss, [some(at) for at in slices], own)
@@ -64,9 +64,9 @@ def learn(
         last = number == parts - 1
         quiet = getattr(model, "no_sync", nullcontext)  # ranks exchange gradients once, with the last part
         with nullcontext() if last else quiet():
-            found = loss(*some(at), _Told(*own, means=iter(means)) if means else Ranks(*own))
-            torch.stack(list(found.values())).sum().div(parts).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        for name, value in found.items():
+            losses = loss(*some(at), _ReplayingRanks(*own, means=iter(means)) if means else Ranks(*own))
+            torch.stack(list(losses.values())).sum().div(parts).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        for name, value in losses.items():
             sums[name] = sums.get(name, torch.zeros_like(value)) + value.detach() / parts
     return sums
 
@@ -87,12 +87,12 @@ def _still_norms(model: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def _means(loss: Loss, every: list[tuple[tuple[Tensor, ...], dict[str, Tensor]]], own: Any) -> list[Tensor]:
-    """What the loss asks the mean of, over all parts; [] where it asks for nothing, as the first part tells."""
-    asked: list[list[Tensor]] = []
+    """Return the means that the loss requests, over all parts; [] if the first part requests none."""
+    recorded: list[list[Tensor]] = []
     for batch, draws in every:
-        ranks = _Asked(*own)
+        ranks = _RecordingRanks(*own)
         loss(batch, draws, ranks)
         if not ranks.values:
             return []
-        asked.append(ranks.values)
-    return [torch.stack(values).mean(0) for values in zip(*asked, strict=True)]
+        recorded.append(ranks.values)
+    return [torch.stack(values).mean(0) for values in zip(*recorded, strict=True)]

@@ -16,7 +16,7 @@ from . import data, export, image_cache, lite0, patches, phases
 from .anomaly_card import CARD
 from .events import with_events
 from .pauses import ALONE, EXPORT_S, Ended, Pausable
-from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
+from .run import COMPLETED, TERMINATED, Refused, Run, log_line, refusals_without_traceback
 
 GOOD = ("good", "ok", "normal")  # names of the class of good images, in small letters
 SMALLEST, LARGEST = 64, 224  # side of the input where nobody chose, in pixels
@@ -48,25 +48,25 @@ class Training:
                 self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
             )
         self.features = self._pretrained()
-        say(f"{len(self.learn)} good images ({self.good['name']}) to learn from, {len(self.score)} to score on "
-            f"({scored}), {self.width}×{self.height}")  # fmt: skip
+        log_line(f"{len(self.learn)} good images ({self.good['name']}) to learn from, {len(self.score)} to score on "
+                 f"({scored}), {self.width}×{self.height}")  # fmt: skip
 
     def _good_class(self, learn: list[int]) -> dict[str, Any]:
-        """The class that was chosen, the only one there is, or the one whose name says it."""
+        """Return the chosen class, the only class, or the class whose name marks it as good."""
         names = {str(entry["name"]).strip().lower(): entry for entry in self.version.classes}
-        said = ", ".join(str(entry["name"]) for entry in self.version.classes)
+        available = ", ".join(str(entry["name"]) for entry in self.version.classes)
         chosen = str(self.params["good_class"]).strip()
         if chosen:
             if chosen.lower() not in names:
-                raise Refused(f"There is no class {chosen} in this dataset. It has: {said}.")
+                raise Refused(f"There is no class {chosen} in this dataset. It has: {available}.")
             return names[chosen.lower()]
         labels = {self.version.images[row].label for row in learn}
         if len(labels) == 1:
             return next(entry for entry in self.version.classes if int(entry["id"]) in labels)
-        found = next((names[name] for name in GOOD if name in names), None)
-        if found is None:
-            raise Refused(f"Say which class is the good one by good_class. The dataset has: {said}.")
-        return found
+        match = next((names[name] for name in GOOD if name in names), None)
+        if match is None:
+            raise Refused(f"Say which class is the good one by good_class. The dataset has: {available}.")
+        return match
 
     def _is_good(self, row: int) -> bool:
         return self.version.images[row].label == int(self.good["id"])
@@ -111,10 +111,12 @@ class Training:
             figures |= {"val/auroc": patches.auroc(scores, bad), "val/f1": best_f1}
         else:
             model.threshold = patches.usual_threshold(scores)
-            say("no image with a defect to score on: the threshold lies above all good ones")
+            log_line("no image with a defect to score on: the threshold lies above all good ones")
         step = len(self.learn)
         self.run.report(step, figures)
-        say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  threshold {model.threshold:.3f}")
+        log_line(
+            "  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  threshold {model.threshold:.3f}"
+        )
         with self.job.phases.during(phases.EXPORTING, step=step, thought_s=EXPORT_S, after={}):
             self._export(model, self.run.output_dir / "model", figures)
         self.job.completed(step, {**figures, "threshold": model.threshold, "bank": len(model.bank)})
@@ -122,38 +124,40 @@ class Training:
 
     @torch.inference_mode()
     def _learned(self) -> patches.PatchCore:
-        """The bank of good patches, with a threshold of 1 for the time being."""
+        """Build the bank of good patches, with a provisional threshold of 1."""
         generator = torch.Generator().manual_seed(self.params["seed"])
         each = max(1, MOST_PATCHES // len(self.learn))
-        kept = []
+        sampled = []
         for start in range(0, len(self.learn), AT_ONCE):
-            found = self.features(self.images(self.learn[start : start + AT_ONCE]))
-            of_images = found.flatten(2).transpose(1, 2)
-            kept += [one[torch.randperm(len(one), generator=generator)[:each]] for one in of_images]
+            features = self.features(self.images(self.learn[start : start + AT_ONCE]))
+            of_images = features.flatten(2).transpose(1, 2)
+            sampled += [
+                patch_rows[torch.randperm(len(patch_rows), generator=generator)[:each]] for patch_rows in of_images
+            ]
             self.job.between(start, {}, 0.5 * min((start + AT_ONCE) / len(self.learn), 1.0))
         self.job.looked_through(len(self.learn), len(self.score))
-        every = torch.cat(kept)
+        every = torch.cat(sampled)
         spread = every.std(0).clamp(min=1e-3)
         bank = patches.coreset(
             every / spread, self.params["bank_patches"], seed=self.params["seed"],
             between=lambda share: self.job.between(len(self.learn), {}, 0.5 + 0.5 * share),
         )  # fmt: skip
-        say(f"{len(bank)} of {len(every)} patches are remembered")
+        log_line(f"{len(bank)} of {len(every)} patches are remembered")
         return patches.PatchCore(self.features, spread, bank, 1.0).eval()
 
     @torch.inference_mode()
     def _scores(self, model: patches.PatchCore) -> Tensor:
         """The largest distance of a patch, for each image to score on."""
-        found, step, after = [], len(self.learn), {phases.EXPORTING: EXPORT_S}
+        distances, step, after = [], len(self.learn), {phases.EXPORTING: EXPORT_S}
         with self.job.phases.during(
             phases.SCORING, step=step, total=len(self.score), thought_s=self.job.scoring_s, after=after
         ):
             for start in range(0, len(self.score), AT_ONCE):
                 some = self.score[start : start + AT_ONCE]
-                found.append(model.distances(self.images(some)).flatten(1).amax(1))
+                distances.append(model.distances(self.images(some)).flatten(1).amax(1))
                 phases.advance(len(some))
                 self.job.rest(step)
-        return torch.cat(found)
+        return torch.cat(distances)
 
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W]."""
@@ -161,7 +165,7 @@ class Training:
         return (pixels.float() - lite0.MEAN) / lite0.STD
 
     def _export(self, model: patches.PatchCore, folder: Path, figures: dict[str, float]) -> None:
-        about = {
+        metadata = {
             "task": CARD.task,
             "architecture": "patchcore",
             "preset": CARD.name,
@@ -175,7 +179,7 @@ class Training:
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        export.write(model, folder, outputs=("score", "map"), samples=self.images(self.score[:8]), about=about)
+        export.write(model, folder, outputs=("score", "map"), samples=self.images(self.score[:8]), metadata=metadata)
 
 
 def main() -> int:

@@ -36,10 +36,10 @@ def assign(
     if boxes.shape[1] == 0:
         nothing = places.new_zeros((len(boxes), len(places), 4))
         return torch.full(nothing.shape[:2], -1, device=places.device), nothing
-    place, step = places[None, :, None, :], steps[None, :, None]
+    centers, step = places[None, :, None, :], steps[None, :, None]
     box = boxes[:, None]
-    sides = torch.cat([place - box[..., :2], box[..., 2:] - place], -1)  # [N, P, K, 4]
-    off_centre = (place - (box[..., :2] + box[..., 2:]) / 2).abs().amax(-1)
+    sides = torch.cat([centers - box[..., :2], box[..., 2:] - centers], -1)  # [N, P, K, 4]
+    off_centre = (centers - (box[..., :2] + box[..., 2:]) / 2).abs().amax(-1)
     reach = sides.amax(-1)
     low = torch.where(step == min(strides), 0.0, SMALLEST * step)
     high = torch.where(step == max(strides), float("inf"), LARGEST * step)
@@ -63,14 +63,14 @@ def class_weights(classes: np.ndarray, count: int) -> Tensor:
 
 def padded(objects: list[tuple[np.ndarray, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor]:
     """Boxes [K, 4] and classes [K] of each image as tensors [N, K, 4], [N, K], and which of the K are real [N, K]."""
-    most = max(len(boxes) for boxes, _ in objects)
-    boxes = torch.zeros(len(objects), most, 4)
-    classes = torch.zeros(len(objects), most, dtype=torch.int64)
-    valid = torch.zeros(len(objects), most, dtype=torch.bool)
-    for place, (own, kinds) in enumerate(objects):
-        boxes[place, : len(own)] = torch.from_numpy(own)
-        classes[place, : len(own)] = torch.from_numpy(kinds)
-        valid[place, : len(own)] = True
+    max_boxes = max(len(boxes) for boxes, _ in objects)
+    boxes = torch.zeros(len(objects), max_boxes, 4)
+    classes = torch.zeros(len(objects), max_boxes, dtype=torch.int64)
+    valid = torch.zeros(len(objects), max_boxes, dtype=torch.bool)
+    for index, (own, kinds) in enumerate(objects):
+        boxes[index, : len(own)] = torch.from_numpy(own)
+        classes[index, : len(own)] = torch.from_numpy(kinds)
+        valid[index, : len(own)] = True
     return boxes, classes, valid
 
 
@@ -85,8 +85,8 @@ def overlap(ours: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor]:
     return iou, iou - (around - union) / around.clamp(min=1e-6)
 
 
-def keep(boxes: np.ndarray, scores: np.ndarray, *, iou: float) -> np.ndarray:
-    """Greedy suppression within one class: indices of what stays, best first. boxes [M, 4] xyxy."""
+def nms(boxes: np.ndarray, scores: np.ndarray, *, iou: float) -> np.ndarray:
+    """Greedy non-maximum suppression within one class: indices of the remaining boxes [M, 4] xyxy, best first."""
     order = np.argsort(-scores, kind="stable")
     x0, y0, x1, y1 = boxes[order].T
     area = (x1 - x0) * (y1 - y0)
@@ -95,7 +95,7 @@ def keep(boxes: np.ndarray, scores: np.ndarray, *, iou: float) -> np.ndarray:
     both = wide.clip(0) * high.clip(0)
     hides = both > iou * (area[:, None] + area - both)
     alive = np.ones(len(order), bool)
-    for place in range(len(order)):
-        if alive[place]:
-            alive[place + 1 :] &= ~hides[place, place + 1 :]
+    for index in range(len(order)):
+        if alive[index]:
+            alive[index + 1 :] &= ~hides[index, index + 1 :]
     return np.asarray(order[alive])

@@ -28,7 +28,7 @@ class Budget:
         return max(by_steps, learned_s / self.budget_s) if self.budget_s else by_steps
 
     def left_s(self, step: int, learned_s: float, step_s: float | None) -> float | None:
-        """Seconds of learning left; None while nothing can be said.
+        """Return the remaining learning time in seconds; None while it is unknown.
 
         Args:
             step_s: seconds that a step takes now; None before the first one.
@@ -58,8 +58,8 @@ class Pace:
             self.first_step_s = seconds / steps
             return
         self.elapsed_s += seconds
-        kept = math.exp(-seconds / max(WINDOW_S, WINDOW_SHARE * self.elapsed_s))
-        self.steps, self.seconds = self.steps * kept + steps, self.seconds * kept + seconds
+        decay = math.exp(-seconds / max(WINDOW_S, WINDOW_SHARE * self.elapsed_s))
+        self.steps, self.seconds = self.steps * decay + steps, self.seconds * decay + seconds
 
     @property
     def step_s(self) -> float | None:

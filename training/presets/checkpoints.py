@@ -89,10 +89,10 @@ def newest(*places: Path | None) -> Path | None:
 
     A place that is itself a damaged checkpoint is replaced by its older neighbours.
     """
-    for place in places:
-        if place is None:
+    for path in places:
+        if path is None:
             continue
-        chosen = place.resolve()  # `latest` and `best` are links
+        chosen = path.resolve()  # `latest` and `best` are links
         if meta(chosen) is not None:
             return chosen
         match = _NAME.search(chosen.name)

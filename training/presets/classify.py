@@ -17,7 +17,7 @@ from .events import with_events
 from .marks import Marks
 from .net import Net
 from .ranks import Ranks, join
-from .run import Refused, Run, refusals_without_traceback, say
+from .run import Refused, Run, log_line, refusals_without_traceback
 from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # pictures that mean and spread are measured on
@@ -80,9 +80,9 @@ class Classification(shown.Shown):
         self.teacher = distill.chosen(run, params, taught_by, classes=self._names, device=self.device)
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
-            say(f"{counts}, {self.width}×{self.height}")
+            log_line(f"{counts}, {self.width}×{self.height}")
             if self.teacher:
-                say(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
+                log_line(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
 
     def _truth(self) -> tuple[list[int], Tensor]:
         """Rows that can be learned from, and the class of each image [N], -1 where it has none."""
@@ -106,7 +106,7 @@ class Classification(shown.Shown):
         return width, height
 
     def _settled(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters with what suits the network where nobody chose."""
+        """Return the parameters with the network's defaults where none were chosen."""
         batch = self.recipe.batch[max(self.width, self.height) > nets.SMALL]
         return {**params, "lr": params["lr"] or self.recipe.lr, "batch_size": params["batch_size"] or batch}
 
@@ -157,7 +157,7 @@ class Classification(shown.Shown):
         wrong = self._misfit(logits, targets)
         if self.teacher is None:
             return {"class": wrong}
-        taught = self.teacher.answers(x, self.mean, self.std, whole=(self.width, self.height))
+        taught = self.teacher.answers(x, self.mean, self.std, student_size=(self.width, self.height))
         soft = distill.soft_loss(logits, taught, params["temperature"])
         return {"class": (1 - params["distill"]) * wrong, "soft": params["distill"] * soft}
 
@@ -222,15 +222,15 @@ class Classification(shown.Shown):
         return "images", dict(zip(self._names, counts, strict=True))
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        return [Marks(word=self._names[label]) for label in batch[1].tolist()]
+        return [Marks(caption=self._names[label]) for label in batch[1].tolist()]
 
     def truths(self, rows: list[int]) -> list[Marks]:
-        return [Marks(word=self._names[label]) for label in self.labels[rows].tolist()]
+        return [Marks(caption=self._names[label]) for label in self.labels[rows].tolist()]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         sure, likeliest = self._answering(model)(images).float().softmax(1).max(1)
         each = zip(likeliest.tolist(), sure.tolist(), strict=True)
-        return [Marks(word=f"{self._names[label]} {score:.2f}") for label, score in each]
+        return [Marks(caption=f"{self._names[label]} {score:.2f}") for label, score in each]
 
     @property
     def _names(self) -> list[str]:
@@ -243,8 +243,8 @@ class Classification(shown.Shown):
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         samples = self.images(self.score[:16])
-        about = self._about(figures)
-        export.write(self._answering(model), folder, outputs=("logits",), samples=samples, about=about)
+        metadata = self._about(figures)
+        export.write(self._answering(model), folder, outputs=("logits",), samples=samples, metadata=metadata)
 
     def _about(self, figures: dict[str, float]) -> dict[str, Any]:
         """What model.json says."""
@@ -264,11 +264,11 @@ class Classification(shown.Shown):
         }  # fmt: skip
 
 
-def taught_by(about: Mapping[str, Any]) -> nn.Module:
-    """The network of a finished classifier, without its weights."""
-    own, seen = {**about["params"], "architecture": about["architecture"]}, about["input"]
-    of = {name: seen[name] for name in ("channels", "width", "height")}
-    return Answering(_network(own, classes=len(about["classes"]), **of), mirror=own["flip_tta"])
+def taught_by(metadata: Mapping[str, Any]) -> nn.Module:
+    """Build the network of a finished classifier, without its weights."""
+    own, input_spec = {**metadata["params"], "architecture": metadata["architecture"]}, metadata["input"]
+    of = {name: input_spec[name] for name in ("channels", "width", "height")}
+    return Answering(_network(own, classes=len(metadata["classes"]), **of), mirror=own["flip_tta"])
 
 
 def _network(params: Mapping[str, Any], *, classes: int, channels: int, width: int, height: int) -> Net:

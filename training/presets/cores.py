@@ -18,7 +18,7 @@ class Waiting:
         self.ran_s, self.waited_s = 0.0, 0.0
 
     def slowdown(self) -> float:
-        """How many times longer work took since the last call than it would on free cores; 1.0: nobody tells."""
+        """Return by what factor work took longer since the last call than on idle cores; 1.0 if it is unknown."""
         ran, waited = _of_threads()
         since_ran, since_waited = ran - self.ran_s, waited - self.waited_s
         if since_ran < 0.05:  # too little to judge by

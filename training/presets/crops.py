@@ -28,7 +28,7 @@ Window = tuple[float, float, float, float]  # x0, y0, x1, y1 in pixels of the im
 
 @dataclass(frozen=True)
 class Place:
-    """Where an image lies in its cut-out: `size` whole pixels from `left`, `top` on, of what is `visible` of it."""
+    """Position of an image in its crop: `size` pixels from `left`, `top`, showing the `visible` part of the image."""
 
     visible: Window
     left: int
@@ -55,7 +55,7 @@ def around(box: Window, width: int, height: int, margin: float) -> Window:
 
 
 def place(window: Window, image: tuple[int, int], width: int, height: int) -> Place:
-    """Where an image of this size lies in what `window` shows at width × height."""
+    """Return the position of an image of this size in the crop that `window` shows at width × height."""
     x0, y0, x1, y1 = window
     visible = max(x0, 0.0), max(y0, 0.0), min(x1, float(image[0])), min(y1, float(image[1]))
     if visible[0] >= visible[2] or visible[1] >= visible[3]:
@@ -66,16 +66,18 @@ def place(window: Window, image: tuple[int, int], width: int, height: int) -> Pl
     return Place(visible, left, top, (max(1, right - left), max(1, bottom - top)))
 
 
-def cut(image: Image.Image, found: Place, width: int, height: int) -> np.ndarray:
-    """The cut-out as uint8 [height, width, 3]."""
+def cut(image: Image.Image, position: Place, width: int, height: int) -> np.ndarray:
+    """Return the crop as uint8 [height, width, 3]."""
     out = Image.new("RGB", (width, height), (image_cache.GREY_FILL,) * 3)
-    out.paste(image.resize(found.size, Image.Resampling.BILINEAR, box=found.visible), (found.left, found.top))
+    out.paste(
+        image.resize(position.size, Image.Resampling.BILINEAR, box=position.visible), (position.left, position.top)
+    )
     return np.asarray(out, np.uint8)
 
 
 @dataclass(frozen=True)
 class Patches:
-    """Cached patches, and where each one's image lies in it."""
+    """Cached patches, and the position of each image in its patch."""
 
     cache: image_cache.ImageCache
     places: list[Place]
@@ -92,14 +94,14 @@ class Patches:
 
     def centred(self, number: int, points: np.ndarray) -> np.ndarray:
         """Points [K, 2] of an image in pixels of the input, counted from the middle of the patch."""
-        found = self.places[number]
-        return np.asarray(points * found.scale + found.offset - np.array([self.width, self.height]) * REACH / 2)
+        position = self.places[number]
+        return np.asarray(points * position.scale + position.offset - np.array([self.width, self.height]) * REACH / 2)
 
     def in_image(self, number: int, points: np.ndarray) -> np.ndarray:
         """Points [K, 2] in pixels of the input, counted from its corner, in pixels of the image."""
-        found = self.places[number]
+        position = self.places[number]
         edge = np.array([self.width, self.height]) * (REACH - 1) / 2
-        return np.asarray((points + edge - found.offset) / found.scale)
+        return np.asarray((points + edge - position.offset) / position.scale)
 
 
 def open_or_make(
@@ -126,7 +128,7 @@ def open_or_make(
         return cut(opened(wide[number][0]), places[number], across, down)
 
     name = f"patches{image_cache.FORMAT_VERSION}-{digest}-{across}x{down}"
-    return Patches(image_cache.kept(cache, name, (len(wide), down, across, 3), patch), places, width, height)
+    return Patches(image_cache.open_rows(cache, name, (len(wide), down, across, 3), patch), places, width, height)
 
 
 def _wide(window: Window) -> Window:
@@ -158,19 +160,19 @@ class Turn:
     size: tuple[int, int]  # width and height of the input
 
     @classmethod
-    def of(cls, draws: Mapping[str, Tensor], size: tuple[int, int], mirrors: Tensor) -> Turn:
-        """From what `draw` gave; only patches that are true in `mirrors` [N] are mirrored."""
+    def from_draws(cls, draws: Mapping[str, Tensor], size: tuple[int, int], mirrors: Tensor) -> Turn:
+        """Create it from the values of `draw`; only patches that are true in `mirrors` [N] are mirrored."""
         sides = 1 - 2 * (draws["flip"] & mirrors[:, None]).float()
         cos, sin = draws["turn"].cos() / draws["scale"], draws["turn"].sin() / draws["scale"]
         turned = torch.stack([torch.stack([cos, -sin], 1), torch.stack([sin, cos], 1)], 1)
         return cls(turned * sides[:, None], draws["move"] * draws["move"].new_tensor(size), draws["light"], size)
 
     def images(self, patches: Tensor) -> Tensor:
-        """Normalised images [N, 3, h, w] of patches [N, H, W, 3]; what lies outside is grey."""
+        """Return normalised images [N, 3, h, w] of patches [N, H, W, 3]; the area outside the patch is grey."""
         images = patches.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
         own = self.shift.new_tensor(self.size)
-        whole = self.shift.new_tensor([patches.shape[2], patches.shape[1]])
-        theta = torch.cat([self.matrix * own / whole[:, None], (2 * self.shift / whole)[..., None]], 2)
+        patch_size = self.shift.new_tensor([patches.shape[2], patches.shape[1]])
+        theta = torch.cat([self.matrix * own / patch_size[:, None], (2 * self.shift / patch_size)[..., None]], 2)
         grid = F.affine_grid(theta, [len(patches), 1, self.size[1], self.size[0]], align_corners=False)
         images = F.grid_sample(images, grid, align_corners=False)
         contrast, brightness = self.light[:, :1, None, None], self.light[:, 1:, None, None]

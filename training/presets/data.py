@@ -51,17 +51,17 @@ def read(folder: Path) -> Version:
         Refused: no dataset there, no images in it, or no classes.
     """
     try:
-        about = json.loads((folder / "dataset.json").read_text())
+        metadata = json.loads((folder / "dataset.json").read_text())
         lines = (folder / "manifest.jsonl").read_text().splitlines()
     except OSError as error:
         raise Refused(f"There is no dataset version at {folder}: {error.strerror}.") from error
     images = [_image(json.loads(line)) for line in lines if line.strip()]
-    classes = sorted(about.get("classes") or [], key=lambda entry: int(entry["id"]))
+    classes = sorted(metadata.get("classes") or [], key=lambda entry: int(entry["id"]))
     if not images:
-        raise Refused(f"The dataset {about.get('name', '')} has no images.")
+        raise Refused(f"The dataset {metadata.get('name', '')} has no images.")
     if not classes:
-        raise Refused(f"The dataset {about.get('name', '')} has no classes yet. Annotate it, then train.")
-    return Version(folder, str(about.get("name", "")), classes, images)
+        raise Refused(f"The dataset {metadata.get('name', '')} has no classes yet. Annotate it, then train.")
+    return Version(folder, str(metadata.get("name", "")), classes, images)
 
 
 def _image(line: dict[str, Any]) -> Image:
@@ -136,13 +136,13 @@ def _one_fold(
 
 
 def _dealt(version: Version, rows: list[int], folds: int) -> dict[int, int]:
-    """The part of each row: in turn, by class and then by the checksum of the path."""
+    """Assign rows to folds in turn, ordered by class and by the checksum of the path."""
 
     def place(row: int) -> tuple[int, str]:
         image = version.images[row]
         return -1 if image.label is None else image.label, hashlib.sha256(image.path.encode()).hexdigest()
 
-    return {row: place % folds + 1 for place, row in enumerate(sorted(rows, key=place))}
+    return {row: index % folds + 1 for index, row in enumerate(sorted(rows, key=place))}
 
 
 def _grouped(version: Version, rows: list[int], folds: int, group_by: str) -> dict[int, int]:
@@ -164,10 +164,10 @@ def _grouped(version: Version, rows: list[int], folds: int, group_by: str) -> di
 
 def _groups(version: Version, rows: list[int], group_by: str) -> dict[int, str]:
     try:
-        found = groups.names([version.images[row].path for row in rows], group_by)
+        names = groups.names([version.images[row].path for row in rows], group_by)
     except groups.NoGroups as error:
         raise Refused(str(error)) from error
-    return dict(zip(rows, found, strict=True))
+    return dict(zip(rows, names, strict=True))
 
 
 def _bucket(path: str) -> int:
@@ -200,7 +200,7 @@ def boxes(version: Version) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def classes_on(version: Version) -> np.ndarray:
-    """Whether an object of a class is on an image, crowds too: [images, classes] bool.
+    """Return whether an image contains an object of a class, crowds included: [images, classes] bool.
 
     Raises:
         Refused: the version has no annotations.
@@ -216,9 +216,9 @@ def classes_on(version: Version) -> np.ndarray:
     index = version.class_index
     shown = np.zeros((len(version.images), len(index)), bool)
     for shape in coco["annotations"]:
-        row, place = row_of.get(path_of.get(shape["image_id"], "")), index.get(shape["category_id"])
-        if row is not None and place is not None:
-            shown[row, place] = True
+        row, column = row_of.get(path_of.get(shape["image_id"], "")), index.get(shape["category_id"])
+        if row is not None and column is not None:
+            shown[row, column] = True
     return shown
 
 

@@ -24,7 +24,7 @@ from .detector import Answering, Detector, focal
 from .events import with_events
 from .marks import Marks, boxed
 from .ranks import Ranks, join
-from .run import Refused, Run, refusals_without_traceback, say
+from .run import Refused, Run, log_line, refusals_without_traceback
 from .tiling.boxes import Parts
 from .tiling.masks import Patch
 from .trainer import Trainer
@@ -52,10 +52,10 @@ class Detection(shown.Shown):
         self.truth = self.read_truth(rows)
         self.learn, self.score, scored = data.split(self.version, rows, params)
         boxes = [self.truth[row][0] for row in self.learn]
-        self.view = view.of_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
+        self.view = view.for_training(run, self.version, self.learn, boxes, params, cores=ranks.cores())
         self.frozen_filters = self._frozen_filters(run)
         self.facts = {"view": dataclasses.asdict(self.view), "frozen_filters": self.frozen_filters}
-        self.width, self.height = self.view.seen
+        self.width, self.height = self.view.input_size
         self.strides = self.view.strides
         self.tiles: tiles.Tiles | None = None
         with phases.packing(run, params, ranks):
@@ -81,12 +81,12 @@ class Detection(shown.Shown):
         self.window_points: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
         if ranks.leads:
             counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
-            say(f"{counts}, {self.width}×{self.height}")
+            log_line(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
-                say(line)
+                log_line(line)
 
     def _frozen_filters(self, run: Run) -> bool:
-        """As asked for, or as in the training that is gone on with, whose optimizer knows what learns."""
+        """Return the chosen value, or that of the training being resumed, whose optimizer fixes which filters learn."""
         checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
         if checkpoint is None:
             return bool(self.params["frozen_filters"])
@@ -160,15 +160,15 @@ class Detection(shown.Shown):
 
     def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
         """Boxes and classes of the objects in a region of an image, in its pixels."""
-        seen = self.shown_in(region)
-        return region.inside(self.fitted[region.row])[seen], self.truth[region.row][1][seen]
+        visible = self.shown_in(region)
+        return region.inside(self.fitted[region.row])[visible], self.truth[region.row][1][visible]
 
     def shown_in(self, region: tiles.Region) -> np.ndarray:
-        """Which of its image's objects a region shows enough of."""
+        """Return the indices of the image's objects of which the region shows enough."""
         boxes = region.inside(self.fitted[region.row])
         left = boxes.clip(0, [self.view.width, self.view.height] * 2)
-        seen = (left[:, 2:] - left[:, :2]).prod(1) > warp.VISIBLE * (boxes[:, 2:] - boxes[:, :2]).prod(1)
-        return np.flatnonzero(seen) if self.tiles else np.arange(len(boxes))
+        visible = (left[:, 2:] - left[:, :2]).prod(1) > warp.VISIBLE * (boxes[:, 2:] - boxes[:, :2]).prod(1)
+        return np.flatnonzero(visible) if self.tiles else np.arange(len(boxes))
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
@@ -193,19 +193,19 @@ class Detection(shown.Shown):
         """Normalised images [n, 3, h, w] as they are learned from, boxes in their pixels, classes, which are real."""
         parts = [part.to(self.device, non_blocking=True) for part in batch]
         if not self.mosaics:
-            return self._seen(parts[:4], draws)
+            return self._transform(parts[:4], draws)
         each = [
-            self._seen(parts[4 * number : 4 * number + 4], mosaic.of_part(draws, number))
+            self._transform(parts[4 * number : 4 * number + 4], mosaic.of_part(draws, number))
             for number in range(mosaic.OTHERS + 1)
         ]
         images, boxes, classes, valid = mosaic.made(each, draws, visible=warp.VISIBLE)
         return images.contiguous(memory_format=torch.channels_last), boxes, classes, valid
 
-    def _seen(self, part: list[Tensor], draws: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _transform(self, part: list[Tensor], draws: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         pixels, boxes, classes, valid = part
-        seen = warp.Warp.of(draws, self.view, boxes, valid)
-        boxes, valid = seen.boxes(boxes, valid)
-        return seen.images(pixels), boxes, classes, valid
+        transform = warp.Warp.from_draws(draws, self.view, boxes, valid)
+        boxes, valid = transform.boxes(boxes, valid)
+        return transform.images(pixels), boxes, classes, valid
 
     def detection_losses(
         self,
@@ -235,12 +235,12 @@ class Detection(shown.Shown):
         )
         positive = chosen >= 0
         wanted = torch.zeros_like(logits)
-        image, place = positive.nonzero(as_tuple=True)
-        wanted[image, place, classes[image, chosen[image, place]]] = 1
+        image, point = positive.nonzero(as_tuple=True)
+        wanted[image, point, classes[image, chosen[image, point]]] = 1
         count = ranks.mean(positive.sum().float()).clamp(min=1)
-        scale = steps[place, None]
+        scale = steps[point, None]
         iou, giou = geometry.overlap(distances[positive] / scale, sides[positive] / scale)
-        named = classes[image, chosen[image, place]]
+        named = classes[image, chosen[image, point]]
         weights = self.class_weights[named]
         fit = (
             weights * F.binary_cross_entropy_with_logits(fits[positive], iou.detach().clamp(0, 1), reduction="none")
@@ -260,68 +260,68 @@ class Detection(shown.Shown):
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """COCO's AP over these images, in their own pixels."""
+        """Return COCO's AP over these images, in their own pixels."""
         answering, mine = self.answering(model), rows[ranks.rank :: ranks.world]
         at_once = 2 if (on_cpu := self.device.type == "cpu") else 16
 
-        def found_in_tiles(row: int) -> list[dict[str, Any]]:
-            known: Any = self.tiles
-            parts = Parts(known.sizes[row], self.view.seen)
-            for places, pixels in known.looks(row, at_once):
+        def detect_in_tiles(row: int) -> list[dict[str, Any]]:
+            image_tiles: Any = self.tiles
+            parts = Parts(image_tiles.sizes[row], self.view.input_size)
+            for places, pixels in image_tiles.looks(row, at_once):
                 with torch.inference_mode():
                     answers = [answer.float().cpu().numpy() for answer in answering(lite0.normal(pixels, self.device))]
-                for place, *own in zip(places, *answers, strict=True):
-                    self.add_tile(parts, place, own)
+                for corner, *own in zip(places, *answers, strict=True):
+                    self.add_tile(parts, corner, own)
             phases.advance()
             return self.detections(row, parts.joined(len(self.names)))
 
-        def found(start: int) -> list[dict[str, Any]]:
+        def detect_in_images(start: int) -> list[dict[str, Any]]:
             some = mine[start : start + at_once]
             with torch.inference_mode():
                 answers = [answer.float().cpu().numpy() for answer in answering(self.images(some))]
             phases.advance(len(some))
-            return [one for row, *own in zip(some, *answers, strict=True) for one in self.detections(row, own)]
+            return [item for row, *own in zip(some, *answers, strict=True) for item in self.detections(row, own)]
 
-        look, starts = (found_in_tiles, mine) if self.tiles else (found, range(0, len(mine), at_once))
+        look, starts = (detect_in_tiles, mine) if self.tiles else (detect_in_images, range(0, len(mine), at_once))
         per_batch = lanes.for_scoring().map(look, starts) if on_cpu else list(map(look, starts))
-        return self.figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
+        return self.figures(ranks.gather([detection for batch in per_batch for detection in batch]), rows)
 
-    def _kept(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:
-        """What of one image stays after suppression, class by class: index of the class, rows of `places`."""
+    def _nms_by_class(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the boxes of one image that remain after suppression, class by class: class index, rows of `places`."""
         for index in range(scores.shape[1]):
             likely = np.flatnonzero(scores[:, index] > lowest)
             likely = likely[np.argsort(-scores[likely, index], kind="stable")][:CANDIDATES]
-            yield index, likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
+            yield index, likely[geometry.nms(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
 
-    def add_tile(self, parts: Parts, place: tuple[int, int], answers: list[np.ndarray]) -> None:
-        """Add what the model answered to the tile of an image at `place`, after suppression."""
-        rows, kinds = self._found(answers[0], answers[1], LOWEST_SCORE)
-        boxes, scores = answers[0][rows] + np.tile(np.array(place, np.float32), 2), answers[1][rows, kinds]
-        parts.add(place, boxes, scores, kinds, self.masks_of_tile(place, rows, boxes, answers[2:]))
+    def add_tile(self, parts: Parts, corner: tuple[int, int], answers: list[np.ndarray]) -> None:
+        """Add the model's outputs for the tile of an image at `corner`, after suppression."""
+        rows, kinds = self._suppress(answers[0], answers[1], LOWEST_SCORE)
+        boxes, scores = answers[0][rows] + np.tile(np.array(corner, np.float32), 2), answers[1][rows, kinds]
+        parts.add(corner, boxes, scores, kinds, self.masks_of_tile(corner, rows, boxes, answers[2:]))
 
     def masks_of_tile(
-        self, place: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
+        self, corner: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
     ) -> list[Patch]:
-        """The masks of these rows of the answers to a tile, with boxes in the image's pixels; of a detector none."""
+        """Return the masks of these rows of a tile's outputs, with boxes in the image's pixels; none for a detector."""
         return []
 
-    def _found(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of `places` that stay after suppression, and the class of each."""
-        found = list(self._kept(places, scores, lowest))
-        kinds = np.concatenate([np.full(len(kept), index) for index, kept in found])
-        return np.concatenate([kept for _, kept in found]), kinds
+    def _suppress(self, places: np.ndarray, scores: np.ndarray, lowest: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of `places` that remain after suppression, and the class of each."""
+        by_class = list(self._nms_by_class(places, scores, lowest))
+        kinds = np.concatenate([np.full(len(remaining), index) for index, remaining in by_class])
+        return np.concatenate([remaining for _, remaining in by_class]), kinds
 
     def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
-        """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1.
+        """Return the boxes of one image after suppression in COCO format; category ids are class indices + 1.
 
         `place` is the row of `answers`, the model's outputs for this image, that a box was read from.
         """
         places, scores = answers[:2]
         detections = []
-        for index, kept in self._kept(places, scores, LOWEST_SCORE):
-            for (x0, y0, x1, y1), place in zip(self._to_image(row, places[kept]), kept.tolist(), strict=True):
-                found = {"image_id": row + 1, "category_id": index + 1, "score": float(scores[place, index])}
-                detections.append({**found, "place": place, "bbox": [float(v) for v in (x0, y0, x1 - x0, y1 - y0)]})
+        for index, remaining in self._nms_by_class(places, scores, LOWEST_SCORE):
+            for (x0, y0, x1, y1), place in zip(self._to_image(row, places[remaining]), remaining.tolist(), strict=True):
+                detection = {"image_id": row + 1, "category_id": index + 1, "score": float(scores[place, index])}
+                detections.append({**detection, "place": place, "bbox": [float(v) for v in (x0, y0, x1 - x0, y1 - y0)]})
         return detections
 
     def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
@@ -350,7 +350,7 @@ class Detection(shown.Shown):
         boxes, scores = (answer.float().cpu().numpy() for answer in self.answering(model)(images)[:2])
         marks = []
         for places, of_classes in zip(boxes, scores, strict=True):
-            rows, kinds = self._found(places, of_classes, self.params["score_threshold"])
+            rows, kinds = self._suppress(places, of_classes, self.params["score_threshold"])
             marks.append(boxed(self.names, places[rows], kinds, of_classes[rows, kinds]))
         return marks
 
@@ -361,7 +361,7 @@ class Detection(shown.Shown):
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         params = self.params
-        about = {
+        metadata = {
             "task": self.card.task,
             "architecture": params["architecture"],
             "preset": self.card.name,
@@ -381,7 +381,7 @@ class Detection(shown.Shown):
             "params": params,
         }  # fmt: skip
         samples = self.images(self.score[:8])
-        export.write(self.answering(model), folder, outputs=self.outputs, samples=samples, about=about)
+        export.write(self.answering(model), folder, outputs=self.outputs, samples=samples, metadata=metadata)
 
 
 def main() -> int:

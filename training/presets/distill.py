@@ -44,46 +44,50 @@ class Teacher:
         ground: int = 0,
     ) -> None:
         try:
-            about = json.loads((file.parent / "model.json").read_text())
-            model = build(about)
+            metadata = json.loads((file.parent / "model.json").read_text())
+            model = build(metadata)
             model.load_state_dict(load_file(file))
-            own = [str(entry["name"]) for entry in about["classes"]]
-            seen = about["input"]
-            self.width, self.height, self.channels = seen["width"], seen["height"], seen["channels"]
-            self.blue_first = seen.get("order") == "BGR"
-            self.tiled = "tile" in seen  # it knows things at the images' own size
-            self.mean, self.std = (torch.tensor(seen[name], device=device)[:, None, None] for name in ("mean", "std"))
+            own = [str(entry["name"]) for entry in metadata["classes"]]
+            input_spec = metadata["input"]
+            self.width, self.height, self.channels = input_spec["width"], input_spec["height"], input_spec["channels"]
+            self.blue_first = input_spec.get("order") == "BGR"
+            self.tiled = "tile" in input_spec  # it knows things at the images' own size
+            self.mean, self.std = (
+                torch.tensor(input_spec[name], device=device)[:, None, None] for name in ("mean", "std")
+            )
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise Refused(f"The teacher cannot be read: {error}. Choose a model that this preset trained.") from error
         missing = sorted(set(classes) - set(own))
         if missing:
             raise Refused(f"The teacher does not know {', '.join(missing)}. Choose one with all classes of the data.")
         self.columns = [*range(ground), *(ground + own.index(name) for name in classes)]
-        self.architecture = str(about.get("architecture", ""))
+        self.architecture = str(metadata.get("architecture", ""))
         self.model = model.to(device).eval().requires_grad_(requires_grad=False)
 
     @torch.no_grad()
-    def answers(self, x: Tensor, mean: Any, std: Any, *, whole: tuple[int, int]) -> Tensor:
-        """Logits [n, classes, …] for what the student is given.
+    def answers(self, x: Tensor, mean: Any, std: Any, *, student_size: tuple[int, int]) -> Tensor:
+        """Return logits [n, classes, …] for the input of the student.
 
         Args:
             x: normalised images [n, C, H, W], or windows of them.
             mean, std: that the student's images were normalised by; a number or one for each channel.
-            whole: width and height of the student's whole input; where both look at tiles, nothing is scaled.
+            student_size: width and height of the student's full input; where both use tiles, nothing is scaled.
         """
         pixels = x.float() * _column(std, x) + _column(mean, x)
         if pixels.shape[1] != self.channels:
             luma = pixels.new_tensor(LUMA)[:, None, None]
             pixels = pixels.expand(-1, 3, -1, -1) if self.channels == 3 else (pixels * luma).sum(1, keepdim=True)
-        size = round(x.shape[-2] * self.height / whole[1]), round(x.shape[-1] * self.width / whole[0])
+        size = round(x.shape[-2] * self.height / student_size[1]), round(x.shape[-1] * self.width / student_size[0])
         if self.tiled:
             size = int(x.shape[-2]), int(x.shape[-1])
-        elif (x.shape[-1], x.shape[-2]) != whole:  # a window: such networks take any size that halves five times
+        elif (x.shape[-1], x.shape[-2]) != student_size:  # a window: such networks take any size that halves five times
             size = max(32, 32 * round(size[0] / 32)), max(32, 32 * round(size[1] / 32))
         if size != tuple(x.shape[-2:]):
             pixels = F.interpolate(pixels, size, mode="bilinear", align_corners=False, antialias=True)
-        given = (pixels - self.mean) / self.std
-        return torch.as_tensor(self.model(given.flip(1) if self.blue_first else given)).float()[:, self.columns]
+        normalised = (pixels - self.mean) / self.std
+        return torch.as_tensor(self.model(normalised.flip(1) if self.blue_first else normalised)).float()[
+            :, self.columns
+        ]
 
 
 def chosen(

@@ -15,7 +15,7 @@ from .embed_card import CARD
 from .events import with_events
 from .marks import Marks
 from .ranks import Ranks, join
-from .run import Refused, Run, refusals_without_traceback, say
+from .run import Refused, Run, log_line, refusals_without_traceback
 from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # images that mean and spread are measured on
@@ -51,7 +51,7 @@ class Embedding(shown.Shown):
             raise Refused(f"gallery {params['gallery']} leaves classes without a known image: choose {shown} at least, "
                           "one for each class.")  # fmt: skip
         chosen = neighbours.spread(self.labels[self.learn].tolist(), params["gallery"])
-        self.known = [self.learn[place] for place in chosen]  # images that stay with the model
+        self.known = [self.learn[index] for index in chosen]  # images that stay with the model
         self.known_vectors: Tensor | None = None
         self.whitening: nn.Module = nn.Identity()
         looks = FORWARD * (2 if params["flip_tta"] else 1)
@@ -72,7 +72,7 @@ class Embedding(shown.Shown):
         self.model: nn.Module = neighbours.Embedder(net, dimensions=params["dimensions"], classes=len(self.index))
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
-            say(f"{counts}, {self.width}×{self.height}; {len(self.known)} stay as the known ones")
+            log_line(f"{counts}, {self.width}×{self.height}; {len(self.known)} stay as the known ones")
 
     def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]
@@ -123,13 +123,13 @@ class Embedding(shown.Shown):
         return {"zoom": (1 - 2 * mirrored.float()) * scale, "move": 2 * pixels / size}
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """ArcFace: the angle to one's own class's centre, beside those to all others."""
+        """ArcFace: the angle to the centre of the image's own class, against those to all others."""
         pixels, labels = (part.to(self.device, non_blocking=True) for part in batch)
         images = self._normal(pixels)
         theta = torch.cat([torch.diag_embed(draws["zoom"]), draws["move"][..., None]], 2)
         grid = F.affine_grid(theta, list(images.shape), align_corners=False)
-        seen = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
-        _vectors, cosines = model(seen.contiguous(memory_format=torch.channels_last))
+        sampled = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
+        _vectors, cosines = model(sampled.contiguous(memory_format=torch.channels_last))
         margin, scale = self.params["arc_margin"], self.params["arc_scale"]
         return {"arc_loss": neighbours.arcface(cosines, labels, margin=margin, scale=scale)}
 
@@ -147,32 +147,32 @@ class Embedding(shown.Shown):
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """How often the nearest others are of one class; on all images also how often the known ones name the class."""
+        """Return how often the nearest neighbours are of one class; on all images also the gallery's accuracy."""
         model.eval()
         part, share = len(rows) / len(self.score), self.params["whitening"]
         sampled = points.sample(self.known, part)
         phases.expect((len(sampled) + len(rows)) // ranks.world)
-        known = self._vectors(model, ranks, sampled)
-        self.whitening = neighbours.Whitening(known, share) if share else nn.Identity()
+        gallery = self._vectors(model, ranks, sampled)
+        self.whitening = neighbours.Whitening(gallery, share) if share else nn.Identity()
         vectors, classes = self.whitening(self._vectors(model, ranks, rows)), self.labels[rows]
-        found = {f"val/{name}": value for name, value in neighbours.figures(vectors, classes).items()}
+        metrics = {f"val/{name}": value for name, value in neighbours.figures(vectors, classes).items()}
         if part == 1:
-            self.known_vectors = known = self.whitening(known)
+            self.known_vectors = gallery = self.whitening(gallery)
             right = []
             for start in range(0, len(rows), neighbours.AT_ONCE):
                 some = slice(start, start + neighbours.AT_ONCE)
-                said = neighbours.named(vectors[some] @ known.T, self.labels[self.known], len(self.index))
-                right.append(said == classes[some])
-            found["val/knn_accuracy"] = float(torch.cat(right).float().mean())
-        return found
+                predicted = neighbours.named(vectors[some] @ gallery.T, self.labels[self.known], len(self.index))
+                right.append(predicted == classes[some])
+            metrics["val/knn_accuracy"] = float(torch.cat(right).float().mean())
+        return metrics
 
     def _vectors(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> Tensor:
-        """Unit vectors of these images [N, D]; each rank computes its part."""
+        """Return unit vectors of these images [N, D]; each rank computes a part."""
         mine = list(range(ranks.rank, len(rows), ranks.world))
         parts = []
         for start in range(0, len(mine), neighbours.AT_ONCE):
             places = mine[start : start + neighbours.AT_ONCE]
-            images = self.images([rows[place] for place in places])
+            images = self.images([rows[index] for index in places])
             own = neighbours.vectors_of(model.net, images, mirror=self.params["flip_tta"])  # type: ignore[arg-type]  # an Embedder
             parts.append((places, own.cpu()))
             phases.advance(len(places))
@@ -188,16 +188,16 @@ class Embedding(shown.Shown):
         return "images", dict(zip(self._names, counts, strict=True))
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        return [Marks(word=self._names[label]) for label in batch[1].tolist()]
+        return [Marks(caption=self._names[label]) for label in batch[1].tolist()]
 
     def truths(self, rows: list[int]) -> list[Marks]:
-        return [Marks(word=self._names[label]) for label in self.labels[rows].tolist()]
+        return [Marks(caption=self._names[label]) for label in self.labels[rows].tolist()]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         """The class whose centre is nearest, with the cosine of the angle to it."""
         near, nearest = model(images)[1].float().max(1)
         each = zip(nearest.tolist(), near.tolist(), strict=True)
-        return [Marks(word=f"{self._names[label]} {cosine:.2f}") for label, cosine in each]
+        return [Marks(caption=f"{self._names[label]} {cosine:.2f}") for label, cosine in each]
 
     @property
     def _names(self) -> list[str]:
@@ -206,11 +206,11 @@ class Embedding(shown.Shown):
     # Giving back --------------------------------------------------------------------------------------------
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
-        """Write the finished model with the vectors of the known images; model.json says what they are."""
-        known = self.known_vectors
-        if known is None:
+        """Write the finished model with the vectors of the gallery images; model.json describes them."""
+        gallery = self.known_vectors
+        if gallery is None:
             raise RuntimeError("the model is exported before it was scored on all images")
-        about = {
+        metadata = {
             "task": CARD.task,
             "architecture": self.params["architecture"],
             "preset": CARD.name,
@@ -229,9 +229,9 @@ class Embedding(shown.Shown):
             "params": self.params,
         }  # fmt: skip
         mirror = self.params["flip_tta"]
-        answering = neighbours.Answering(model, known, self.whitening, mirror=mirror).eval()  # type: ignore[arg-type]  # made above
+        answering = neighbours.Answering(model, gallery, self.whitening, mirror=mirror).eval()  # type: ignore[arg-type]  # made above
         samples = self.images(self.score[:16])
-        export.write(answering, folder, outputs=("vectors", "similarity"), samples=samples, about=about)
+        export.write(answering, folder, outputs=("vectors", "similarity"), samples=samples, metadata=metadata)
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from .run import Run, say
+from .run import Run, log_line
 
 FOLDER, MARK = "tensorboard", ".aip"  # below the outputs; how the names of our own files end
 VERSION = b"brain.Event:2"
@@ -51,7 +51,7 @@ class Events:
             os.write(self._file, _record(_event(step, _field(5, b"".join(map(_value, numbers, numbers.values()))))))
         except OSError as error:
             self._failed = True
-            say(f"No more is written for TensorBoard: {error.strerror}. The curves of the platform go on.")
+            log_line(f"No more is written for TensorBoard: {error.strerror}. The curves of the platform go on.")
 
     def _begun(self, step: int) -> int:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -66,8 +66,8 @@ def _event(step: int, content: bytes) -> bytes:
 
 
 def _value(tag: str, value: float) -> bytes:
-    most = 3.4028234663852886e38  # of 32 bits
-    single = value if math.isnan(value) or abs(value) <= most else math.copysign(math.inf, value)
+    largest = 3.4028234663852886e38  # of 32 bits
+    single = value if math.isnan(value) or abs(value) <= largest else math.copysign(math.inf, value)
     return _field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", single))
 
 

@@ -18,19 +18,21 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from . import speed
-from .run import Refused, say
+from .run import Refused, log_line
 
 TOLERANCE = 1e-2  # of pixels and logits; float32 through another engine's order of sums
 OPSET = 20
 
 
-def write(model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: Tensor, about: dict[str, Any]) -> None:
+def write(
+    model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: Tensor, metadata: dict[str, Any]
+) -> None:
     """Write model.onnx, model.safetensors and model.json into `folder`.
 
     Args:
         model: takes normalised images [N, C, H, W] and returns one tensor per name in `outputs`.
         samples: real, normalised images; ONNX Runtime must answer to them as torch does.
-        about: the rest of model.json.
+        metadata: the rest of model.json.
 
     Raises:
         Refused: the exported model does not answer as the trained one.
@@ -47,15 +49,20 @@ def write(model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: 
         raise Refused(f"The exported model differs from the trained one by {worst:g} on {len(samples)} images.")
     weights = {key: value.contiguous().clone() for key, value in model.state_dict().items()}
     save_file(weights, folder / "model.safetensors")
-    measured = speed.of(model, folder / "model.onnx", samples[:1])
-    whole = {"format": 1, **about, "verify": {"samples": len(samples), "max_abs_diff": worst}, "speed": measured}
-    (folder / "model.json").write_text(json.dumps(whole, indent=1))
-    say(f"exported {folder.name}/model.onnx, differs from torch by {worst:.1e} at most")
-    say(f"{measured['gflops']:.2f} GFLOPs and {measured['ms']:.1f} ms an image, one at a time")
+    measured = speed.measure(model, folder / "model.onnx", samples[:1])
+    description = {
+        "format": 1,
+        **metadata,
+        "verify": {"samples": len(samples), "max_abs_diff": worst},
+        "speed": measured,
+    }
+    (folder / "model.json").write_text(json.dumps(description, indent=1))
+    log_line(f"exported {folder.name}/model.onnx, differs from torch by {worst:.1e} at most")
+    log_line(f"{measured['gflops']:.2f} GFLOPs and {measured['ms']:.1f} ms an image, one at a time")
 
 
 def rehearse(model: nn.Module, samples: Tensor) -> None:
-    """See before the training that a network of somebody's own can be exported after it, with one output.
+    """Check before the training that a custom network can be exported afterwards, with one output.
 
     Raises:
         Refused: it cannot, or the exported one answers otherwise; nobody has waited for it yet.

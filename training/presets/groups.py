@@ -21,7 +21,7 @@ MOST_S = 20  # of a processor that a pattern may take for all images
 
 
 class NoGroups(ValueError):
-    """Images cannot be told apart in this way; the message says why."""
+    """Images cannot be grouped in this way; the message states the reason."""
 
 
 def names(paths: Sequence[str], group_by: str) -> list[str]:
@@ -30,10 +30,10 @@ def names(paths: Sequence[str], group_by: str) -> list[str]:
     A regular expression is matched by a process of its own: on some paths some expressions take for ever.
 
     Raises:
-        NoGroups: see `of`; or it takes too long.
+        NoGroups: see `name_for`; or it takes too long.
     """
     if group_by in ("", FOLDER):
-        return [of(path, group_by) for path in paths]
+        return [name_for(path, group_by) for path in paths]
     command = [sys.executable, "-IWignore", __file__, group_by, str(MOST_S)]
     done = subprocess.run(command, input=json.dumps(paths), capture_output=True, text=True, check=False)  # noqa: S603  ourselves
     if done.returncode < 0:  # the kernel ended it
@@ -44,8 +44,8 @@ def names(paths: Sequence[str], group_by: str) -> list[str]:
     return list(json.loads(done.stdout))
 
 
-def of(path: str, group_by: str) -> str:
-    """The group of an image: its folder, or what a regular expression finds in its path; "" makes each one its own.
+def name_for(path: str, group_by: str) -> str:
+    """Return the group of an image: its folder, or a match in its path; with "" each image is its own group.
 
     Raises:
         NoGroups: the expression is wrong, or finds nothing in this path.
@@ -55,16 +55,16 @@ def of(path: str, group_by: str) -> str:
     if group_by == FOLDER:
         return path.rpartition("/")[0]
     try:
-        found = re.search(group_by, path)
+        match = re.search(group_by, path)
     except (re.error, OverflowError, RecursionError) as error:
         raise NoGroups(f"group_by is no regular expression: {error}.") from error
-    if found is None or (found.re.groups and found[1] is None):
+    if match is None or (match.re.groups and match[1] is None):
         raise NoGroups(f"group_by finds nothing in {path}. It must say of every image which group it belongs to.")
-    return str(found[1] if found.re.groups else found[0])
+    return str(match[1] if match.re.groups else match[0])
 
 
 def parts(images: Sequence[tuple[str, Iterable[int]]], count: int) -> list[int]:
-    """The part of each image, 1 to `count`.
+    """Return the part of each image, 1 to `count`.
 
     The groups that weigh most come first, each into the part that has least of what it holds. That keeps the squares
     of the shares small, and so their variance between the parts.
@@ -91,21 +91,21 @@ def parts(images: Sequence[tuple[str, Iterable[int]]], count: int) -> list[int]:
     number_of: dict[str, int] = {}
     for group in order:
         costs = [sum(n * part[kind] * weight[kind] for kind, n in held[group].items()) for part in filled]
-        best = min(range(count), key=lambda place: (costs[place], filled[place][-1], place))
+        best = min(range(count), key=lambda index: (costs[index], filled[index][-1], index))
         filled[best].update(held[group])
         number_of[group] = best + 1
     return [number_of[group] for group, _classes in images]
 
 
 def _main(group_by: str, most_s: str) -> int:
-    """Find the groups of the paths on stdin; exit code 1 with a sentence where one has none."""
+    """Print the groups of the paths on stdin; exit with code 1 and a message where a path has none."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(most_s), int(most_s)))
     try:
-        found = [of(path, group_by) for path in json.load(sys.stdin)]
+        names = [name_for(path, group_by) for path in json.load(sys.stdin)]
     except NoGroups as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    json.dump(found, sys.stdout)
+    json.dump(names, sys.stdout)
     return 0
 
 

@@ -52,9 +52,11 @@ class Hog(nn.Module):
         right = torch.where(right == 0, TINY, right)  # exported, the angle of nothing would be no number
         direction = torch.atan2(down, right) / math.pi * self.bins  # -bins..bins; half a turn is the same direction
         bins = torch.arange(self.bins, device=x.device, dtype=x.dtype).view(1, 1, -1, 1, 1)
-        off = direction.unsqueeze(2) - bins
-        off = (off - self.bins * (off / self.bins).round()).abs()
-        return (strength.unsqueeze(2) * (1 - off).clamp(min=0)).amax(1)  # shared between the two nearest directions
+        distance = direction.unsqueeze(2) - bins
+        distance = (distance - self.bins * (distance / self.bins).round()).abs()
+        return (strength.unsqueeze(2) * (1 - distance).clamp(min=0)).amax(
+            1
+        )  # shared between the two nearest directions
 
 
 class HogSvm(nn.Module):

@@ -21,7 +21,7 @@ from . import coco, data, export, image_cache, phases, pyramid, svm, view
 from .events import with_events
 from .hog_detect_card import CARD
 from .pauses import ALONE, EXPORT_S, Ended, Pausable
-from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
+from .run import COMPLETED, TERMINATED, Refused, Run, log_line, refusals_without_traceback
 
 FITS, ENOUGH, NEAR = 0.5, 0.35, 0.3  # overlap of a window with its object: surely, at least the best one; else neither
 BEST = 4  # windows of an object that are learned from
@@ -35,18 +35,18 @@ LOWEST = -3.0  # margin of what is scored
 
 @dataclass
 class Examples:
-    """Windows that are learned from."""
+    """Windows to learn from."""
 
-    most: int
+    capacity: int
     features: list[Tensor] = field(default_factory=list)  # [values] each
     signs: list[Tensor] = field(default_factory=list)  # [classes] each
     taken: set[tuple[int, int]] = field(default_factory=set)  # row and place
 
-    def take(self, row: int, places: Tensor, windows: Tensor, signs: Tensor) -> None:
-        """Add windows [n, values] of an image that are not there yet, as long as there is room."""
-        for place, window, sign in zip(places.tolist(), windows, signs, strict=True):
-            if (row, place) not in self.taken and len(self.features) < self.most:
-                self.taken.add((row, place))
+    def add(self, row: int, places: Tensor, windows: Tensor, signs: Tensor) -> None:
+        """Add windows [n, values] of an image that are not yet included, up to the capacity."""
+        for position, window, sign in zip(places.tolist(), windows, signs, strict=True):
+            if (row, position) not in self.taken and len(self.features) < self.capacity:
+                self.taken.add((row, position))
                 self.features.append(window)
                 self.signs.append(sign)
 
@@ -87,8 +87,8 @@ class Training:
             )  # fmt: skip
         levels = ", ".join(f"{width}×{height}" for height, width in self.pyramid.sizes)
         counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
-        say(f"{counts}, {self.width}×{self.height}; "
-            f"windows of {window.wide}×{window.high} cells of {cell} at {levels}")  # fmt: skip
+        log_line(f"{counts}, {self.width}×{self.height}; "
+                 f"windows of {window.wide}×{window.high} cells of {cell} at {levels}")  # fmt: skip
 
     # The road ---------------------------------------------------------------------------------------------
 
@@ -105,11 +105,11 @@ class Training:
             phases.SCORING, step=steps, total=len(self.score), thought_s=self.job.scoring_s,
             after={phases.EXPORTING: EXPORT_S},
         ):  # fmt: skip
-            found = self._found(model)
-            slope, shift = self._likelihoods(found)
-            figures = self._figures(found, slope, shift)
+            detections = self._detect(model)
+            slope, shift = self._likelihoods(detections)
+            figures = self._figures(detections, slope, shift)
         self.run.report(steps, figures)
-        say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+        log_line("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
         with self.job.phases.during(phases.EXPORTING, step=steps, thought_s=EXPORT_S, after={}):
             self._export(model.scaled(slope, shift), self.run.output_dir / "model", figures)
         self.job.completed(steps, {**figures, "train/loss": loss})
@@ -125,7 +125,7 @@ class Training:
         return places, self.pyramid.windows(self.pyramid(self.images([row])), places), signs[places]
 
     def _signs(self, row: int) -> Tensor:
-        """What each window of an image is to each class [places, classes]: 1 on an object, -1 beside, 0 in between."""
+        """Return the sign of each window for each class [places, classes]: 1 on an object, -1 off it, 0 in between."""
         signs = -torch.ones(len(self.pyramid.boxes), len(self.version.classes))
         boxes, kinds = self.fitted[row], self.truth[row][1]
         overlap = overlaps(self.pyramid.boxes.numpy(), boxes)
@@ -140,24 +140,28 @@ class Training:
 
     def _learned(self) -> tuple[pyramid.HogDetector, float, int]:
         """The detector, the last loss, and how many iterations it took in all."""
-        examples, steps = Examples(most=MOST_BYTES // (4 * self.pyramid.dims)), 0
+        examples, steps = Examples(capacity=MOST_BYTES // (4 * self.pyramid.dims)), 0
         rounds, draw = self.params["rounds"], torch.Generator().manual_seed(self.params["seed"])
         part = 1 / (rounds + 1)
         for row_number, row in enumerate(self.learn):
-            examples.take(row, *self._first(row, draw))
+            examples.add(row, *self._first(row, draw))
             self.job.between(0, {}, 0.3 * part * row_number / len(self.learn))
         self.job.looked_through(len(self.learn), len(self.score))
-        self._say_what_fits(examples)
+        self._log_unmatched_classes(examples)
         for number in range(rounds + 1):
             features, signs = torch.stack(examples.features), torch.stack(examples.signs)
             done, so_far = number * part, steps
 
-            def told(iteration: int, loss: float, done: float = done, so_far: int = so_far) -> None:
+            def report_iteration(iteration: int, loss: float, done: float = done, so_far: int = so_far) -> None:
                 progress = done + part * (0.3 + 0.7 * iteration / self.params["iterations"])
                 self.job.between(so_far + iteration, {"train/loss": loss}, progress)
 
             weights, bias, loss, took = svm.learn(
-                features, signs, cost=self.params["svm_cost"], iterations=self.params["iterations"], told=told
+                features,
+                signs,
+                cost=self.params["svm_cost"],
+                iterations=self.params["iterations"],
+                on_iteration=report_iteration,
             )
             steps += took
             model = pyramid.HogDetector(self.pyramid, weights, bias).eval()
@@ -165,16 +169,16 @@ class Training:
                 break
         return model, loss, steps
 
-    def _say_what_fits(self, examples: Examples) -> None:
-        seen = (torch.stack(examples.signs) == 1).sum(0).tolist()
-        lost = [name for name, count in zip(self._names, seen, strict=True) if not count]
+    def _log_unmatched_classes(self, examples: Examples) -> None:
+        counts = (torch.stack(examples.signs) == 1).sum(0).tolist()
+        lost = [name for name, count in zip(self._names, counts, strict=True) if not count]
         if lost:
-            say(f"no window fits objects of {', '.join(lost)}: they will not be found. Choose more layers, or train "
-                "classes of other shapes by themselves.")  # fmt: skip
+            log_line(f"no window fits objects of {', '.join(lost)}: they will not be found. Choose more layers, or "
+                     "train classes of other shapes by themselves.")  # fmt: skip
 
     @torch.inference_mode()
     def _searched(self, model: pyramid.HogDetector, examples: Examples, steps: int, done: float) -> int:
-        """Add what the machines wrongly find in the images; how many windows that is."""
+        """Add the false positives of the classifiers in the images; return how many windows were added."""
         before = len(examples.features)
         for number, row in enumerate(self.learn):
             levels = self.pyramid(self.images([row]))
@@ -182,12 +186,12 @@ class Training:
             worst = margins.masked_fill(signs != -1, -torch.inf).amax(1)
             places = worst.argsort(descending=True, stable=True)[: 3 * WRONG]
             places = places[worst[places] > DOUBTED]
-            fresh = [place for place in places.tolist() if (row, place) not in examples.taken][:WRONG]
+            fresh = [position for position in places.tolist() if (row, position) not in examples.taken][:WRONG]
             chosen = torch.tensor(fresh, dtype=torch.int64)
-            examples.take(row, chosen, self.pyramid.windows(levels, chosen), signs[chosen])
+            examples.add(row, chosen, self.pyramid.windows(levels, chosen), signs[chosen])
             self.job.between(steps, {}, done + 0.3 * number / len(self.learn) / (self.params["rounds"] + 1))
         added = len(examples.features) - before
-        say(f"{added} windows were wrongly found and are learned from")
+        log_line(f"{added} windows were wrongly found and are learned from")
         return added
 
     def images(self, rows: list[int]) -> Tensor:
@@ -197,53 +201,53 @@ class Training:
     # What comes out -----------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def _found(self, model: pyramid.HogDetector) -> list[dict[str, Any]]:
-        """What is found on the images to score on, after suppression: row, class, margin, box, whether it is right."""
-        found = []
+    def _detect(self, model: pyramid.HogDetector) -> list[dict[str, Any]]:
+        """Return the detections on the images to score, after suppression: row, class, margin, box, whether correct."""
+        detections = []
         for row in self.score:
             boxes, margins = (answer[0].numpy() for answer in model(self.images([row])))
             for kind in range(margins.shape[1]):
                 likely = np.flatnonzero(margins[:, kind] > LOWEST)
                 likely = likely[np.argsort(-margins[likely, kind], kind="stable")][:CANDIDATES]
-                kept = likely[geometry.keep(boxes[likely], margins[likely, kind], iou=self.params["iou_threshold"])]
+                remaining = likely[geometry.nms(boxes[likely], margins[likely, kind], iou=self.params["iou_threshold"])]
                 free = self.fitted[row][self.truth[row][1] == kind]
-                for place in kept:
-                    overlap = overlaps(boxes[place][None], free)[0]
+                for position in remaining:
+                    overlap = overlaps(boxes[position][None], free)[0]
                     right = bool(len(free) and overlap.max() >= FITS)
                     free = np.delete(free, overlap.argmax(), 0) if right else free
-                    one = {"row": row, "kind": kind, "margin": float(margins[place, kind])}
-                    found.append({**one, "box": boxes[place], "right": right})
+                    detection = {"row": row, "kind": kind, "margin": float(margins[position, kind])}
+                    detections.append({**detection, "box": boxes[position], "right": right})
             phases.advance()
-        return found
+        return detections
 
-    def _likelihoods(self, found: list[dict[str, Any]]) -> tuple[Tensor, Tensor]:
-        """By what the margins of each class are scaled and shifted for their sigmoid to be how often they are right."""
+    def _likelihoods(self, detections: list[dict[str, Any]]) -> tuple[Tensor, Tensor]:
+        """Return scale and shift of each class's margins so that their sigmoid is the rate of correct detections."""
         both = []
         for kind in range(len(self.version.classes)):
-            own = [one for one in found if one["kind"] == kind]
-            margins = torch.tensor([one["margin"] for one in own] or [-1.0])
-            both.append(svm.sigmoid_of(margins, torch.tensor([one["right"] for one in own] or [False])))
+            own = [detection for detection in detections if detection["kind"] == kind]
+            margins = torch.tensor([detection["margin"] for detection in own] or [-1.0])
+            both.append(svm.sigmoid_of(margins, torch.tensor([detection["right"] for detection in own] or [False])))
         slope, shift = torch.tensor(both).T
         return slope, shift
 
-    def _figures(self, found: list[dict[str, Any]], slope: Tensor, shift: Tensor) -> dict[str, float]:
-        """COCO's AP, and that of each class at half overlap."""
+    def _figures(self, detections: list[dict[str, Any]], slope: Tensor, shift: Tensor) -> dict[str, float]:
+        """Return COCO's AP, and the AP of each class at IoU 0.5."""
         results = []
-        for one in found:
-            image, kind = self.version.images[one["row"]], one["kind"]
-            x0, y0, x1, y1 = (float(v) for v in self.view.to_image(image, one["box"][None])[0])
-            score = float(torch.sigmoid(slope[kind] * one["margin"] + shift[kind]))
-            ids = {"image_id": one["row"] + 1, "category_id": kind + 1}
+        for detection in detections:
+            image, kind = self.version.images[detection["row"]], detection["kind"]
+            x0, y0, x1, y1 = (float(v) for v in self.view.to_image(image, detection["box"][None])[0])
+            score = float(torch.sigmoid(slope[kind] * detection["margin"] + shift[kind]))
+            ids = {"image_id": detection["row"] + 1, "category_id": kind + 1}
             results.append({**ids, "score": score, "bbox": [x0, y0, x1 - x0, y1 - y0]})
-        known = coco.truth(self.version, self._names, self.truth, self.score)
-        return coco.figures(known, results, self._names)
+        ground_truth = coco.truth(self.version, self._names, self.truth, self.score)
+        return coco.figures(ground_truth, results, self._names)
 
     @property
     def _names(self) -> list[str]:
         return [str(entry["name"]) for entry in self.version.classes]
 
     def _export(self, model: pyramid.HogDetector, folder: Path, figures: dict[str, float]) -> None:
-        about = {
+        metadata = {
             "task": CARD.task,
             "architecture": CARD.name,
             "preset": CARD.name,
@@ -263,7 +267,7 @@ class Training:
             "params": self.params,
         }  # fmt: skip
         samples = self.images(self.score[:8])
-        export.write(model, folder, outputs=("boxes", "scores"), samples=samples, about=about)
+        export.write(model, folder, outputs=("boxes", "scores"), samples=samples, metadata=metadata)
 
 
 def overlaps(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from .events import with_events
 from .hog import BLOCK, Hog, HogSvm
 from .hog_svm_card import CARD
 from .pauses import ALONE, EXPORT_S, Ended, Pausable
-from .run import COMPLETED, TERMINATED, Refused, Run, refusals_without_traceback, say
+from .run import COMPLETED, TERMINATED, Refused, Run, log_line, refusals_without_traceback
 
 SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
 AT_ONCE = 256  # images whose histograms are computed together
@@ -54,8 +54,8 @@ class Training:
                 self.version, run.cache_dir, width=self.width, height=self.height, channels=self.channels,
                 resize=params["resize"],
             )  # fmt: skip
-        say(f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored}), "
-            f"{self.width}×{self.height}, {self.dims} values each")  # fmt: skip
+        log_line(f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored}), "
+                 f"{self.width}×{self.height}, {self.dims} values each")  # fmt: skip
 
     def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         usual = round(median(max(image.width, image.height) for image in map(self._image, self.learn)))
@@ -91,7 +91,7 @@ class Training:
             }
         model = HogSvm(self.hog, weights, bias, scale).eval()
         self.run.report(steps, figures)
-        say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+        log_line("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
         with self.job.phases.during(phases.EXPORTING, step=steps, thought_s=EXPORT_S, after={}):
             self._export(model, self.run.output_dir / "model", figures)
         self.job.completed(steps, {**figures, "train/loss": loss})
@@ -110,11 +110,17 @@ class Training:
     def _machines(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, float, int]:
         """Weights [classes, values] and bias [classes] of the machines, the last loss, and the iterations it took."""
 
-        def told(iteration: int, loss: float) -> None:
+        def report_iteration(iteration: int, loss: float) -> None:
             self.job.between(iteration, {"train/loss": loss}, 0.4 + 0.6 * iteration / self.params["iterations"])
 
         signs = svm.signs_of(labels, len(self.version.classes))
-        return svm.learn(features, signs, cost=self.params["svm_cost"], iterations=self.params["iterations"], told=told)
+        return svm.learn(
+            features,
+            signs,
+            cost=self.params["svm_cost"],
+            iterations=self.params["iterations"],
+            on_iteration=report_iteration,
+        )
 
     # What comes out -----------------------------------------------------------------------------------------
 
@@ -133,7 +139,7 @@ class Training:
         return torch.cat(margins)
 
     def _export(self, model: HogSvm, folder: Path, figures: dict[str, float]) -> None:
-        about = {
+        metadata = {
             "task": CARD.task,
             "architecture": CARD.name,
             "preset": CARD.name,
@@ -147,7 +153,7 @@ class Training:
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:16]), about=about)
+        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:16]), metadata=metadata)
 
 
 def main() -> int:

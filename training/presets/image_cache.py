@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from . import data, phases
-from .run import Refused, say
+from .run import Refused, log_line
 
 FORMAT_VERSION = 1  # raise it when the pixels that come out would differ
 SHARD_ROWS = 1024
@@ -42,8 +42,8 @@ class ImageCache:
     def rows(self, wanted: list[int]) -> np.ndarray:
         """Copy `wanted` rows into one array [N, H, W, C]."""
         out = np.empty((len(wanted), *self.shape[1:]), np.uint8)
-        for place, row in enumerate(wanted):
-            out[place] = self._shards[row // SHARD_ROWS][row % SHARD_ROWS]
+        for index, row in enumerate(wanted):
+            out[index] = self._shards[row // SHARD_ROWS][row % SHARD_ROWS]
         return out
 
 
@@ -61,13 +61,13 @@ def open_or_make(
     def decode_row(row: int) -> np.ndarray:
         return pixels(version.folder / "images" / version.images[row].path, width, height, channels, resize)
 
-    return kept(cache, name, (len(version.images), height, width, channels), decode_row)
+    return open_rows(cache, name, (len(version.images), height, width, channels), decode_row)
 
 
-def kept(
+def open_rows(
     cache: Path, name: str, shape: tuple[int, int, int, int], decode_row: Callable[[int], np.ndarray]
 ) -> ImageCache:
-    """Return the rows kept under `name`; where they are missing, `decode_row` makes each one.
+    """Return the rows cached under `name`; missing ones are created by `decode_row`.
 
     Args:
         name: of a folder in `cache`; says all that the rows depend on.
@@ -86,7 +86,7 @@ def kept(
 def _make(folder: Path, shape: tuple[int, int, int, int], decode_row: Callable[[int], np.ndarray]) -> None:
     rows, height, width, channels = shape
     what = folder.name.partition("-")[0].rstrip("0123456789")
-    say(f"caching {rows} {what} at {width}×{height}")
+    log_line(f"caching {rows} {what} at {width}×{height}")
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
     phase = phases.MASKS if what.startswith(("mask", "object")) else phases.PACKING
     with ThreadPoolExecutor(threads) as pool, phases.preparing(phase, rows):
@@ -149,18 +149,18 @@ class Shared(Generic[Made]):
         most: rows that are kept at a time; those asked for last.
     """
 
-    def __init__(self, make: Callable[[int], Made], most: int = 4) -> None:
-        self._make, self._most = make, most
+    def __init__(self, make: Callable[[int], Made], capacity: int = 4) -> None:
+        self._make, self._most = make, capacity
         self._made: dict[int, Future[Made]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, row: int) -> Made:
         with self._lock:
-            known = self._made.pop(row, None)
-            future = self._made[row] = known or Future()
+            existing = self._made.pop(row, None)
+            future = self._made[row] = existing or Future()
             while len(self._made) > self._most:
                 del self._made[next(iter(self._made))]
-        if known is None:
+        if existing is None:
             try:
                 future.set_result(self._make(row))
             except BaseException as error:

@@ -18,7 +18,7 @@ from .events import with_events
 from .instances_card import CARD
 from .marks import Marks, boxed
 from .ranks import Ranks, join
-from .run import Refused, Run, refusals_without_traceback, say
+from .run import Refused, Run, log_line, refusals_without_traceback
 from .tiling import runs
 from .tiling.masks import Patch, patch
 from .trainer import Trainer
@@ -61,7 +61,7 @@ class Instances(Detection):
             raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or whole.")
         if boxed:
             instead = {"ellipse": "the ellipse in its box", "whole": "its box", "ignore": "nothing"}
-            say(f"{boxed} of {count} objects have no outline: {instead[self.params['boxes']]} stands for each")
+            log_line(f"{boxed} of {count} objects have no outline: {instead[self.params['boxes']]} stands for each")
         self.shapes, self.objects = every, objects
         index = self.version.class_index
         return [
@@ -94,14 +94,14 @@ class Instances(Detection):
         return (*super().load(rows), torch.from_numpy(numbers))
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """The detector's parts, and the cross-entropy of the masks inside their boxes."""
+        """The losses of the detector, and the cross-entropy of the masks inside their boxes."""
         pixels, boxes, classes, valid, numbers = (part.to(self.device, non_blocking=True) for part in batch)
-        seen = warp.Warp.of(draws, self.view, boxes, valid)
-        boxes, valid = seen.boxes(boxes, valid)
-        *answers, shares, prototypes = (answer.float() for answer in model(seen.images(pixels)))
-        parts, chosen = self.detection_losses(answers, boxes, classes, valid, ranks, seen.window)
+        transform = warp.Warp.from_draws(draws, self.view, boxes, valid)
+        boxes, valid = transform.boxes(boxes, valid)
+        *answers, shares, prototypes = (answer.float() for answer in model(transform.images(pixels)))
+        parts, chosen = self.detection_losses(answers, boxes, classes, valid, ranks, transform.window)
         half = yolact.FINEST // 2
-        shown = seen.masks(numbers)[:, half :: yolact.FINEST, half :: yolact.FINEST]
+        shown = transform.masks(numbers)[:, half :: yolact.FINEST, half :: yolact.FINEST]
         wrong, count = prototypes.sum() * 0, 0
         for image, own in enumerate(chosen):
             places = (own >= 0).nonzero()[:, 0]
@@ -114,25 +114,25 @@ class Instances(Detection):
                 boxes[image, objects] / yolact.FINEST,
             )  # fmt: skip
             count += len(places)
-        whole = ranks.mean(wrong.new_tensor(float(count))).clamp(min=1)
-        return {**parts, "mask": self.params["mask_weight"] * wrong / whole}
+        total = ranks.mean(wrong.new_tensor(float(count))).clamp(min=1)
+        return {**parts, "mask": self.params["mask_weight"] * wrong / total}
 
     # Scoring ------------------------------------------------------------------------------------------------
 
     def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
-        """One image's boxes after suppression, each with its mask in the image's own pixels."""
-        found = sorted(super().detections(row, answers), key=lambda one: -one["score"])[:MOST_MASKS]
+        """Return the boxes of one image after suppression, each with its mask in the image's own pixels."""
+        detections = sorted(super().detections(row, answers), key=lambda detection: -detection["score"])[:MOST_MASKS]
         image = self.version.images[row]
-        for one in found:
-            (left, top, wide, high), place = one["bbox"], one["place"]
+        for detection in detections:
+            (left, top, wide, high), index = detection["bbox"], detection["place"]
             x0, y0 = int(left), int(top)
             sides = (x0, y0, min(image.width, math.ceil(left + wide)), min(image.height, math.ceil(top + high)))
             if self.tiles:
-                covered = answers[2][place].drawn(sides)
+                covered = answers[2][index].drawn(sides)
             else:
-                covered = self._drawn(row, np.tensordot(answers[2][place], answers[3], 1), sides)
-            one["segmentation"] = runs.encode(covered, at=(x0, y0), size=(image.width, image.height))
-        return found
+                covered = self._drawn(row, np.tensordot(answers[2][index], answers[3], 1), sides)
+            detection["segmentation"] = runs.encode(covered, at=(x0, y0), size=(image.width, image.height))
+        return detections
 
     def _drawn(self, row: int, logits: np.ndarray, sides: tuple[int, int, int, int]) -> np.ndarray:
         """Which pixels [h, w] bool of a part of an image a mask covers, by its logits all over the input."""
@@ -146,43 +146,45 @@ class Instances(Detection):
         return np.asarray(large.resize(size, Image.Resampling.BILINEAR, box=box)) > 0
 
     def masks_of_tile(
-        self, place: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
+        self, corner: tuple[int, int], rows: np.ndarray, boxes: np.ndarray, answers: list[np.ndarray]
     ) -> list[Patch]:
-        """The masks of these rows of the answers to a tile."""
+        """Return the masks of these rows of a tile's outputs."""
         shares, prototypes = answers
-        return [patch(shares[row], prototypes, box, place, yolact.FINEST) for row, box in zip(rows, boxes, strict=True)]
+        return [
+            patch(shares[row], prototypes, box, corner, yolact.FINEST) for row, box in zip(rows, boxes, strict=True)
+        ]
 
     def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
-        """The detector's figures, and COCO's AP of the masks."""
-        found = super().figures([{k: v for k, v in one.items() if k != "segmentation"} for one in detections], rows)
+        """Return the detector's metrics, and COCO's AP of the masks."""
+        metrics = super().figures([{k: v for k, v in item.items() if k != "segmentation"} for item in detections], rows)
         scored = {"val/mask_ap": 0.0, "val/mask_ap50": 0.0, "val/mask_ap75": 0.0}
         if not detections:
-            return found | scored
+            return metrics | scored
         truth = coco.truth(self.version, self.names, self.truth, rows)
         each = iter(truth["annotations"])
         for row in rows:
             image = self.version.images[row]
             size = (image.width, image.height)
-            for shape, one in zip(self.objects[row], each, strict=False):
-                one["segmentation"] = masks.encoded(shape, size, self.params["boxes"])
+            for shape, item in zip(self.objects[row], each, strict=False):
+                item["segmentation"] = masks.encoded(shape, size, self.params["boxes"])
         results = [
-            {key: one[key] for key in ("image_id", "category_id", "score", "segmentation")} for one in detections
+            {key: item[key] for key in ("image_id", "category_id", "score", "segmentation")} for item in detections
         ]
         stats, precision = coco.precision(truth, results, masks=True)
         scored = dict(zip(scored, stats, strict=True))
         for index, name in enumerate(self.names):
             if (precision[:, index] > -1).any():
                 scored[f"val/mask_ap50/{name}"] = float(precision[:, index].mean())
-        return found | scored
+        return metrics | scored
 
     # For people to see --------------------------------------------------------------------------------------
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        """The detector's, and what each pixel shows."""
+        """Return the detector's targets, and the class of each pixel."""
         _, boxes, classes, valid, numbers = (part.to(self.device) for part in batch)
-        shown = warp.Warp.of(draws, self.view, boxes, valid).masks(numbers).cpu().numpy()
+        shown = warp.Warp.from_draws(draws, self.view, boxes, valid).masks(numbers).cpu().numpy()
         each = zip(super().targets(batch, draws), shown, classes.cpu().numpy(), strict=True)
-        return [replace(one, mask=_classes(own, kinds)) for one, own, kinds in each]
+        return [replace(target, mask=_classes(own, kinds)) for target, own, kinds in each]
 
     def truths(self, rows: list[int]) -> list[Marks]:
         kinds = [self.truth[row][1] for row in rows]
@@ -195,7 +197,7 @@ class Instances(Detection):
         else:
             numbers = list(self.masks.rows(rows)[..., 0])
         each = zip(super().truths(rows), numbers, kinds, strict=True)
-        return [replace(one, mask=_classes(own, of)) for one, own, of in each]
+        return [replace(truth, mask=_classes(own, of)) for truth, own, of in each]
 
     def answers(self, model: nn.Module, images: Tensor) -> list[Marks]:
         """Boxes as the detector draws them, each with the mask it is answered with; the surer ones on top."""
@@ -206,8 +208,10 @@ class Instances(Detection):
     def _marked(
         self, size: tuple[int, int], places: np.ndarray, scores: np.ndarray, shares: np.ndarray, prototypes: np.ndarray
     ) -> Marks:
-        found = self._kept(places, scores, self.params["score_threshold"])
-        each = sorted((float(scores[row, kind]), row, kind) for kind, kept in found for row in kept.tolist())
+        by_class = self._nms_by_class(places, scores, self.params["score_threshold"])
+        each = sorted(
+            (float(scores[row, kind]), row, kind) for kind, remaining in by_class for row in remaining.tolist()
+        )
         mask = np.zeros((size[1], size[0]), np.uint8)
         for _score, row, kind in each:
             logits = np.tensordot(shares[row], prototypes, 1).astype(np.float32)

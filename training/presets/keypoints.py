@@ -20,7 +20,7 @@ from .events import with_events
 from .keypoints_card import CARD
 from .marks import Marks
 from .ranks import Ranks, join
-from .run import Run, refusals_without_traceback, say
+from .run import Run, log_line, refusals_without_traceback
 from .trainer import Trainer
 
 SMALLEST, LARGEST = 96, 192  # sides of the input where nobody chose one
@@ -40,7 +40,7 @@ class Keypoints(shown.Shown):
         self.params, self.device = params, ranks.device
         self.version = data.read(run.dataset_dir)
         self.skeletons, self.objects = skeletons.read(self.version, params["pairs"])
-        images = sorted({known.row for known in self.objects})
+        images = sorted({instance.row for instance in self.objects})
         learn, score, scored = data.split(self.version, images, params)
         self.whole = self._whole_pictures()
         if self.whole:
@@ -50,8 +50,8 @@ class Keypoints(shown.Shown):
         self.width, self.height = self._size()
         self.margin = 0.0 if self.whole else params["margin"]
         windows = [
-            (known.row, crops.around(self._seen_box(known), self.width, self.height, self.margin))
-            for known in self.objects
+            (instance.row, crops.around(self._seen_box(instance), self.width, self.height, self.margin))
+            for instance in self.objects
         ]
         with phases.packing(run, params, ranks):
             self.patches = crops.open_or_make(
@@ -59,51 +59,51 @@ class Keypoints(shown.Shown):
             )
         self.names = [f"{self._class(s)}/{name}" for s, k in enumerate(self.skeletons) for name in k.names]
         self.points, self.known = self._targets()
-        self.kinds = torch.tensor([known.kind for known in self.objects])
+        self.kinds = torch.tensor([instance.kind for instance in self.objects])
         self.own, self.turned = self._tables()
-        self.mirrors = torch.tensor([bool(one.mirrored) for one in self.skeletons])
+        self.mirrors = torch.tensor([bool(skeleton.mirrored) for skeleton in self.skeletons])
         self.model = self._build()
         if ranks.leads:
-            self._tell(scored)
+            self._log_summary(scored)
 
-    def _tell(self, scored: str) -> None:
+    def _log_summary(self, scored: str) -> None:
         what = "whole pictures" if self.whole else "boxes"
         counts = f"{self.rows} objects to learn from, {len(self.score)} to score on ({scored})"
-        say(f"{counts}, {len(self.names)} points, {what} at {self.width}×{self.height}")
-        for place, one in enumerate(self.skeletons):
-            if one.names and not one.mirrored and (self.params["flip"] or self.params["vertical_flip"]):
-                say(f"{self._class(place)} has no points named left and right: its objects are not mirrored")
+        log_line(f"{counts}, {len(self.names)} points, {what} at {self.width}×{self.height}")
+        for index, skeleton in enumerate(self.skeletons):
+            if skeleton.names and not skeleton.mirrored and (self.params["flip"] or self.params["vertical_flip"]):
+                log_line(f"{self._class(index)} has no points named left and right: its objects are not mirrored")
 
-    def _class(self, place: int) -> str:
-        return str(self.version.classes[place]["name"])
+    def _class(self, index: int) -> str:
+        return str(self.version.classes[index]["name"])
 
     def _objects_of(self, rows: list[int]) -> list[int]:
-        """Places of the objects on these images."""
+        """Return the indices of the objects on these images."""
         wanted = set(rows)
-        return [number for number, known in enumerate(self.objects) if known.row in wanted]
+        return [number for number, instance in enumerate(self.objects) if instance.row in wanted]
 
     def _whole_pictures(self) -> bool:
         if self.params["crop"] != "auto":
             return bool(self.params["crop"] == "picture")
-        if max(Counter(known.row for known in self.objects).values()) > 1:
+        if max(Counter(instance.row for instance in self.objects).values()) > 1:
             return False
         shares = [
-            math.prod(_sides(known.box))
-            / (self.version.images[known.row].width * self.version.images[known.row].height)
-            for known in self.objects
+            math.prod(_sides(instance.box))
+            / (self.version.images[instance.row].width * self.version.images[instance.row].height)
+            for instance in self.objects
         ]
         return median(shares) >= FILLS
 
     def _largest(self) -> list[skeletons.Object]:
-        """The largest object of each picture: a whole picture has one answer."""
+        """Return the largest object of each image: a whole image has one prediction."""
         by_row: dict[int, skeletons.Object] = {}
-        for known in sorted(self.objects, key=lambda known: math.prod(_sides(known.box))):
-            by_row[known.row] = known
+        for instance in sorted(self.objects, key=lambda instance: math.prod(_sides(instance.box))):
+            by_row[instance.row] = instance
         return [by_row[row] for row in sorted(by_row)]
 
-    def _seen_box(self, known: skeletons.Object) -> crops.Window:
-        image = self.version.images[known.row]
-        return (0.0, 0.0, float(image.width), float(image.height)) if self.whole else known.box
+    def _seen_box(self, instance: skeletons.Object) -> crops.Window:
+        image = self.version.images[instance.row]
+        return (0.0, 0.0, float(image.width), float(image.height)) if self.whole else instance.box
 
     def _size(self) -> tuple[int, int]:
         """Sides of the input: as large as objects usually are, in the shape they usually have."""
@@ -116,23 +116,23 @@ class Keypoints(shown.Shown):
         return _thirty_twos(width or height * shape), _thirty_twos(height or width / shape)
 
     def _targets(self) -> tuple[Tensor, Tensor]:
-        """Points [O, K, 2] of all objects, from the middle of their patches, and which of them are known [O, K]."""
+        """Return points [O, K, 2] of all objects, from the middle of their patches, and which are labeled [O, K]."""
         points = np.zeros((len(self.objects), len(self.names), 2), np.float32)
-        known = np.zeros(points.shape[:2], bool)
-        for number, found in enumerate(self.objects):
-            places = self.skeletons[found.kind].places
-            points[number, places] = self.patches.centred(number, found.points[:, :2])
-            known[number, places] = found.points[:, 2] > 0
-        return torch.from_numpy(points), torch.from_numpy(known)
+        labeled = np.zeros(points.shape[:2], bool)
+        for number, instance in enumerate(self.objects):
+            places = self.skeletons[instance.kind].places
+            points[number, places] = self.patches.centred(number, instance.points[:, :2])
+            labeled[number, places] = instance.points[:, 2] > 0
+        return torch.from_numpy(points), torch.from_numpy(labeled)
 
     def _tables(self) -> tuple[Tensor, Tensor]:
-        """Which points belong to each class [C, K], and which one each point is in a mirror image [C, K]."""
+        """Return which points belong to each class [C, K], and which point each becomes in a mirror image [C, K]."""
         own = torch.zeros(len(self.skeletons), len(self.names), dtype=torch.bool)
         turned = torch.arange(len(self.names)).repeat(len(self.skeletons), 1)
-        for kind, one in enumerate(self.skeletons):
-            own[kind, one.places] = True
-            if one.mirrored:
-                turned[kind, one.places] = one.first + torch.tensor(one.mirrored)
+        for kind, skeleton in enumerate(self.skeletons):
+            own[kind, skeleton.places] = True
+            if skeleton.mirrored:
+                turned[kind, skeleton.places] = skeleton.first + torch.tensor(skeleton.mirrored)
         return own, turned
 
     def _build(self) -> nn.Module:
@@ -166,28 +166,28 @@ class Keypoints(shown.Shown):
         return crops.draw(self.params, generator, count)
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """What is wrong with the maps of known points, with their presence, and with the class."""
-        pixels, points, known, kinds = (part.to(self.device, non_blocking=True) for part in batch)
-        seen, moved, known = self._turned(points, known, kinds, draws)
-        bump, off, there, named = pose.losses(
-            model(seen.images(pixels)), moved, known, self.own.to(self.device)[kinds], kinds
+        """The losses of the maps of labeled points, of their presence, and of the class."""
+        pixels, points, labeled, kinds = (part.to(self.device, non_blocking=True) for part in batch)
+        turn, moved, labeled = self._turned(points, labeled, kinds, draws)
+        bump, offset, there, named = pose.losses(
+            model(turn.images(pixels)), moved, labeled, self.own.to(self.device)[kinds], kinds
         )
-        return {"map_loss": bump, "point_loss": off, "presence_loss": PRESENCE * there, "class_loss": NAMING * named}
+        return {"map_loss": bump, "point_loss": offset, "presence_loss": PRESENCE * there, "class_loss": NAMING * named}
 
     def _turned(
-        self, points: Tensor, known: Tensor, kinds: Tensor, draws: dict[str, Tensor]
+        self, points: Tensor, labeled: Tensor, kinds: Tensor, draws: dict[str, Tensor]
     ) -> tuple[crops.Turn, Tensor, Tensor]:
-        """How each object is seen, where its points are then [n, K, 2], and which of them are known and on the image.
+        """Return the transform of each object, its transformed points [n, K, 2], and which are labeled and visible.
 
         In a mirror image left and right points change places.
         """
-        seen = crops.Turn.of(draws, (self.width, self.height), self.mirrors.to(self.device)[kinds])
+        turn = crops.Turn.from_draws(draws, (self.width, self.height), self.mirrors.to(self.device)[kinds])
         turned = torch.where(
-            seen.mirrored[:, None], self.turned.to(self.device)[kinds], torch.arange(len(self.names)).to(self.device)
+            turn.mirrored[:, None], self.turned.to(self.device)[kinds], torch.arange(len(self.names)).to(self.device)
         )
-        moved = seen.points(points).gather(1, turned[..., None].expand(-1, -1, 2))
+        moved = turn.points(points).gather(1, turned[..., None].expand(-1, -1, 2))
         inside = (moved >= 0).all(2) & (moved < moved.new_tensor([self.width, self.height])).all(2)
-        return seen, moved, known.gather(1, turned) & inside
+        return turn, moved, labeled.gather(1, turned) & inside
 
     # Scoring ------------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Keypoints(shown.Shown):
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """How far points are from where they should be, in the images' own pixels."""
+        """Return the distances of predicted points from the ground truth, in the images' own pixels."""
         answering = self._answering(model)
         mine = rows[ranks.rank :: ranks.world]
         on_cpu = self.device.type == "cpu"
@@ -215,14 +215,14 @@ class Keypoints(shown.Shown):
 
         starts = range(0, len(mine), at_once)
         per_batch = lanes.for_scoring().map(judged, starts) if on_cpu else [judged(start) for start in starts]
-        return self._figures(ranks.gather([one for batch in per_batch for one in batch]))
+        return self._figures(ranks.gather([score for batch in per_batch for score in batch]))
 
     def _distances(self, number: int, answered: np.ndarray) -> list[float]:
-        """Pixels from each known point of an object to what was answered for it."""
-        known = self.objects[number]
-        places = self.patches.in_image(number, answered[self.skeletons[known.kind].places, :2])
-        seen = known.points[:, 2] > 0
-        return [float(d) for d in np.hypot(*(places - known.points[:, :2])[seen].T)]
+        """Return the distance in pixels from each labeled point of an object to its prediction."""
+        instance = self.objects[number]
+        places = self.patches.in_image(number, answered[self.skeletons[instance.kind].places, :2])
+        visible = instance.points[:, 2] > 0
+        return [float(d) for d in np.hypot(*(places - instance.points[:, :2])[visible].T)]
 
     def _figures(self, judged: list[tuple[int, list[float], bool]]) -> dict[str, float]:
         """NME by √(width · height) of the box (Bulat & Tzimiropoulos 2017); PCK by its longer side (Yang & Ramanan)."""
@@ -233,24 +233,24 @@ class Keypoints(shown.Shown):
             errors.setdefault(self.objects[number].kind, []).append(float(np.mean(distances)) / math.sqrt(wide * high))
             near.append(np.array(distances) / max(wide, high))
         shares = np.concatenate(near)
-        found = {
+        metrics = {
             "val/pck05": float((shares <= 0.05).mean()),
             "val/pck10": float((shares <= 0.1).mean()),
             "val/nme": float(np.mean([error for own in errors.values() for error in own])),
             "val/class_accuracy": float(np.mean([right for _number, _distances, right in judged])),
         }
-        return found | {f"val/nme/{self._class(kind)}": float(np.mean(own)) for kind, own in sorted(errors.items())}
+        return metrics | {f"val/nme/{self._class(kind)}": float(np.mean(own)) for kind, own in sorted(errors.items())}
 
     # For people to see --------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[str, dict[str, int]]:
         counts = Counter(self.objects[number].kind for number in self.learn)
-        return "objects", {self._class(place): counts[place] for place in range(len(self.skeletons))}
+        return "objects", {self._class(index): counts[index] for index in range(len(self.skeletons))}
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
-        _pixels, points, known, kinds = (part.to(self.device) for part in batch)
-        _seen, moved, known = self._turned(points, known, kinds, draws)
-        return self._marked(moved, known, kinds)
+        _pixels, points, labeled, kinds = (part.to(self.device) for part in batch)
+        _seen, moved, labeled = self._turned(points, labeled, kinds, draws)
+        return self._marked(moved, labeled, kinds)
 
     def truths(self, rows: list[int]) -> list[Marks]:
         places = self.points[rows] + torch.tensor([self.width, self.height]) / 2
@@ -263,7 +263,7 @@ class Keypoints(shown.Shown):
 
     def _marked(self, points: Tensor, shown_points: Tensor, kinds: Tensor) -> list[Marks]:
         each = zip(points.cpu(), shown_points.cpu(), kinds.tolist(), strict=True)
-        return [Marks(word=self._class(kind), points=own[seen].tolist()) for own, seen, kind in each]
+        return [Marks(caption=self._class(kind), points=own[visible].tolist()) for own, visible, kind in each]
 
     # Giving back --------------------------------------------------------------------------------------------
 
@@ -271,12 +271,17 @@ class Keypoints(shown.Shown):
         return pose.Answering(model, len(self.names)).eval()  # type: ignore[arg-type]  # a model made above
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
-        """Write the finished model; its classes say what their points are called."""
+        """Write the finished model; its classes hold the names of their points."""
         classes = [
-            {"id": int(entry["id"]), "name": str(entry["name"]), "keypoints": one.names, "skeleton": one.links}
-            for entry, one in zip(self.version.classes, self.skeletons, strict=True)
+            {
+                "id": int(entry["id"]),
+                "name": str(entry["name"]),
+                "keypoints": skeleton.names,
+                "skeleton": skeleton.links,
+            }
+            for entry, skeleton in zip(self.version.classes, self.skeletons, strict=True)
         ]
-        about = {
+        metadata = {
             "task": CARD.task,
             "architecture": self.params["architecture"],
             "preset": CARD.name,
@@ -291,7 +296,7 @@ class Keypoints(shown.Shown):
             "params": self.params,
         }  # fmt: skip
         samples = self.images(self.score[:8])
-        export.write(self._answering(model), folder, outputs=("points", "kinds"), samples=samples, about=about)
+        export.write(self._answering(model), folder, outputs=("points", "kinds"), samples=samples, metadata=metadata)
 
 
 def _sides(box: crops.Window) -> tuple[float, float]:

@@ -68,16 +68,16 @@ class Lanes:
             try:
                 own_draws = {name: drawn[mine] for name, drawn in draws.items()}
                 parts = loss(tuple(part[mine] for part in batch), own_draws, lane)
-                whole = torch.stack(list(parts.values())).sum()
-                return parts, torch.autograd.grad(whole, parameters, allow_unused=True)
+                total = torch.stack(list(parts.values())).sum()
+                return parts, torch.autograd.grad(total, parameters, allow_unused=True)
             except BaseException:
                 meeting.barrier.abort()  # nobody waits for this lane
                 raise
 
         done = self.map(work, range(self.count))
-        for parameter, *found in zip(parameters, *(gradients for _, gradients in done), strict=True):
-            given = [gradient for gradient in found if gradient is not None]
-            parameter.grad = torch.stack(given).sum(0) / self.count if given else None
+        for parameter, *gradients_of_lanes in zip(parameters, *(gradients for _, gradients in done), strict=True):
+            present = [gradient for gradient in gradients_of_lanes if gradient is not None]
+            parameter.grad = torch.stack(present).sum(0) / self.count if present else None
         return {name: torch.stack([parts[name].detach() for parts, _ in done]).mean() for name in done[0][0]}
 
     def map(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:

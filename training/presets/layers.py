@@ -20,7 +20,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from . import image_cache, lite0, marks, samples, shown
-from .run import COMPLETED, Refused, say
+from .run import COMPLETED, Refused, log_line
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -37,7 +37,7 @@ KINDS = (nn.Conv2d, nn.Linear)
 
 
 def write(trainer: Trainer) -> int:
-    """Fill the folder from the restored checkpoint; the exit code.
+    """Fill the folder from the restored checkpoint; return the exit code.
 
     Raises:
         Refused: there is no checkpoint, or the image cannot be read.
@@ -47,11 +47,11 @@ def write(trainer: Trainer) -> int:
     if trainer.ranks.leads:
         folder = trainer.run.output_dir / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        about = looked_into(trainer.task, trainer.average.model, folder) | {"step": trainer.at.step}
-        (folder / "layers.tmp").write_text(json.dumps(about, indent=1))
+        facts = looked_into(trainer.task, trainer.average.model, folder) | {"step": trainer.at.step}
+        (folder / "layers.tmp").write_text(json.dumps(facts, indent=1))
         (folder / "layers.tmp").replace(folder / "layers.json")
         trainer.run.report(trainer.at.step, {"progress": 1.0, "eta_s": 0})
-        say(f"looked into {len(about['layers'])} of {about['of_layers']} layers at step {trainer.at.step}")
+        log_line(f"looked into {len(facts['layers'])} of {facts['of_layers']} layers at step {trainer.at.step}")
     trainer.ranks.wait()
     return COMPLETED
 
@@ -60,7 +60,7 @@ def looked_into(task: Any, model: nn.Module, folder: Path) -> dict[str, Any]:
     """Draw everything; what was drawn, as JSON."""
     model.eval().requires_grad_(requires_grad=True)
     images, names = _images(task)
-    able = shown.of(task)
+    able = shown.for_task(task)
     pixels = marks.from_model(images, able.mean, able.std)
     with torch.no_grad():
         answers = able.answers(model, images) or [marks.Marks() for _ in images]
@@ -77,23 +77,23 @@ def looked_into(task: Any, model: nn.Module, folder: Path) -> dict[str, Any]:
         _layer(number, name, dict(every)[name], output.detach(), folder)
         for number, (name, output) in enumerate(chosen, start=1)
     ]
-    described = [{"name": name, "answer": own.word} for name, own in zip(names, answers, strict=True)]
+    described = [{"name": name, "answer": own.caption} for name, own in zip(names, answers, strict=True)]
     return {"images": described, "layers": layers, "of_layers": len(every), "cams": cams}
 
 
 def _images(task: Any) -> tuple[Tensor, list[str]]:
-    """What is looked at: the image that somebody gave, else some of those that are scored on."""
-    given = os.environ.get("AIP_SHOW_IMAGE")
-    if given:
-        fitting = shown.of(task).fitting
+    """Return the input to inspect: the given image, or else some of the images to score."""
+    image_path = os.environ.get("AIP_SHOW_IMAGE")
+    if image_path:
+        fitting = shown.for_task(task).fitting
         resize = fitting or (task.view.resize if hasattr(task, "view") else task.params["resize"])
         channels = getattr(task, "channels", 3)
-        pixels = image_cache.pixels(Path(given), task.width, task.height, channels, resize)
-        able, batch = shown.of(task), torch.from_numpy(pixels.copy())[None].float()
+        pixels = image_cache.pixels(Path(image_path), task.width, task.height, channels, resize)
+        able, batch = shown.for_task(task), torch.from_numpy(pixels.copy())[None].float()
         mean, std = (torch.as_tensor(value).cpu() for value in (able.mean, able.std))
         return ((batch - mean) / std).permute(0, 3, 1, 2).to(task.device), [""]
     rows = samples.rows_of(task)[:IMAGES]
-    return task.images(rows), [task.version.images[shown.of(task).image_of(row)].path for row in rows]
+    return task.images(rows), [task.version.images[shown.for_task(task).image_of(row)].path for row in rows]
 
 
 @contextmanager
@@ -101,13 +101,13 @@ def _outputs(layers: dict[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
     """The last output of each layer, in the order in which they answered."""
     outputs: dict[str, Tensor] = {}
 
-    def keeping(name: str) -> Any:
-        def keep(_module: nn.Module, _given: Any, output: Tensor) -> None:
+    def make_hook(name: str) -> Any:
+        def store(_module: nn.Module, _given: Any, output: Tensor) -> None:
             outputs[name] = output
 
-        return keep
+        return store
 
-    handles = [module.register_forward_hook(keeping(name)) for name, module in layers.items()]
+    handles = [module.register_forward_hook(make_hook(name)) for name, module in layers.items()]
     try:
         yield outputs
     finally:
@@ -118,7 +118,7 @@ def _outputs(layers: dict[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
 def _cams(
     task: Any, layers: dict[str, nn.Module], outputs: dict[str, Tensor], logits: Any, pixels: np.ndarray, folder: Path
 ) -> list[dict[str, Any]]:
-    """Where a classifier looked, drawn over each image; [] for models that answer something else.
+    """Draw where a classifier looked over each image; [] for models with another kind of output.
 
     Grad-CAM (Selvaraju et al. 2017): the maps of the last convolution, each weighted with the mean gradient of the
     likeliest class's logit, summed up, and without what speaks against the class.
@@ -132,10 +132,10 @@ def _cams(
     likeliest = logits.argmax(1)
     (slopes,) = torch.autograd.grad(logits.gather(1, likeliest[:, None]).sum(), outputs[name], retain_graph=True)
     heat = grad_cam(outputs[name].detach(), slopes)
-    sure, names = shown.of(task).sure(logits.detach()), [str(entry["name"]) for entry in task.version.classes]
+    sure, names = shown.for_task(task).sure(logits.detach()), [str(entry["name"]) for entry in task.version.classes]
     cams = []
-    for number, (image, one) in enumerate(zip(pixels, heat, strict=True), start=1):
-        marks.write(_heated(image, one.cpu().numpy()), folder / f"cam-{number}.jpg")
+    for number, (image, image_heat) in enumerate(zip(pixels, heat, strict=True), start=1):
+        marks.write(_heated(image, image_heat.cpu().numpy()), folder / f"cam-{number}.jpg")
         kind = int(likeliest[number - 1])
         cams.append({"image": number, "class": names[kind], "score": round(float(sure[number - 1, kind]), 4)})
     return [{**cam, "layer": name} for cam in cams]
@@ -151,7 +151,7 @@ def _layer(number: int, name: str, module: Any, output: Tensor, folder: Path) ->
     weights = module.weight.detach().float().cpu()
     counts, edges = np.histogram(weights.numpy(), bins=BINS)
     picture = weights.ndim == 4 and min(weights.shape[2:]) > 1  # of kernels larger than a point
-    about = {
+    facts = {
         "number": number,
         "name": name,
         "kind": type(module).__name__,
@@ -173,7 +173,7 @@ def _layer(number: int, name: str, module: Any, output: Tensor, folder: Path) ->
     if picture:
         kernels = weights.permute(0, 2, 3, 1).numpy() if weights.shape[1] == 3 else weights.mean(1).numpy()
         marks.write(_grid(kernels[:MOST_CHANNELS]), folder / f"{number:02d}-weights.jpg")
-    return about
+    return facts
 
 
 def _varying(maps: np.ndarray) -> np.ndarray:
@@ -183,24 +183,24 @@ def _varying(maps: np.ndarray) -> np.ndarray:
 
 
 def _grid(tiles: np.ndarray) -> Image.Image:
-    """Maps [K, h, w], or kernels of colours [K, h, w, 3], each stretched to its own range, side by side."""
+    """Arrange maps [K, h, w] or color kernels [K, h, w, 3] side by side, each stretched to its own range."""
     columns = min(12, len(tiles))
     lines = -(-len(tiles) // columns)
     sheet = Image.new("RGB", (columns * (TILE + 2), lines * (TILE + 2)), (30, 30, 30))
-    for place, tile in enumerate(tiles):
+    for index, tile in enumerate(tiles):
         low, high = float(tile.min()), float(tile.max())
         level = (tile - low) / max(high - low, 1e-12)
         drawn = Image.fromarray(_coloured(level) if tile.ndim == 2 else (255 * level).astype(np.uint8))
-        where = (place % columns * (TILE + 2) + 1, place // columns * (TILE + 2) + 1)
+        where = (index % columns * (TILE + 2) + 1, index // columns * (TILE + 2) + 1)
         sheet.paste(drawn.resize((TILE, TILE), Image.Resampling.NEAREST), where)
     return sheet
 
 
 def _coloured(level: np.ndarray) -> np.ndarray:
-    """0..1 [h, w] in colours that grow lighter [h, w, 3]."""
-    place = level * (len(ANCHORS) - 1)
-    low = np.clip(place.astype(int), 0, len(ANCHORS) - 2)
-    part = (place - low)[..., None]
+    """Map 0..1 [h, w] to colors of increasing brightness [h, w, 3]."""
+    position = level * (len(ANCHORS) - 1)
+    low = np.clip(position.astype(int), 0, len(ANCHORS) - 2)
+    part = (position - low)[..., None]
     return np.asarray((ANCHORS[low] * (1 - part) + ANCHORS[low + 1] * part).round().astype(np.uint8))
 
 

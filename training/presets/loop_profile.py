@@ -49,7 +49,7 @@ class Profiling(Generic[Item]):
         return len(self._batches)  # type: ignore[arg-type]  # what has no length says so itself
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked of the loader, as its sampler."""
+        """Return attributes of the loader, such as its sampler."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._batches, name)
@@ -61,7 +61,7 @@ class Profiling(Generic[Item]):
             recorder.loader = _about(self._batches)
             batches = iter(self._batches)
             while not recorder.over:
-                recorder.begin()
+                recorder.begin_step()
                 with self.part(WAIT):
                     batch = next(batches, _END)
                 if batch is _END:
@@ -76,7 +76,7 @@ class Profiling(Generic[Item]):
         self._owns = not (self._recorder.over or self._recorder.busy)
         if self._owns:
             self._recorder.busy = True
-            self._recorder.begin()
+            self._recorder.begin_step()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,7 +88,7 @@ class Profiling(Generic[Item]):
         if self._owns and not self._recorder.over:
             self._recorder.end()
             if not self._recorder.over:
-                self._recorder.begin()
+                self._recorder.begin_step()
 
     def part(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Name what a step does within: "forward", "backward", "optimizer", "wait", or a name of one's own."""
@@ -111,9 +111,9 @@ def profile(batches: Iterable[Item] = (), *, steps: int = USUAL_STEPS, skip: int
     return Profiling(batches, _recorder)
 
 
-def _within(given: Any, low: int, high: int, usual: int) -> int:
+def _within(value: Any, low: int, high: int, usual: int) -> int:
     try:
-        return min(max(int(given), low), high)
+        return min(max(int(value), low), high)
     except (TypeError, ValueError, OverflowError):
         return usual
 

@@ -28,30 +28,30 @@ class Marks:
     """What one image shows, in pixels of the image it is drawn on; what a task does not know stays empty.
 
     Args:
-        word: of the whole image, its class for instance.
+        caption: of the image, its class for instance.
         boxes: x0, y0, x1, y1 of each object.
         classes: of each box, from 0; they choose its colour.
-        words: beside each box, its class and how sure the model is.
+        labels: text at each box: class and confidence.
         mask: [H, W] uint8, 0 the ground, 255 what is left out, classes from 1.
         names: of the classes of the mask, each written once where the image shows it.
         points: x, y of each.
     """
 
-    word: str = ""
+    caption: str = ""
     boxes: Sequence[Sequence[float]] | np.ndarray = ()
     classes: Sequence[int] = ()
-    words: Sequence[str] = ()
+    labels: Sequence[str] = ()
     mask: np.ndarray | None = None
     names: Sequence[str] = ()
     points: Sequence[Sequence[float]] | np.ndarray = ()
 
 
 def boxed(names: Sequence[str], boxes: np.ndarray, classes: np.ndarray, scores: np.ndarray | None = None) -> Marks:
-    """Boxes [K, 4] with the names of their classes beside them, and the scores where there are any."""
-    words = [names[kind] for kind in classes]
+    """Return boxes [K, 4] labeled with their class names, and with the scores where there are any."""
+    labels = [names[kind] for kind in classes]
     if scores is not None:
-        words = [f"{word} {score:.2f}" for word, score in zip(words, scores, strict=True)]
-    return Marks(boxes=boxes, classes=[int(kind) for kind in classes], words=words)
+        labels = [f"{word} {score:.2f}" for word, score in zip(labels, scores, strict=True)]
+    return Marks(boxes=boxes, classes=[int(kind) for kind in classes], labels=labels)
 
 
 def colour(number: int) -> tuple[int, int, int]:
@@ -60,7 +60,7 @@ def colour(number: int) -> tuple[int, int, int]:
 
 
 def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
-    """An image [H, W, C] uint8 with its marks, its long side brought to `side`; tiny images keep their pixels sharp."""
+    """Draw an image [H, W, C] uint8 with its marks, scaled to a long side of `side`; tiny images stay sharp."""
     height, width = pixels.shape[:2]
     image = Image.fromarray(pixels.squeeze(-1) if pixels.shape[-1] == 1 else pixels).convert("RGB")
     if marks.mask is not None:
@@ -71,20 +71,20 @@ def drawn(pixels: np.ndarray, marks: Marks, *, side: int = SIDE) -> Image.Image:
     draw = ImageDraw.Draw(image)
     if marks.mask is not None:
         for number, name in enumerate(marks.names):
-            if place := _middle(marks.mask, number + 1, size):
+            if center := _middle(marks.mask, number + 1, size):
                 left, top, right, bottom = draw.textbbox((0, 0), name, font=ImageFont.load_default(11))
-                x, y = place[0] - (right - left) / 2, place[1] - (bottom - top) / 2
+                x, y = center[0] - (right - left) / 2, center[1] - (bottom - top) / 2
                 _tag(draw, (max(x, 1), max(y, 1)), name, colour(number))
     kinds = list(marks.classes) or [0] * len(marks.boxes)
-    words = list(marks.words) or [""] * len(marks.boxes)
-    for box, kind, word in zip(marks.boxes, kinds, words, strict=True):
+    labels = list(marks.labels) or [""] * len(marks.boxes)
+    for box, kind, word in zip(marks.boxes, kinds, labels, strict=True):
         x0, y0, x1, y1 = (float(value) * scale for value in box)
         draw.rectangle((x0, y0, max(x1, x0), max(y1, y0)), outline=colour(kind), width=2)
         _tag(draw, (x0, max(y0 - 13, 0)), word, colour(kind))
     for number, point in enumerate(marks.points):
         x, y = (float(value) * scale for value in point[:2])
         draw.ellipse((x - DOT, y - DOT, x + DOT, y + DOT), fill=colour(number), outline=(255, 255, 255))
-    _tag(draw, (0, 0), marks.word, (40, 40, 40), size=round(WORD * side / SIDE))
+    _tag(draw, (0, 0), marks.caption, (40, 40, 40), size=round(WORD * side / SIDE))
     return image
 
 
@@ -137,12 +137,12 @@ def _middle(mask: np.ndarray, number: int, size: tuple[int, int]) -> tuple[float
 
 
 def _tag(
-    draw: ImageDraw.ImageDraw, place: tuple[float, float], word: str, fill: tuple[int, int, int], *, size: int = 11
+    draw: ImageDraw.ImageDraw, position: tuple[float, float], word: str, fill: tuple[int, int, int], *, size: int = 11
 ) -> None:
     if not word:
         return
     font = ImageFont.load_default(size)
-    left, top, right, bottom = draw.textbbox(place, word, font=font)
+    left, top, right, bottom = draw.textbbox(position, word, font=font)
     draw.rectangle((left - 1, top - 1, right + 2, bottom + 1), fill=fill)
     light = sum(fill) > 420
-    draw.text(place, word, font=font, fill=(0, 0, 0) if light else (255, 255, 255))
+    draw.text(position, word, font=font, fill=(0, 0, 0) if light else (255, 255, 255))

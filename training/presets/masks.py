@@ -49,7 +49,7 @@ def read(version: data.Version) -> list[list[Shape]]:
 
 
 def is_box(shape: Shape) -> bool:
-    """Whether nobody outlined the object: a box, or nothing but a bbox."""
+    """Return whether the object has no outline: it is a box, or only has a bbox."""
     named = (shape.get("attributes") or {}).get("shape") == BOX
     return not isinstance(shape.get("segmentation"), dict) and (named or not shape.get("segmentation"))
 
@@ -89,19 +89,19 @@ def open_or_make(
         mask[top : top + inner[1], left : left + inner[0], 0] = own
         return mask
 
-    return image_cache.kept(cache, name, (len(version.images), height, width, 1), drawn)
+    return image_cache.open_rows(cache, name, (len(version.images), height, width, 1), drawn)
 
 
 def blocks(
     version: data.Version, shapes: list[list[Shape]], cache: Path, *, side: int, boxes: str, objects: bool = False
 ) -> tiles.Blocks:
-    """The masks of all images at their own size, in blocks; what lies outside an image is left out of learning.
+    """Open the masks of all images at their own size, in blocks; the area outside an image is excluded from learning.
 
     Args:
         objects: which object of its image a pixel shows, in two bytes, see `of_blocks`.
     """
 
-    def whole(row: int) -> np.ndarray:
+    def draw_mask(row: int) -> np.ndarray:
         size = (version.images[row].width, version.images[row].height)
         if not objects:
             return draw(shapes[row], size, size, version.class_index, boxes=boxes)[..., None]
@@ -111,7 +111,7 @@ def blocks(
 
     name = _name("objectblocks" if objects else "maskblocks", version, shapes, "own", boxes)
     channels = 2 if objects else 1
-    return tiles.open_or_make(version, cache, whole, name=name, side=side, channels=channels, fill=IGNORED)
+    return tiles.open_or_make(version, cache, draw_mask, name=name, side=side, channels=channels, fill=IGNORED)
 
 
 def of_blocks(part: np.ndarray, shown: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ def _painted(
     *,
     ignored: int = IGNORED,
 ) -> np.ndarray:
-    """Shapes drawn one upon another by their numbers; crowds, and boxes that nothing stands for, below them."""
+    """Draw shapes over one another by their numbers; crowds and ignored boxes are drawn below them."""
     mask = np.full((target[1], target[0]), GROUND, np.min_scalar_type(ignored), order="F")  # as runs go
     across, down = target[0] / size[0], target[1] / size[1]
     hidden = [bool(shape.get("iscrowd")) or (boxes == "ignore" and is_box(shape)) for shape in shapes]
@@ -202,7 +202,7 @@ def encoded(shape: Shape, size: tuple[int, int], boxes: str) -> dict[str, Any]:
 
 
 def _runs(shape: Shape, across: float, down: float, target: tuple[int, int], boxes: str) -> dict[str, Any] | None:
-    """What a shape covers as COCO's compressed runs: of the target, or of a mask of its own size; None if nothing."""
+    """Return a shape as COCO's compressed runs, of the target or of a mask of its own size; None if it is empty."""
     width, height = target
     segmentation = shape.get("segmentation")
     if isinstance(segmentation, dict):
@@ -211,12 +211,12 @@ def _runs(shape: Shape, across: float, down: float, target: tuple[int, int], box
     rings = (
         [_around(shape["bbox"], boxes)] if is_box(shape) else [ring for ring in segmentation or [] if len(ring) >= 6]
     )
-    scaled = [[value * (down if place % 2 else across) for place, value in enumerate(ring)] for ring in rings]
+    scaled = [[value * (down if index % 2 else across) for index, value in enumerate(ring)] for ring in rings]
     return dict(coco_masks.merge(coco_masks.frPyObjects(scaled, height, width))) if scaled else None
 
 
 def _around(bbox: list[float], boxes: str) -> list[float]:
-    """The ring that stands for a box."""
+    """Return the ring that represents a box."""
     x, y, w, h = bbox
     if boxes != "ellipse":
         return [x, y, x + w, y, x + w, y + h, x, y + h]

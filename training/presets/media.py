@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .run import current, say
+from .run import current, log_line
 
 FOLDER = "aip-media"  # below the outputs
 LARGEST = 16 * 1024 * 1024  # bytes of one file
@@ -45,14 +45,14 @@ class _NotKept(Exception):
 
 
 def _harmless(show: Callable[..., None]) -> Callable[..., None]:
-    """A call that never ends the program: what goes wrong is said in the log."""
+    """Wrap a call so that it never ends the program: errors are written to the log."""
 
     @functools.wraps(show)
     def shown(name: str, *rest: Any, **named: Any) -> None:
         try:
             show(name, *rest, **named)
         except (_NotKept, OSError, ValueError, TypeError, AttributeError, OverflowError, KeyError, IndexError) as error:
-            say(f"{show.__name__} {name!r} was not kept: {error}")
+            log_line(f"{show.__name__} {name!r} was not kept: {error}")
 
     return shown
 
@@ -89,8 +89,8 @@ def text(name: str, words: str, step: int = 0) -> None:
 @_harmless
 def table(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], step: int = 0) -> None:
     """Show a table of at most 1,000 rows and 50 columns."""
-    kept = [[_cell(cell) for cell in list(row)[:MOST_COLUMNS]] for row in itertools.islice(rows, MOST_ROWS)]
-    data = json.dumps({"columns": [str(column) for column in columns][:MOST_COLUMNS], "rows": kept})
+    cells = [[_cell(cell) for cell in list(row)[:MOST_COLUMNS]] for row in itertools.islice(rows, MOST_ROWS)]
+    data = json.dumps({"columns": [str(column) for column in columns][:MOST_COLUMNS], "rows": cells})
     _show("table", name, step, {}, data.encode(), "json")
 
 
@@ -112,7 +112,7 @@ def _show(
     """Write the file and then the line that names it, each in one act."""
     run = current()
     if run.metrics_file is None:
-        say(f"{kind} {name!r} at step {step}: {len(data)} bytes")
+        log_line(f"{kind} {name!r} at step {step}: {len(data)} bytes")
         return
     if len(data) > largest:
         raise _NotKept(f"it has more than {largest // 1024**2} MiB")

@@ -39,7 +39,7 @@ def _ending(number: int) -> str:
 def made(
     parts: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], draws: Mapping[str, Tensor], *, visible: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Put mosaics together.
+    """Compose mosaics.
 
     Args:
         parts: of four images each, shown left above, right above, left below and right below: pixels [N, C, h, w],
@@ -59,12 +59,12 @@ def made(
     quarter = (right[:, None, :] + 2 * below[:, :, None]) * is_mosaic[:, None, None]  # [N, h, w]
     for number in range(1, len(parts)):
         put = torch.where((quarter == number)[:, None], parts[number][0], put)
-    boxes, classes, real = (torch.stack([part[place] for part in parts], 1) for place in (1, 2, 3))  # [N, 4, K, …]
+    boxes, classes, real = (torch.stack([part[index] for part in parts], 1) for index in (1, 2, 3))  # [N, 4, K, …]
     frames = _frames(middle, width, height).to(boxes)
     frames[~is_mosaic] = boxes.new_tensor([0, 0, width, height])
     cut = boxes.maximum(frames[..., [0, 1, 0, 1]]).minimum(frames[..., [2, 3, 2, 3]])
-    left, whole = ((box[..., 2:] - box[..., :2]).clamp(min=0).prod(-1) for box in (cut, boxes))
-    real = real & (left > visible * whole)
+    left, full_area = ((box[..., 2:] - box[..., :2]).clamp(min=0).prod(-1) for box in (cut, boxes))
+    real = real & (left > visible * full_area)
     real[:, 1:] &= is_mosaic[:, None, None]
     real, order = real.flatten(1).sort(stable=True, dim=1, descending=True)
     order = order[:, : int(real.sum(1).max())]

@@ -69,10 +69,10 @@ class Answering(nn.Module):
         whitening: Whitening, or Identity.
     """
 
-    def __init__(self, model: Embedder, known: Tensor, whitening: nn.Module, *, mirror: bool) -> None:
+    def __init__(self, model: Embedder, gallery: Tensor, whitening: nn.Module, *, mirror: bool) -> None:
         super().__init__()
         self.model, self.whitening, self.mirror = model, whitening, mirror
-        self.register_buffer("known", known)
+        self.register_buffer("known", gallery)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         vectors = self.whitening(vectors_of(self.model.net, x, mirror=self.mirror))
@@ -103,7 +103,7 @@ def arcface(cosines: Tensor, classes: Tensor, *, margin: float, scale: float) ->
 
 
 def figures(vectors: Tensor, classes: Tensor) -> dict[str, float]:
-    """How often an image's nearest others are of its class: Recall@1, Recall@5, MAP@R (Musgrave et al. 2020).
+    """Return how often the nearest neighbours share the class: Recall@1, Recall@5, MAP@R (Musgrave et al. 2020).
 
     Images that are alone in their class are sought by nobody and seek nobody.
 
@@ -111,15 +111,15 @@ def figures(vectors: Tensor, classes: Tensor) -> dict[str, float]:
         vectors, classes: [N, D] unit vectors, and [N].
     """
     counts = torch.bincount(classes)[classes] - 1
-    most = int(counts.max())
-    if most < 1:
+    largest_count = int(counts.max())
+    if largest_count < 1:
         return {"recall_1": 0.0, "recall_5": 0.0, "map_r": 0.0}
     first, five, precise = [], [], []
     for start in range(0, len(vectors), AT_ONCE):
         rows = torch.arange(start, min(start + AT_ONCE, len(vectors)))
         cosines = vectors[rows] @ vectors.T
         cosines[torch.arange(len(rows)), rows] = -2.0
-        near = cosines.topk(min(max(most, 5), len(vectors) - 1), 1).indices
+        near = cosines.topk(min(max(largest_count, 5), len(vectors) - 1), 1).indices
         right = classes[near] == classes[rows, None]
         own = counts[rows]
         within = torch.arange(near.shape[1]) < own[:, None]
@@ -142,17 +142,17 @@ def named(cosines: Tensor, classes: Tensor, count: int) -> Tensor:
     return votes.argmax(1)
 
 
-def spread(classes: list[int], most: int) -> list[int]:
-    """Places of at most `most` images, as evenly over the classes as there are images of them.
+def spread(classes: list[int], max_images: int) -> list[int]:
+    """Return the indices of at most `max_images` images, spread over the classes as evenly as possible.
 
     Args:
-        most: at least as many as there are classes: each has one then.
+        max_images: at least the number of classes, so that each has one.
     """
     own: dict[int, list[int]] = {}
-    for place, known in enumerate(classes):
-        own.setdefault(known, []).append(place)
+    for index, label in enumerate(classes):
+        own.setdefault(label, []).append(index)
     chosen: list[int] = []
-    left = most
+    left = max_images
     for number, places in enumerate(sorted(own.values(), key=len)):
         share = min(len(places), left // (len(own) - number))
         chosen += [places[step * len(places) // share] for step in range(share)]

@@ -23,7 +23,7 @@ SMALL = 64  # images up to this side are taken as they are
 
 @dataclass(frozen=True)
 class Recipe:
-    """What suits a network where nobody chose.
+    """Defaults that suit a network.
 
     Args:
         lr: highest learning rate, per optimizer step.

@@ -34,12 +34,12 @@ class Block(nn.Module):
 
     def __init__(self, inputs: int, channels: tuple[int, int, int, int, int, int]) -> None:
         super().__init__()
-        one, three_in, three, five_in, five, pooled = channels
-        self.one = unit(inputs, one, 1)
+        one_out, three_in, three, five_in, five, pooled = channels
+        self.one = unit(inputs, one_out, 1)
         self.three = nn.Sequential(unit(inputs, three_in, 1), unit(three_in, three, 3))
         self.five = nn.Sequential(unit(inputs, five_in, 1), unit(five_in, five, 5))
         self.pooled = unit(inputs, pooled, 1)
-        self.outputs = one + three + five + pooled
+        self.outputs = one_out + three + five + pooled
 
     def forward(self, x: Tensor) -> Tensor:
         around = F.max_pool2d(x, 3, 1, 1)

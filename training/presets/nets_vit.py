@@ -59,8 +59,8 @@ class VisionTransformer(Net):
 
 
 def positions(rows: int, columns: int, width: int) -> Tensor:
-    """Sines and cosines of row and column at falling frequencies: [rows · columns, width]."""
+    """Return sines and cosines of row and column at falling frequencies: [rows · columns, width]."""
     rates = 10_000 ** -torch.linspace(0, 1, width // 4)
     line, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
-    angles = [place.reshape(-1, 1).float() * rates for place in (line, column)]
+    angles = [coordinate.reshape(-1, 1).float() * rates for coordinate in (line, column)]
     return torch.cat([wave(angle) for angle in angles for wave in (torch.sin, torch.cos)], 1)

@@ -34,7 +34,7 @@ RECIPE = Recipe("adamw", 1e-3, 96, (128, 64))
 
 
 class Own(Net):
-    """Somebody's own network; each of its parts with weights is a stage, the last one answers for the classes."""
+    """A custom network; each child with weights is a stage, the last one produces the class logits."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Own(Net):
 
 @contextmanager
 def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
-    """Say in a sentence where a network of somebody's own fails, and end the program where it does not come back.
+    """Report where a custom network fails, and end the program if the network does not return.
 
     Args:
         part: of the budget without a step or a scored batch after which it is ended; pauses do not count. Without a
@@ -72,7 +72,7 @@ def watched(run: Run, params: dict[str, Any], *, part: float) -> Iterator[None]:
     except (Exception, SystemExit) as error:  # whatever somebody's program raises
         if params["architecture"] != NAME or not _lines(traceback.extract_tb(error.__traceback__)):
             raise
-        raise Refused(f"Your network fails. {_told(error)}") from error
+        raise Refused(f"Your network fails. {_locate_error(error)}") from error
     finally:
         over.set()
 
@@ -87,13 +87,13 @@ def _watch(over: threading.Event, run: Run, limit_s: float) -> None:
         if phases.beats() != beats:
             used_s, beats = 0.0, phases.beats()
         lines = [line for top in sys._current_frames().values() for line in _lines(traceback.extract_stack(top))]
-    said = f"Your network did not come back within {limit_s / 60:.1f} minutes; it is in line {lines[-1]}.\n"
-    os.write(2, said.encode())  # whatever the text made of sys.stderr
+    message = f"Your network did not come back within {limit_s / 60:.1f} minutes; it is in line {lines[-1]}.\n"
+    os.write(2, message.encode())  # whatever the text made of sys.stderr
     os._exit(FAILED)
 
 
 def make(text: str, *, classes: int, channels: int, width: int, height: int) -> Own:
-    """Run the text and make its network, with fresh weights; a trial shows that it answers as it should.
+    """Run the text and build its network, with fresh weights; a trial run checks its output.
 
     Raises:
         Refused: the text fails, makes no network, or one that answers something else; the sentence names the line.
@@ -107,53 +107,53 @@ def make(text: str, *, classes: int, channels: int, width: int, height: int) -> 
         names = inspect.signature(module.build).parameters
         net = module.build(**{name: value for name, value in offered.items() if name in names})
     except (Exception, SystemExit) as error:  # whatever somebody's program raises
-        raise Refused(f"Your network cannot be made. {_told(error)}") from error
+        raise Refused(f"Your network cannot be made. {_locate_error(error)}") from error
     if not isinstance(net, nn.Module):
         raise Refused(f"build returned a {type(net).__name__}. Let it return a torch.nn.Module.")
     if not any(p.requires_grad for p in net.parameters()):
         raise Refused("Your network has no weights that learn. Give it a layer with some.")
-    given = (2, channels, height, width)
+    shape = (2, channels, height, width)
     was_training = net.training
     with torch.no_grad():  # and not inference_mode: layers that wait for their first image make their weights here
-        _try(net.eval(), classes=classes, given=given)
+        _try(net.eval(), classes=classes, shape=shape)
     net.train(was_training)
     try:
         apart = copy.deepcopy(net)
     except Exception as error:
-        raise Refused(f"Your network cannot be copied, as its average must be: {_said(error)}") from error
+        raise Refused(f"Your network cannot be copied, as its average must be: {_describe_error(error)}") from error
     with torch.random.fork_rng(devices=[]):  # what is drawn later does not depend on this
-        if not _try(apart.train(), classes=classes, given=given).requires_grad:
+        if not _try(apart.train(), classes=classes, shape=shape).requires_grad:
             raise Refused("Nothing is learned from the answers of your network: they do not depend on its weights.")
     return Own(net)
 
 
-def _try(net: nn.Module, *, classes: int, given: tuple[int, int, int, int]) -> Tensor:
-    """The answer to images without anything on them, in training if the network already is in it."""
-    asked = "×".join(map(str, given))
+def _try(net: nn.Module, *, classes: int, shape: tuple[int, int, int, int]) -> Tensor:
+    """Return the output for blank images, in training mode if the network is already in it."""
+    requested = "×".join(map(str, shape))
     try:
-        answer = net(torch.zeros(given))
+        answer = net(torch.zeros(shape))
     except (Exception, SystemExit) as error:  # whatever somebody's program raises
-        raise Refused(f"Your network fails on images of {asked}. {_told(error)}") from error
+        raise Refused(f"Your network fails on images of {requested}. {_locate_error(error)}") from error
     if not isinstance(answer, Tensor):
         raise Refused(f"Your network answers a {type(answer).__name__}. Let it answer one tensor of logits.")
-    if tuple(answer.shape) != (given[0], classes):
-        said = "×".join(map(str, answer.shape)) or "one number"
-        raise Refused(f"Your network answers {said} to images of {asked}. Let it answer {given[0]}×{classes}: a logit "
-                      "for each image and class.")  # fmt: skip
+    if tuple(answer.shape) != (shape[0], classes):
+        returned = "×".join(map(str, answer.shape)) or "one number"
+        raise Refused(f"Your network answers {returned} to images of {requested}. Let it answer {shape[0]}×{classes}: "
+                      "a logit for each image and class.")  # fmt: skip
     return answer
 
 
-def _told(error: BaseException) -> str:
-    """The line of the text where it happened, and what happened."""
+def _locate_error(error: BaseException) -> str:
+    """Return the line of the text at which the error occurred, and the error."""
     lines = _lines(traceback.extract_tb(error.__traceback__))
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return f"Line {line}: {_said(error)}" if line else _said(error)
+    return f"Line {line}: {_describe_error(error)}" if line else _describe_error(error)
 
 
-def _said(error: BaseException) -> str:
-    """What happened, in one line, also where the error cannot say it."""
-    said = traceback.format_exception_only(error)
-    return said[-1 if isinstance(error, SyntaxError) else 0].splitlines()[0][:LONGEST]
+def _describe_error(error: BaseException) -> str:
+    """Return the error in one line, even if the error cannot format itself."""
+    lines = traceback.format_exception_only(error)
+    return lines[-1 if isinstance(error, SyntaxError) else 0].splitlines()[0][:LONGEST]
 
 
 def _lines(frames: traceback.StackSummary) -> list[int]:

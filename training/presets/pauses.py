@@ -10,7 +10,7 @@ import torch
 
 from . import phases
 from .ranks import Ranks
-from .run import STARTED, Run, say
+from .run import STARTED, Run, log_line
 
 PAUSE_S, REPORT_S = 0.2, 2.0
 SURE_FROM = 0.05  # progress from which a remaining time is reported
@@ -19,7 +19,7 @@ ALONE = Ranks(0, 1, torch.device("cpu"))
 
 
 class Ended(Exception):
-    """A signal asked the program to end."""
+    """A signal requested the end of the program."""
 
 
 class Pausable:
@@ -76,20 +76,20 @@ class Pausable:
             raise Ended
 
     def _rest(self, step: int) -> None:
-        say(f"paused at step {step}")
+        log_line(f"paused at step {step}")
         began = self.run.clock()
         while self.run.requested() == "pause" and not self.run.terminated:
             time.sleep(PAUSE_S)
         paused_s = self.run.clock() - began
         self.paused_s += paused_s
         self.phases.leave_out(paused_s)
-        say(f"continued at step {step}")
+        log_line(f"continued at step {step}")
 
     def completed(self, step: int, figures: dict[str, Any]) -> None:
-        """Leave the figures for the platform and say that it is over."""
+        """Write the metrics for the platform and log the end of the training."""
         self.phases.enter(phases.EXPORTING)  # until the program ends
         times = {phase: round(seconds, 1) for phase, seconds in self.phases.times().items()}
-        whole = {**figures, "steps": step, "seconds": round(self.used_s(), 1), "phase_seconds": times}
-        (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
+        summary = {**figures, "steps": step, "seconds": round(self.used_s(), 1), "phase_seconds": times}
+        (self.run.output_dir / "metrics.json").write_text(json.dumps(summary, indent=1))
         self.phases.report(step, {}, {}, {})
-        say(f"completed after {step} steps in {self.used_s():.0f} s")
+        log_line(f"completed after {step} steps in {self.used_s():.0f} s")

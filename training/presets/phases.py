@@ -109,7 +109,7 @@ class Phases:
     def report(
         self, step: int, figures: Mapping[str, Any], counted: Mapping[str, float], left: Mapping[str, float] | None
     ) -> None:
-        """Report figures with the progress of the phase.
+        """Report metrics with the progress of the phase.
 
         Args:
             counted: `phase_done`, `phase_total` and `progress`, those that are known.
@@ -120,12 +120,12 @@ class Phases:
         times: dict[str, dict[str, float]] = {
             phase: {"spent_s": round(spent, 1)} for phase, spent in self.times().items()
         }
-        whole: dict[str, Any] = {"phase": self.phase, **counted, "phase_times": times}
+        report: dict[str, Any] = {"phase": self.phase, **counted, "phase_times": times}
         for phase, seconds in (left or {}).items():
             times.setdefault(phase, {"spent_s": 0.0})["left_s"] = round(seconds, 1)
         if left is not None:
-            whole["eta_s"] = round(sum(left.values()), 1)
-        self.run.report(step, {**figures, **whole})
+            report["eta_s"] = round(sum(left.values()), 1)
+        self.run.report(step, {**figures, **report})
 
     @contextmanager
     def during(
@@ -149,9 +149,9 @@ class Phases:
         _current = counter = Counter(total, self._now)
         self.enter(phase)
         over = threading.Event()
-        teller = threading.Thread(target=self._tell, args=(over, step, counter, thought_s, after), daemon=True)
+        teller = threading.Thread(target=self._report_until, args=(over, step, counter, thought_s, after), daemon=True)
         if self.tells:
-            self._say(step, counter, thought_s, after)
+            self._report_counter(step, counter, thought_s, after)
             teller.start()
         try:
             yield
@@ -163,11 +163,13 @@ class Phases:
             _current = outer
             outer.beats += 1
 
-    def _tell(self, over: threading.Event, step: int, *about: Any) -> None:
+    def _report_until(self, over: threading.Event, step: int, *facts: Any) -> None:
         while not over.wait(EVERY_S):
-            self._say(step, *about)
+            self._report_counter(step, *facts)
 
-    def _say(self, step: int, counter: Counter, thought_s: float | None, after: Mapping[str, float] | None) -> None:
+    def _report_counter(
+        self, step: int, counter: Counter, thought_s: float | None, after: Mapping[str, float] | None
+    ) -> None:
         own = counter.left_s(thought_s)
         left = None
         if after is not None and own is not None:

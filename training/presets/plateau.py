@@ -37,7 +37,7 @@ def chosen(params: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def lowered(scores: Sequence[float], patience: int) -> int:
-    """How often there was no better score for `patience` points, each time counted anew. Higher scores are better."""
+    """Return how often `patience` points in a row brought no better score (higher is better)."""
     best, waited, times = -float("inf"), 0, 0
     for score in scores:
         waited = 0 if score > best else waited + 1

@@ -49,6 +49,6 @@ def left_s(progress: float, *, spent_s: float, point_s: float) -> float:
 
 
 def sample(rows: list[int], part: float, *, least: int = 16) -> list[int]:
-    """Rows spread evenly over all, the same every time; all of them where `part` is 1."""
+    """Return rows spread evenly over all, always the same ones; all of them if `part` is 1."""
     count = min(len(rows), max(least, round(part * len(rows))))
-    return [rows[place * len(rows) // count] for place in range(count)]
+    return [rows[index * len(rows) // count] for index in range(count)]

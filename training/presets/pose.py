@@ -56,9 +56,9 @@ def cells(maps: Tensor) -> Tensor:
 
 
 def losses(
-    output: Tensor, points: Tensor, known: Tensor, own: Tensor, kinds: Tensor
+    output: Tensor, points: Tensor, labeled: Tensor, own: Tensor, kinds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """How wrong the bump, the place, the presence and the class are, each the mean over the objects.
+    """Return the losses of bump, position, presence and class, each the mean over the objects.
 
     The bump is a cross-entropy with a normal distribution around the point; the place is the mean of the map, as in
     integral regression (Sun et al. 2018), and its distance is counted in cells; presence is asked of the points of
@@ -66,7 +66,7 @@ def losses(
 
     Args:
         points: [N, K, 2] in input pixels.
-        known, own: which of the points are known, and which belong to the object's class [N, K].
+        labeled, own: which points are labeled, and which belong to the object's class [N, K].
         kinds: classes [N].
     """
     maps, evidence, classes = parted(output.float(), points.shape[1])
@@ -78,11 +78,11 @@ def losses(
     bump = -(wanted * logs).sum(2)
     with torch.autocast(output.device.type, enabled=False):  # bfloat16 has no pixel between 188 and 189
         places = chances @ grid
-    off = (places - points).abs().sum(2) / STRIDE
+    offset = (places - points).abs().sum(2) / STRIDE
     presence = (chances.detach() * evidence.flatten(2)).sum(2)
-    there = F.binary_cross_entropy_with_logits(presence, known.float(), reduction="none")
+    there = F.binary_cross_entropy_with_logits(presence, labeled.float(), reduction="none")
     named = F.cross_entropy(classes, kinds)
-    return _mean(bump, known), _mean(off, known), _mean(there, own), named
+    return _mean(bump, labeled), _mean(offset, labeled), _mean(there, own), named
 
 
 def _mean(values: Tensor, counted: Tensor) -> Tensor:

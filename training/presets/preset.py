@@ -30,13 +30,13 @@ class Param:
         """Whether any words will do, and none may mean something too."""
         return self.kind in ("str", "text") and not self.choices
 
-    def read(self, given: Any) -> Value:
-        """Return `given` as this parameter's type; words as a form sends them are understood.
+    def read(self, raw: Any) -> Value:
+        """Convert `raw` to this parameter's type; strings sent by a form are accepted.
 
         Raises:
             Refused: wrong type, out of bounds or not among the choices.
         """
-        value = self._typed(given)
+        value = self._typed(raw)
         if self.choices and value not in self.choices:
             raise Refused(f"{self.name} is one of {', '.join(self.choices)}, not {value}.")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -46,30 +46,30 @@ class Param:
                 raise Refused(f"{self.name} is at most {self.maximum:g}, not {value:g}.")
         return value
 
-    def _typed(self, given: Any) -> Value:
-        wrong = Refused(f"{self.name} is of type {self.kind}, {given!r} is not.")
+    def _typed(self, raw: Any) -> Value:
+        wrong = Refused(f"{self.name} is of type {self.kind}, {raw!r} is not.")
         if self.kind == "str":
-            if isinstance(given, int) and not isinstance(given, bool):
-                return str(given)  # a class may be called 1, and a command line sends that as a number
-            if not isinstance(given, str):
+            if isinstance(raw, int) and not isinstance(raw, bool):
+                return str(raw)  # a class may be called 1, and a command line sends that as a number
+            if not isinstance(raw, str):
                 raise wrong
-            return given
+            return raw
         if self.kind == "text":
-            if not isinstance(given, str):
+            if not isinstance(raw, str):
                 raise wrong
-            return given.replace("\r\n", "\n")
+            return raw.replace("\r\n", "\n")
         if self.kind == "bool":
-            words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
-            if isinstance(given, bool):
-                return given
-            if str(given).lower() not in words:
+            booleans = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
+            if isinstance(raw, bool):
+                return raw
+            if str(raw).lower() not in booleans:
                 raise wrong
-            return words[str(given).lower()]
+            return booleans[str(raw).lower()]
         try:
-            number = float(given)
+            number = float(raw)
         except (TypeError, ValueError):
             raise wrong from None
-        if isinstance(given, bool) or (self.kind == "int" and number != int(number)):
+        if isinstance(raw, bool) or (self.kind == "int" and number != int(number)):
             raise wrong
         return int(number) if self.kind == "int" else number
 
@@ -117,17 +117,17 @@ class Preset:
         """Whether it computes on CPUs only, so that a GPU would be reserved and not used."""
         return self.device_kinds == ("cpu",)
 
-    def read(self, given: Mapping[str, Any]) -> dict[str, Value]:
-        """Return all parameters: defaults, and over them what was given.
+    def read(self, raw: Mapping[str, Any]) -> dict[str, Value]:
+        """Return all parameters: the defaults, overridden by `raw`.
 
         Raises:
             Refused: an unknown name (with the list of known ones), a wrong type, out of bounds.
         """
-        known = {param.name: param for param in self.parameters}
-        unknown = sorted(set(given) - set(known))
+        params = {param.name: param for param in self.parameters}
+        unknown = sorted(set(raw) - set(params))
         if unknown:
-            raise Refused(f"{self.name} has no parameter {', '.join(unknown)}. It has: {', '.join(sorted(known))}.")
-        return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
+            raise Refused(f"{self.name} has no parameter {', '.join(unknown)}. It has: {', '.join(sorted(params))}.")
+        return {name: param.read(raw[name]) if name in raw else param.default for name, param in params.items()}
 
 
 def tiling() -> tuple[Param, ...]:
@@ -209,7 +209,7 @@ def common(
 
 
 def own_network() -> Param:
-    """The parameter of presets that take a network of somebody's own, see own_network.py."""
+    """Return the parameter of presets that accept a custom network, see own_network.py."""
     return Param("network", "text", "", "Python that defines build(classes, channels) and returns a torch.nn.Module: "
                  "images [N, channels, height, width] to logits [N, classes]. build may ask for width and height too. "
                  "It is run in the training alone.")  # fmt: skip

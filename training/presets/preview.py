@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from . import lite0, marks, samples, shown
-from .run import COMPLETED, TERMINATED, say
+from .run import COMPLETED, TERMINATED, log_line
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -30,35 +30,35 @@ SIZES = (8, 16, 32, 96)  # px: bounds of the classes of object sizes
 
 
 def write(trainer: Trainer) -> int:
-    """Fill the folder; the exit code."""
+    """Fill the folder; return the exit code."""
     trainer.run.listen()
     folder = trainer.run.output_dir / FOLDER
-    about = described(trainer) | {"prepared_s": round(trainer.used_s(), 1)}
+    facts = described(trainer) | {"prepared_s": round(trainer.used_s(), 1)}
     batch = trainer.read((0, 0)).result()
     if trainer.ranks.leads:
         folder.mkdir(parents=True, exist_ok=True)
-    given = _given(trainer, batch, trainer.draws(0))
-    about["pictures"] = _draw(trainer, batch, given, folder)
-    if given is not None:
-        about["network"] = outline(trainer.task.model, given[:2])
-    _keep(trainer, folder, about)
-    about |= timed(trainer)
+    inputs = _model_input(trainer, batch, trainer.draws(0))
+    facts["pictures"] = _draw(trainer, batch, inputs, folder)
+    if inputs is not None:
+        facts["network"] = outline(trainer.task.model, inputs[:2])
+    _write(trainer, folder, facts)
+    facts |= timed(trainer)
     if trainer.run.terminated:
         return TERMINATED
-    _keep(trainer, folder, about)
+    _write(trainer, folder, facts)
     if trainer.ranks.leads:
         trainer.run.report(0, {"progress": 1.0, "eta_s": 0})
-        say(f"{about['step_ms']:.0f} ms a step, {about['epoch_s']:.1f} s for a pass over the data")
+        log_line(f"{facts['step_ms']:.0f} ms a step, {facts['epoch_s']:.1f} s for a pass over the data")
     trainer.ranks.wait()
     return COMPLETED
 
 
 def described(trainer: Trainer) -> dict[str, Any]:
-    """Counts and sizes, as JSON; sizes are pixels."""
+    """Return counts and sizes, as JSON; sizes are in pixels."""
     task: Any = trainer.task
-    counted, classes = shown.of(task).counts()
-    images_of = shown.of(task).image_of  # a row may be an object: several of them are one image
-    about = {
+    counted, classes = shown.for_task(task).counts()
+    images_of = shown.for_task(task).image_of  # a row may be an object: several of them are one image
+    facts = {
         "images": {
             name: len(set(map(images_of, rows))) for name, rows in (("learn", task.learn), ("score", task.score))
         },
@@ -71,27 +71,27 @@ def described(trainer: Trainer) -> dict[str, Any]:
     if version := getattr(task, "version", None):
         learn = [version.images[images_of(row)] for row in task.learn]
         areas = sorted((image.width * image.height, image.width, image.height) for image in learn)
-        about["originals"] = {"smallest": areas[0][1:], "usual": areas[len(areas) // 2][1:], "largest": areas[-1][1:]}
+        facts["originals"] = {"smallest": areas[0][1:], "usual": areas[len(areas) // 2][1:], "largest": areas[-1][1:]}
     if view := getattr(task, "view", None):
-        about |= {
+        facts |= {
             "window": list(view.window) if view.windowed else None,
             "resize": view.resize,
             "objects": view.objects,
             "lost": view.lost,
             "sizes": _sizes(task),
         }
-    return about
+    return facts
 
 
 def timed(trainer: Trainer) -> dict[str, Any]:
-    """Take real steps; what one takes, and with it a pass over the data. Fewer steps where they are slow."""
+    """Run real steps and return their duration and that of an epoch. Fewer steps are run where they are slow."""
     began = stepped = time.monotonic()
-    done, place = 0, (0, 0)
-    ahead = trainer.read(place)
+    done, position = 0, (0, 0)
+    ahead = trainer.read(position)
     while done < WARMING + STEPS and not trainer.run.terminated:
         batch = ahead.result()
-        place = (0, (place[1] + 1) % trainer.per_epoch)
-        ahead = trainer.read(place)
+        position = (0, (position[1] + 1) % trainer.per_epoch)
+        ahead = trainer.read(position)
         trainer.learn(batch, 0.0)
         _settle(trainer)
         done += 1
@@ -126,13 +126,13 @@ def _memory_mib(trainer: Trainer) -> int:
 def outline(model: nn.Module, images: torch.Tensor) -> dict[str, Any]:
     """The layers that have no layers of their own, in the order in which they answer, with the size of the answer to
     one image and their weights; and all weights of the model."""
-    found: list[dict[str, Any]] = []
+    layers: list[dict[str, Any]] = []
 
     def noting(name: str) -> Any:
         def note(module: nn.Module, _given: Any, answer: Any) -> None:
             shape = list(answer.shape[1:]) if isinstance(answer, torch.Tensor) else []
             own = sum(p.numel() for p in module.parameters(recurse=False))
-            found.append({"name": name, "kind": type(module).__name__, "answer": shape, "weights": own})
+            layers.append({"name": name, "kind": type(module).__name__, "answer": shape, "weights": own})
 
         return note
 
@@ -146,15 +146,15 @@ def outline(model: nn.Module, images: torch.Tensor) -> dict[str, Any]:
         model.train(was_training)
         for handle in handles:
             handle.remove()
-    return {"weights": sum(p.numel() for p in model.parameters()), "of_layers": len(found), "layers": found[:LAYERS]}
+    return {"weights": sum(p.numel() for p in model.parameters()), "of_layers": len(layers), "layers": layers[:LAYERS]}
 
 
-def _draw(trainer: Trainer, batch: Any, given: Any, folder: Path) -> int:
-    """Draw the batch as the model is given it; how many pictures there are."""
-    task, able, draws = trainer.task, shown.of(trainer.task), trainer.draws(0)
-    if given is None or not trainer.ranks.leads:
+def _draw(trainer: Trainer, batch: Any, inputs: Any, folder: Path) -> int:
+    """Draw the batch as the model receives it; return the number of images."""
+    task, able, draws = trainer.task, shown.for_task(trainer.task), trainer.draws(0)
+    if inputs is None or not trainer.ranks.leads:
         return 0
-    pixels = marks.from_model(given[:PICTURES], able.mean, able.std)
+    pixels = marks.from_model(inputs[:PICTURES], able.mean, able.std)
     with torch.inference_mode():
         targets = able.targets(batch, draws)[:PICTURES]
     for number, (image, own) in enumerate(zip(pixels, targets, strict=False), start=1):
@@ -166,25 +166,25 @@ def _draw(trainer: Trainer, batch: Any, given: Any, folder: Path) -> int:
 def _labels(task: Any, folder: Path) -> None:
     """The images that are scored on, with what is there: they are not varied."""
     rows = samples.rows_of(task)
-    for number, image in enumerate(samples.drawn(task, rows, shown.of(task).truths(rows)), start=1):
+    for number, image in enumerate(samples.drawn(task, rows, shown.for_task(task).truths(rows)), start=1):
         marks.write(image, folder / f"score-{number}.jpg")
 
 
-def _given(trainer: Trainer, batch: Any, draws: Any) -> Any:
-    """What the loss gives to the model: images [N, C, H, W], whatever the task does to make them; None without any."""
-    seen: list[Any] = []
+def _model_input(trainer: Trainer, batch: Any, draws: Any) -> Any:
+    """Return what the loss passes to the model: images [N, C, H, W], however the task makes them; None if none."""
+    inputs: list[Any] = []
 
-    def look(_model: nn.Module, given: tuple[Any, ...]) -> None:
-        seen.extend(one for one in given[:1] if isinstance(one, torch.Tensor) and one.ndim == 4)
+    def record(_model: nn.Module, args: tuple[Any, ...]) -> None:
+        inputs.extend(value for value in args[:1] if isinstance(value, torch.Tensor) and value.ndim == 4)
 
-    handle = trainer.task.model.register_forward_pre_hook(look)
+    handle = trainer.task.model.register_forward_pre_hook(record)
     try:
         trainer.task.model.train()
         with torch.no_grad():
             trainer.task.loss(trainer.task.model, batch, draws, trainer.ranks)
     finally:
         handle.remove()
-    return seen[0] if seen else None
+    return inputs[0] if inputs else None
 
 
 def _sizes(task: Any) -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ def _sizes(task: Any) -> list[dict[str, Any]]:
     return [{"below": bound, "count": int(count)} for bound, count in zip(bounds, counts, strict=True)]
 
 
-def _keep(trainer: Trainer, folder: Path, about: dict[str, Any]) -> None:
+def _write(trainer: Trainer, folder: Path, facts: dict[str, Any]) -> None:
     if trainer.ranks.leads:
-        (folder / "preview.tmp").write_text(json.dumps(about, indent=1))
+        (folder / "preview.tmp").write_text(json.dumps(facts, indent=1))
         (folder / "preview.tmp").replace(folder / "preview.json")

@@ -21,26 +21,26 @@ LOADER = "enumerate(DataLoader)"  # and of that of torch's own ranges around wai
 _NO_OPERATIONS = (MARK, LOADER, "ProfilerStep")  # ranges: of no work of their own
 
 
-def operations(seen: Any, steps: int) -> dict[str, Any]:
-    """The operations that took most, per step; milliseconds. Kernels are what a card was given to do.
+def operations(profiler: Any, steps: int) -> dict[str, Any]:
+    """Return the operations that took most time, per step, in milliseconds. Kernels are what a GPU executes.
 
     Args:
-        seen: a `torch.profiler.profile` that was stopped.
+        profiler: a stopped `torch.profiler.profile`.
     """
     rows, kernels, busy_ms = [], 0, 0.0
-    for one in seen.key_averages():
-        if one.key.startswith(_NO_OPERATIONS):
+    for event in profiler.key_averages():
+        if event.key.startswith(_NO_OPERATIONS):
             continue
-        own_device = float(getattr(one, "self_device_time_total", 0.0)) / 1000
-        if "cuda" in str(getattr(one, "device_type", "")).lower():
-            if getattr(one, "is_user_annotation", False):  # a range around kernels, which count themselves
+        own_device = float(getattr(event, "self_device_time_total", 0.0)) / 1000
+        if "cuda" in str(getattr(event, "device_type", "")).lower():
+            if getattr(event, "is_user_annotation", False):  # a range around kernels, which count themselves
                 continue
-            kernels, busy_ms = kernels + one.count, busy_ms + own_device
+            kernels, busy_ms = kernels + event.count, busy_ms + own_device
         rows.append({
-            "name": one.key[:LONGEST_NAME],
-            "calls": round(one.count / steps, 2),
-            "self_cpu_ms": round(one.self_cpu_time_total / 1000 / steps, 4),
-            "cpu_ms": round(one.cpu_time_total / 1000 / steps, 4),
+            "name": event.key[:LONGEST_NAME],
+            "calls": round(event.count / steps, 2),
+            "self_cpu_ms": round(event.self_cpu_time_total / 1000 / steps, 4),
+            "cpu_ms": round(event.cpu_time_total / 1000 / steps, 4),
             "self_device_ms": round(own_device / steps, 4),
         })  # fmt: skip
     rows.sort(key=lambda row: -max(row["self_device_ms"], row["self_cpu_ms"]))
@@ -52,16 +52,16 @@ def operations(seen: Any, steps: int) -> dict[str, Any]:
     }
 
 
-def keep_trace(seen: Any, folder: Path) -> None:
-    """Keep the whole record for other programs, unless it is huge."""
+def write_trace(profiler: Any, folder: Path) -> None:
+    """Write the full trace for other programs, unless it is too large."""
     path = folder / "trace.json.gz"
-    seen.export_chrome_trace(str(path))
+    profiler.export_chrome_trace(str(path))
     if path.stat().st_size > MOST_TRACE_BYTES:
         path.unlink()
 
 
-def keep(about: Mapping[str, Any], folder: Path) -> None:
-    """Write the profile; it is there whole or not at all."""
+def write_profile(facts: Mapping[str, Any], folder: Path) -> None:
+    """Write the profile atomically."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "profile.tmp").write_text(json.dumps(about, indent=1))
+    (folder / "profile.tmp").write_text(json.dumps(facts, indent=1))
     (folder / "profile.tmp").replace(folder / "profile.json")

@@ -65,18 +65,18 @@ def laid(steps: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[list[S
 
 def shares(steps: Sequence[tuple[int, int]], pieces: Sequence[Sequence[Span]]) -> dict[str, float]:
     """Share of the steps' time by part, 0..1; what belongs to no part is "other", so they add up to 1."""
-    whole = sum(end - begin for begin, end in steps)
+    total = sum(end - begin for begin, end in steps)
     spent: dict[str, int] = {}
     for piece in itertools.chain.from_iterable(pieces):
         spent[piece.part] = spent.get(piece.part, 0) + piece.end - piece.begin
-    if whole <= 0:
+    if total <= 0:
         return {OTHER: 1.0}
-    found = {part: time / whole for part, time in spent.items() if part != OTHER}
-    return found | {OTHER: max(1.0 - sum(found.values()), 0.0)}
+    shares_of_parts = {part: time / total for part, time in spent.items() if part != OTHER}
+    return shares_of_parts | {OTHER: max(1.0 - sum(shares_of_parts.values()), 0.0)}
 
 
-def of_record(events: Iterable[Any]) -> Found:
-    """Steps and spans from the events of torch's profiler (`profiler.kineto_results.events()`).
+def read_events(events: Iterable[Any]) -> Found:
+    """Read steps and spans from the events of torch's profiler (`profiler.kineto_results.events()`).
 
     Marks are ranges that were laid around parts, by torch itself around waiting for a DataLoader. Backward is what
     autograd's engine runs, the optimizer what torch's ranges around `Optimizer.step` and `zero_grad` hold. Forward goes
@@ -116,21 +116,21 @@ def of_record(events: Iterable[Any]) -> Found:
             if own not in last or last[own].begin < begin:
                 last[own] = Span(begin, end, FORWARD, DERIVED)
         if name.startswith("aten::") and any(word in name for word in _PRODUCTS):
-            found = next((_PRECISIONS[word] for word in event.dtypes() if word in _PRECISIONS), "")
-            precisions[found] = precisions.get(found, 0) + 1
+            precision = next((_PRECISIONS[word] for word in event.dtypes() if word in _PRECISIONS), "")
+            precisions[precision] = precisions.get(precision, 0) + 1
     others += [span for own, span in last.items() if own in answered]
     steps.sort()
     spans = marks + _runs(steps, others)
     precisions.pop("", None)
     return Found(
         steps,
-        spans + _given_out(laid(steps, spans), work, launched),
+        spans + _launched_spans(laid(steps, spans), work, launched),
         max(precisions, key=lambda name: precisions[name], default=""),
     )
 
 
 def _runs(steps: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[Span]:
-    """Spans of one part that follow each other within a step as one, with what lies between them."""
+    """Merge consecutive spans of one part within a step, including the gaps between them."""
     runs: list[Span] = []
     ordered = iter(sorted(spans))
     span = next(ordered, None)
@@ -146,16 +146,16 @@ def _runs(steps: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[Span]
     return runs
 
 
-def _given_out(
+def _launched_spans(
     pieces: Sequence[Sequence[Span]], work: Iterable[tuple[int, int, int]], launched: dict[int, int]
 ) -> list[Span]:
-    """What a card computed, as the part in which it was given out; what was given out in none is left to the rest."""
+    """Attribute the work of a GPU to the part that launched it; work launched in no part is left to the rest."""
     holding = list(itertools.chain.from_iterable(pieces))
-    asked = sorted((launched[number], begin, end) for begin, end, number in work if number in launched)
-    spans, place = [], 0
-    for time, begin, end in asked:
-        while place < len(holding) and holding[place].end <= time:
-            place += 1
-        if place < len(holding) and holding[place].begin <= time:
-            spans.append(Span(begin, end, holding[place].part, CARD))
+    launches = sorted((launched[number], begin, end) for begin, end, number in work if number in launched)
+    spans, index = [], 0
+    for time, begin, end in launches:
+        while index < len(holding) and holding[index].end <= time:
+            index += 1
+        if index < len(holding) and holding[index].begin <= time:
+            spans.append(Span(begin, end, holding[index].part, CARD))
     return spans

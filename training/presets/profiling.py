@@ -27,11 +27,11 @@ from .profile_facts import (
     PARTS,
     USUAL_STEPS,
     WAIT,
-    keep,
-    keep_trace,
     operations,
+    write_profile,
+    write_trace,
 )
-from .run import COMPLETED, TERMINATED, say
+from .run import COMPLETED, TERMINATED, log_line
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -40,7 +40,7 @@ WARMING = 3  # steps before those that count
 
 
 class Clock:
-    """Seconds by part of a step, and where each part lay. `count`: how many lanes compute beside each other."""
+    """Seconds by part of a step, and the position of each part. `count`: how many lanes compute in parallel."""
 
     def __init__(self, count: int, settle: Callable[[], None]) -> None:
         self.count, self.settle = count, settle
@@ -51,7 +51,7 @@ class Clock:
 
     @contextmanager
     def part(self, name: str, lanes: int = 1) -> Iterator[None]:
-        """Count what happens within as a part; of one that several lanes do beside each other each counts in part."""
+        """Count the time inside as a part; if several lanes run a part in parallel, each counts proportionally."""
         begun = time.perf_counter()
         with record_function(f"{MARK}{name}"):
             yield
@@ -64,39 +64,39 @@ class Clock:
 
 
 def write(trainer: Trainer) -> int:
-    """Fill the folder; the exit code."""
+    """Fill the folder; return the exit code."""
     trainer.run.listen()
     wanted = min(max(int(os.environ.get("AIP_SHOW_STEPS") or USUAL_STEPS), 1), MOST_STEPS)
     steps = _Steps(trainer)
     for _step in range(WARMING):
-        steps.take()
+        steps.run()
     began = time.perf_counter()
     for _step in range(wanted):
-        steps.take()
+        steps.run()
     step_s = (time.perf_counter() - began) / wanted
     clock = Clock(trainer.lanes.count if trainer.lanes else 1, steps.settle)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if trainer.ranks.device.type == "cuda" else [])
     config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)  # lanes are threads of their own
-    with _apart(trainer, clock), profile(activities=activities, experimental_config=config) as seen:
+    with _apart(trainer, clock), profile(activities=activities, experimental_config=config) as profiler:
         clock.began = time.perf_counter()
         for clock.step in range(wanted):
-            steps.take(clock)
+            steps.run(clock)
         slowed_s = (time.perf_counter() - clock.began) / wanted
     if trainer.run.terminated:
         return TERMINATED
     if trainer.ranks.leads:
-        about = _facts(trainer, clock, wanted) | {
+        facts = _facts(trainer, clock, wanted) | {
             "steps": wanted,
             "step_ms": round(1000 * step_s, 3),
             "profiled_step_ms": round(1000 * slowed_s, 3),
-            **operations(seen, wanted),
+            **operations(profiler, wanted),
         }
         folder = trainer.run.output_dir / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        keep_trace(seen, folder)
-        keep(about, folder)
+        write_trace(profiler, folder)
+        write_profile(facts, folder)
         trainer.run.report(trainer.at.step, {"progress": 1.0, "eta_s": 0})
-        say(f"{1000 * step_s:.1f} ms a step; {about['of_operations']} kinds of operations over {wanted} steps")
+        log_line(f"{1000 * step_s:.1f} ms a step; {facts['of_operations']} kinds of operations over {wanted} steps")
     trainer.ranks.wait()
     return COMPLETED
 
@@ -108,8 +108,8 @@ class _Steps:
         self.trainer, self.place = trainer, (0, 0)
         self.ahead = trainer.read(self.place)
 
-    def take(self, clock: Clock | None = None) -> None:
-        """Take a step, told by a clock where there is one."""
+    def run(self, clock: Clock | None = None) -> None:
+        """Run a step, timed by a clock if there is one."""
         if clock is None:
             batch = self.ahead.result()
         else:
@@ -121,24 +121,24 @@ class _Steps:
         self.settle()
 
     def settle(self) -> None:
-        """Wait for the card: what was begun there belongs to whoever began it."""
+        """Wait for the GPU, so that pending work is attributed to the part that launched it."""
         if self.trainer.ranks.device.type == "cuda":
             torch.cuda.synchronize()
 
 
 @contextmanager
 def _apart(trainer: Trainer, clock: Clock) -> Iterator[None]:
-    """Let a trainer's own parts be told apart while it is profiled."""
+    """Measure the parts of a trainer separately while it is profiled."""
     whole_gradients, loss, step = trainer._gradients, trainer.loss, trainer.optimizer.step
 
-    def forward(*given: Any, **named: Any) -> Any:
+    def forward(*args: Any, **kwargs: Any) -> Any:
         with clock.part(FORWARD, lanes=clock.count):
-            return loss(*given, **named)
+            return loss(*args, **kwargs)
 
-    def gradients(*given: Any, **named: Any) -> Any:
+    def gradients(*args: Any, **kwargs: Any) -> Any:
         before, began = clock.spent[FORWARD], time.perf_counter()
         with record_function(f"{MARK}gradients"):
-            found = whole_gradients(*given, **named)
+            result = whole_gradients(*args, **kwargs)
             clock.settle()
         took = time.perf_counter() - began
         within = clock.spent[FORWARD] - before
@@ -151,11 +151,11 @@ def _apart(trainer: Trainer, clock: Clock) -> Iterator[None]:
             "ms": round(1000 * (took - within), 3),
         }
         clock.line.append(line)
-        return found
+        return result
 
-    def optimize(*given: Any, **named: Any) -> Any:
+    def optimize(*args: Any, **kwargs: Any) -> Any:
         with clock.part(OPTIMIZER):
-            return step(*given, **named)
+            return step(*args, **kwargs)
 
     trainer.loss, trainer._gradients, trainer.optimizer.step = forward, gradients, optimize  # type: ignore[method-assign]  # put back after the profile
     try:
@@ -165,11 +165,11 @@ def _apart(trainer: Trainer, clock: Clock) -> Iterator[None]:
 
 
 def _facts(trainer: Trainer, clock: Clock, steps: int) -> dict[str, Any]:
-    """Shares of the parts of a step, their line, and what it ran on."""
-    told = sum(clock.spent.values())
-    end = max((one["begin_ms"] + one["ms"] for one in clock.line), default=0.0) / 1000
-    whole = max(end, told)
-    clock.spent[OTHER] = whole - told
+    """Return the shares of the parts of a step, their timeline, and the hardware used."""
+    measured_s = sum(clock.spent.values())
+    end = max((entry["begin_ms"] + entry["ms"] for entry in clock.line), default=0.0) / 1000
+    total_s = max(end, measured_s)
+    clock.spent[OTHER] = total_s - measured_s
     device = trainer.ranks.device
     on_card = device.type == "cuda"
     return {
@@ -180,7 +180,7 @@ def _facts(trainer: Trainer, clock: Clock, steps: int) -> dict[str, Any]:
         "batch_size": trainer.batch_size,
         "precision": "bfloat16" if trainer.in_bfloat16 else "float32",
         "compiled": bool(trainer.params.get("compile")),
-        "shares": {name: round(spent / whole, 4) if whole else 0.0 for name, spent in clock.spent.items()},
-        "timeline": [one for one in clock.line if one["step"] < MOST_STEPS][: 8 * MOST_STEPS],
+        "shares": {name: round(spent / total_s, 4) if total_s else 0.0 for name, spent in clock.spent.items()},
+        "timeline": [entry for entry in clock.line if entry["step"] < MOST_STEPS][: 8 * MOST_STEPS],
         "memory_mib": round(torch.cuda.max_memory_allocated() / 2**20) if on_card else None,
     }

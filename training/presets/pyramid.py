@@ -91,7 +91,7 @@ class Pyramid(nn.Module):
         return torch.cat([corner / scale, (corner + extent) / scale], 1)
 
     def windows(self, levels: list[Tensor], places: Tensor) -> Tensor:
-        """Histograms of windows of one image [n, values], as templates are learned from them.
+        """Return histograms of windows of one image [n, values], as used to learn templates.
 
         Args:
             levels: of that image alone; places: [n], positions in `boxes`.
@@ -99,9 +99,9 @@ class Pyramid(nn.Module):
         (rows, columns), first, cut = self.window.blocks, 0, torch.empty(len(places), self.dims)
         for level, size in zip(levels, self.sizes, strict=True):
             down, across = self._places(size)
-            for number, place in enumerate(places.tolist()):
-                if first <= place < first + down * across:
-                    y, x = divmod(place - first, across)
+            for number, position in enumerate(places.tolist()):
+                if first <= position < first + down * across:
+                    y, x = divmod(position - first, across)
                     cut[number] = level[0, :, y : y + rows, x : x + columns].flatten()
             first += down * across
         return cut
@@ -131,9 +131,9 @@ class HogDetector(nn.Module):
         return boxes, margins.sigmoid() if self.likely else margins
 
     def margins(self, levels: list[Tensor]) -> Tensor:
-        """Of all windows [N, places, classes], from the histograms of a pyramid."""
-        found = [F.conv2d(level, self.template, self.bias).flatten(2) for level in levels]
-        return torch.cat(found, 2).transpose(1, 2)
+        """Return the margins of all windows [N, places, classes], from the histograms of a pyramid."""
+        by_level = [F.conv2d(level, self.template, self.bias).flatten(2) for level in levels]
+        return torch.cat(by_level, 2).transpose(1, 2)
 
     def scaled(self, slope: Tensor, shift: Tensor) -> HogDetector:
         """The same, answering with probabilities: the sigmoid of each class's margin, scaled and shifted."""

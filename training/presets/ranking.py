@@ -26,11 +26,11 @@ def average_precision(scores: Tensor, there: Tensor) -> float:
 
 
 def best_cut(scores: Tensor, there: Tensor) -> tuple[float, float]:
-    """The score between two images from which on F1 is highest, and that F1; (0, 0) where the class is on no image."""
+    """Return the threshold between two scores with the highest F1, and that F1; (0, 0) if no image has the class."""
     if not there.any():
         return 0.0, 0.0
     falling, right, answered = _steps(scores, there)
     f1 = 2 * right / (answered + right[-1])
-    place = int(f1.argmax())
-    below = falling[place + 1] if place + 1 < len(falling) else falling[place] - 1
-    return float((falling[place] + below) / 2), float(f1[place])
+    index = int(f1.argmax())
+    below = falling[index + 1] if index + 1 < len(falling) else falling[index] - 1
+    return float((falling[index] + below) / 2), float(f1[index])

@@ -112,18 +112,18 @@ class Run:
         if self.params_file is None or not self.params_file.exists():
             return {}
         try:
-            given = json.loads(self.params_file.read_text())
+            params = json.loads(self.params_file.read_text())
         except ValueError as error:
             raise Refused(f"{self.params_file.name} is not JSON: {error}.") from error
-        if not isinstance(given, dict):
+        if not isinstance(params, dict):
             raise Refused(f"{self.params_file.name} must hold one JSON object.")
-        return given
+        return params
 
     def report(self, step: int, figures: Mapping[str, float | str]) -> None:
         """Append one line of figures; written in one call, so that a reader never sees half of it."""
         line = json.dumps({"step": step, "time": round(time.time(), 3), **figures}, allow_nan=False)
         if self.metrics_file is None:
-            say(line)
+            log_line(line)
             return
         if self._metrics is None:  # opening it for each line would cost more than all the rest
             self._metrics = os.open(self.metrics_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -180,8 +180,8 @@ class Run:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def say(line: str) -> None:
-    """Print one line to the job's log, now."""
+def log_line(line: str) -> None:
+    """Print one line to the job's log and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -32,40 +32,40 @@ def rows_of(task: Task) -> list[int]:
 
 
 @torch.inference_mode()
-def keep(outputs: Path, task: Any, model: nn.Module, step: int, figures: dict[str, float]) -> None:
-    """Draw what the model answers now; the first time, what is there as well."""
-    able, rows, folder = shown.of(task), rows_of(task), outputs / FOLDER
+def write(outputs: Path, task: Any, model: nn.Module, step: int, figures: dict[str, float]) -> None:
+    """Draw the current predictions of the model; the first time, also the ground truth."""
+    able, rows, folder = shown.for_task(task), rows_of(task), outputs / FOLDER
     model.eval()
     answers = able.answers(model, task.images(rows))
     if not answers:
         return
     if not (folder / "truth").is_dir():
         _write(folder / "truth", drawn(task, rows, able.truths(rows)), {})
-    about = {"step": step, "metric": task.metric, "value": figures.get(task.metric)}
-    _write(folder / f"step-{step:06d}", drawn(task, rows, answers), about)
+    facts = {"step": step, "metric": task.metric, "value": figures.get(task.metric)}
+    _write(folder / f"step-{step:06d}", drawn(task, rows, answers), facts)
     _thin(folder)
 
 
 def drawn(task: Any, rows: list[int], every: list[marks.Marks]) -> list[Image.Image]:
     """The images at `rows` as the finished model is given them, each with its marks."""
-    able = shown.of(task)
+    able = shown.for_task(task)
     pixels = marks.from_model(task.images(rows), able.mean, able.std)
     return [marks.drawn(image, own, side=SIDE) for image, own in zip(pixels, every, strict=True)]
 
 
-def _write(folder: Path, images: list[Image.Image], about: dict[str, Any]) -> None:
-    """Fill a folder that appears whole."""
+def _write(folder: Path, images: list[Image.Image], facts: dict[str, Any]) -> None:
+    """Fill a folder, which appears atomically."""
     making = folder.with_name(f".{folder.name}")
     shutil.rmtree(making, ignore_errors=True)
     for number, image in enumerate(images, start=1):
         marks.write(image, making / f"{number}.jpg")
-    (making / "about.json").write_text(json.dumps(about))
+    (making / "about.json").write_text(json.dumps(facts))
     shutil.rmtree(folder, ignore_errors=True)
     making.rename(folder)
 
 
 def _thin(folder: Path) -> None:
-    kept = sorted(path for path in folder.iterdir() if _STEP.match(path.name))
-    if len(kept) > MOST_STEPS:
-        for path in kept[1:-1:2]:
+    folders = sorted(path for path in folder.iterdir() if _STEP.match(path.name))
+    if len(folders) > MOST_STEPS:
+        for path in folders[1:-1:2]:
             shutil.rmtree(path)

@@ -32,7 +32,7 @@ from . import (
 from .events import with_events
 from .marks import Marks
 from .ranks import Ranks, join
-from .run import Refused, Run, refusals_without_traceback, say
+from .run import Refused, Run, log_line, refusals_without_traceback
 from .segment_card import CARD
 from .tiling.maps import Blend
 from .trainer import Trainer
@@ -58,15 +58,15 @@ class Segmentation(shown.Shown):
         rows = data.annotated_rows(self.version)
         shapes = self._shapes(rows)
         self.learn, self.score, scored = data.split(self.version, rows, params)
-        of_class = [self.version.class_index[one["category_id"]] for row in self.learn for one in shapes[row]]
+        of_class = [self.version.class_index[shape["category_id"]] for row in self.learn for shape in shapes[row]]
         self.objects = np.bincount(of_class, minlength=len(self.names)).tolist()
         truth = [data.corners(shapes[row]) for row in range(len(self.version.images))]
-        self.view = view.of_training(
+        self.view = view.for_training(
             run, self.version, self.learn, [truth[row] for row in self.learn], {**params, "strides": "auto"},
             cores=ranks.cores(), px_per_core_s=PX_PER_CORE_S,
         )  # fmt: skip
         self.facts = {"view": dataclasses.asdict(self.view)}
-        self.width, self.height = self.view.seen
+        self.width, self.height = self.view.input_size
         self.tiles: tiles.Tiles | None = None
         with phases.packing(run, params, ranks):
             self._open(run, shapes, truth)
@@ -84,11 +84,11 @@ class Segmentation(shown.Shown):
             )
         if ranks.leads:
             counts = f"{len(self.learn)} images to learn from, {len(self.score)} to score on ({scored})"
-            say(f"{counts}, {self.width}×{self.height}")
+            log_line(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
-                say(line)
+                log_line(line)
             if self.teacher:
-                say(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
+                log_line(f"learns after {params['teacher']} ({self.teacher.architecture}) as well")
 
     def _open(self, run: Run, shapes: list[list[masks.Shape]], boxes: list[np.ndarray]) -> None:
         """Open the caches of images and masks, made first where they are missing."""
@@ -118,14 +118,16 @@ class Segmentation(shown.Shown):
             raise Refused(f"{name} has only boxes, and boxes=ignore leaves them out. Choose ellipse or whole.")
         if boxes:
             instead = {"ellipse": "the ellipse in its box", "whole": "its box", "ignore": "nothing"}
-            say(f"{boxes} of {len(every)} objects have no outline: {instead[self.params['boxes']]} stands for each")
+            log_line(
+                f"{boxes} of {len(every)} objects have no outline: {instead[self.params['boxes']]} stands for each"
+            )
         return shapes
 
     def _class_weights(self) -> Tensor:
-        """How much a pixel of each class counts: rare ones more, by the root of how rare they are."""
+        """Return the weight of a pixel of each class: rare classes weigh more, by the square root of their rarity."""
         counts = np.zeros(len(self.names) + 1)
-        for place in points.sample(list(range(self.rows)), COUNTED / self.rows):
-            counts += np.bincount(self._read([place])[1].ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
+        for row in points.sample(list(range(self.rows)), COUNTED / self.rows):
+            counts += np.bincount(self._read([row])[1].ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
         weights = np.sqrt(counts.max() / counts.clip(min=1)).clip(max=MOST_WEIGHT)
         return torch.from_numpy(weights).float()
 
@@ -173,17 +175,17 @@ class Segmentation(shown.Shown):
         return warp.draw(self.params, generator, count)
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """Cross-entropy of the pixels, and Dice: how little of each class an image shows is covered."""
+        """Cross-entropy of the pixels, and Dice: the uncovered share of each class in an image."""
         pixels, truth, boxes, valid = (part.to(self.device, non_blocking=True) for part in batch)
-        seen = warp.Warp.of(draws, self.view, boxes, valid)
-        x = seen.images(pixels)
-        logits = segmenter.enlarged(model(x), *seen.window)
-        wrong, uncovered = segmenter.losses(logits, seen.masks(truth), self.class_weights)
+        transform = warp.Warp.from_draws(draws, self.view, boxes, valid)
+        x = transform.images(pixels)
+        logits = segmenter.enlarged(model(x), *transform.window)
+        wrong, uncovered = segmenter.losses(logits, transform.masks(truth), self.class_weights)
         losses = {"pixel_loss": wrong, "dice_loss": self.params["dice"] * uncovered}
         if self.teacher is None:
             return losses
-        taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, whole=self.view.seen)
-        soft = distill.soft_loss(logits, segmenter.enlarged(taught, *seen.window), self.params["temperature"])
+        taught = self.teacher.answers(x, lite0.MEAN, lite0.STD, student_size=self.view.input_size)
+        soft = distill.soft_loss(logits, segmenter.enlarged(taught, *transform.window), self.params["temperature"])
         share = self.params["distill"]
         return {**{name: (1 - share) * loss for name, loss in losses.items()}, "soft_loss": share * soft}
 
@@ -225,21 +227,21 @@ class Segmentation(shown.Shown):
         return figures(sum(ranks.gather(counts), np.zeros((classes, classes), np.int64)), self.names)
 
     def _counted_in_tiles(self, model: nn.Module, row: int, at_once: int) -> np.ndarray:
-        """`pairs` of an image whose tiles are put together as services do."""
-        known: Any = self.tiles
-        width, height = known.sizes[row]
+        """Return `pairs` of an image whose tiles are merged as endpoints merge them."""
+        image_tiles: Any = self.tiles
+        width, height = image_tiles.sizes[row]
         counts = np.zeros((len(self.names) + 1,) * 2, np.int64)
 
         def count(top: int, answers: np.ndarray) -> None:
             there = self.blocks.part(row, 0, top, width, len(answers))[..., 0]
             counts[:] += pairs(there, answers, len(counts))
 
-        blend = Blend((width, height), self.view.seen, count)
-        for places, pixels in known.looks(row, at_once):
+        blend = Blend((width, height), self.view.input_size, count)
+        for places, pixels in image_tiles.looks(row, at_once):
             with torch.inference_mode():
                 logits = model(lite0.normal(pixels, self.device)).float().cpu().numpy()
-            for place, own in zip(places, logits, strict=True):
-                blend.add(place, own)
+            for corner, own in zip(places, logits, strict=True):
+                blend.add(corner, own)
         blend.end()
         return counts
 
@@ -250,13 +252,13 @@ class Segmentation(shown.Shown):
 
     def targets(self, batch: Any, draws: dict[str, Tensor]) -> list[Marks]:
         _, truth, boxes, valid = (part.to(self.device) for part in batch)
-        drawn = warp.Warp.of(draws, self.view, boxes, valid).masks(truth)
+        drawn = warp.Warp.from_draws(draws, self.view, boxes, valid).masks(truth)
         return [Marks(mask=mask, names=self.names) for mask in drawn.cpu().numpy().astype(np.uint8)]
 
     def truths(self, rows: list[int]) -> list[Marks]:
         if self.tiles:
             places, side = [(row, *self.tiles.busiest(row)) for row in rows], self.view.tile
-            parts = [self.blocks.part(*place, side, side)[..., 0] for place in places]
+            parts = [self.blocks.part(*tile, side, side)[..., 0] for tile in places]
             return [Marks(mask=mask, names=self.names) for mask in parts]
         return [Marks(mask=mask, names=self.names) for mask in self.masks.rows(rows)[..., 0]]
 
@@ -267,8 +269,8 @@ class Segmentation(shown.Shown):
     # Giving back --------------------------------------------------------------------------------------------
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
-        """Write the finished model; its logits are coarser than its input, which is for the reader to enlarge."""
-        about = {
+        """Write the finished model; its logits are coarser than its input, and the reader enlarges them."""
+        metadata = {
             "task": CARD.task,
             "architecture": self.params["architecture"],
             "preset": CARD.name,
@@ -282,25 +284,25 @@ class Segmentation(shown.Shown):
             "metrics": figures,
             "params": self.params,
         }  # fmt: skip
-        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:8]), about=about)
+        export.write(model, folder, outputs=("logits",), samples=self.images(self.score[:8]), metadata=metadata)
 
 
 def pairs(truth: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:
-    """How many pixels of each class [rows] were answered as each class [columns]; ignored ones count nowhere."""
-    known = truth != masks.IGNORED
-    both = truth[known].astype(np.int64) * classes + answers[known]
+    """Count the pixels of each class [rows] that were predicted as each class [columns], without ignored ones."""
+    labeled = truth != masks.IGNORED
+    both = truth[labeled].astype(np.int64) * classes + answers[labeled]
     return np.bincount(both, minlength=classes**2).reshape(classes, classes)
 
 
 def figures(counts: np.ndarray, names: list[str]) -> dict[str, float]:
-    """Mean IoU over the ground and all classes that are there, the share of right pixels, and the IoU of each class."""
+    """Return mean IoU over the background and all present classes, pixel accuracy, and the IoU of each class."""
     there, right = counts.sum(1), counts.diagonal()
     iou = right / np.maximum(there + counts.sum(0) - right, 1)
-    found = {
+    metrics = {
         "val/miou": float(iou[there > 0].mean()) if there.any() else 0.0,
         "val/pixel_accuracy": float(right.sum() / max(there.sum(), 1)),
     }
-    return found | {f"val/iou/{n}": float(iou[p]) for p, n in enumerate(names, start=1) if there[p]}
+    return metrics | {f"val/iou/{n}": float(iou[p]) for p, n in enumerate(names, start=1) if there[p]}
 
 
 def network(params: Mapping[str, Any], classes: int, *, frozen_norms: bool) -> nn.Module:
@@ -313,10 +315,10 @@ def network(params: Mapping[str, Any], classes: int, *, frozen_norms: bool) -> n
     return segmenter.Segmenter(backbone, classes + 1, width=params["head_width"])
 
 
-def taught_by(about: Mapping[str, Any]) -> nn.Module:
-    """The network of a finished segmenter, without its weights."""
-    own = {"architecture": about["architecture"], **about["params"]}
-    return network(own, len(about["classes"]), frozen_norms=False)
+def taught_by(metadata: Mapping[str, Any]) -> nn.Module:
+    """Build the network of a finished segmenter, without its weights."""
+    own = {"architecture": metadata["architecture"], **metadata["params"]}
+    return network(own, len(metadata["classes"]), frozen_norms=False)
 
 
 def main() -> int:

@@ -40,14 +40,14 @@ class Segmenter(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         maps = self.backbone(x)
-        known = self.smooth[-1](self.side[-1](maps[-1]))
-        logits = self.what[-1](known)
+        features = self.smooth[-1](self.side[-1](maps[-1]))
+        logits = self.what[-1](features)
         for index in range(len(maps) - 2, -1, -1):
             size = maps[index].shape[-2:]
-            finer = F.interpolate(self.enter[index](known), size=size, mode="nearest")
-            known = self.smooth[index](finer + self.side[index](maps[index]))
+            finer = F.interpolate(self.enter[index](features), size=size, mode="nearest")
+            features = self.smooth[index](finer + self.side[index](maps[index]))
             coarser = F.interpolate(logits, size=size, mode="bilinear", align_corners=False)
-            logits = coarser + self.what[index](known)
+            logits = coarser + self.what[index](features)
         return torch.as_tensor(logits)
 
 
@@ -97,7 +97,7 @@ def enlarged(logits: Tensor, width: int, height: int) -> Tensor:
 
 
 def losses(logits: Tensor, masks: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy and one minus Dice, each the mean over the images of what is theirs.
+    """Return cross-entropy and one minus Dice, each averaged over the images.
 
     Dice is the overlap with each class that an image shows, the ground included: a small object counts as much in it
     as the ground around it does.
@@ -106,16 +106,16 @@ def losses(logits: Tensor, masks: Tensor, weights: Tensor) -> tuple[Tensor, Tens
         logits, masks: [N, C, H, W] and [N, H, W]; pixels that say IGNORED count nowhere.
         weights: how much a pixel of each class counts in the cross-entropy [C].
     """
-    known = masks != IGNORED
-    named = masks.masked_fill(~known, 0)
+    labeled = masks != IGNORED
+    named = masks.masked_fill(~labeled, 0)
     logs = F.log_softmax(logits, 1)
     right = logs.gather(1, named[:, None])[:, 0]
-    counted = weights[named] * known
+    counted = weights[named] * labeled
     wrong = -(counted * right).sum((1, 2)) / counted.sum((1, 2)).clamp(min=1e-6)
-    shares = logs.exp() * known[:, None]
+    shares = logs.exp() * labeled[:, None]
     flat, count = named.flatten(1), logits.new_zeros(logits.shape[:2])
-    there = count.scatter_add(1, flat, known.flatten(1).to(count.dtype))
-    shared = count.scatter_add(1, flat, right.exp().flatten(1) * known.flatten(1))
+    there = count.scatter_add(1, flat, labeled.flatten(1).to(count.dtype))
+    shared = count.scatter_add(1, flat, right.exp().flatten(1) * labeled.flatten(1))
     dice = 2 * shared / (shares.sum((2, 3)) + there).clamp(min=1)
     shown = there > 0
     overlap = (dice * shown).sum(1) / shown.sum(1).clamp(min=1)

@@ -11,7 +11,7 @@ from .marks import Marks
 
 
 class Shown:
-    """Base of tasks that can be looked into. As it stands, images are shown without marks.
+    """Base of tasks that can be inspected. By default, images are shown without marks.
 
     Attributes:
         mean, std: of what the model is given, in pixel values 0..255; one each, or one for each channel.
@@ -49,6 +49,6 @@ class Shown:
         return logits.softmax(1)
 
 
-def of(task: Any) -> Shown:
-    """The task where it can be looked into, else the plain one."""
+def for_task(task: Any) -> Shown:
+    """Return the task if it can be inspected, else the default."""
     return task if isinstance(task, Shown) else Shown()

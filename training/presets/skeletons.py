@@ -42,7 +42,7 @@ class Object:
 
 
 def read(version: data.Version, pairs: str = "") -> tuple[list[Skeleton], list[Object]]:
-    """The skeleton of each class, in the order of the version's classes, and every object with a known point.
+    """Return the skeleton of each class, in the order of the version's classes, and every object with a labeled point.
 
     Crowds are left out. The box of an object that has none goes around its points.
 
@@ -64,13 +64,13 @@ def read(version: data.Version, pairs: str = "") -> tuple[list[Skeleton], list[O
         row, kind = row_of.get(shape["image_id"]), version.class_index.get(shape["category_id"])
         if row is None or kind is None or shape.get("iscrowd") or not shape.get(FIELD):
             continue
-        names, given = skeletons[kind].names, shape[FIELD]
-        if len(given) != 3 * len(names):
+        names, values = skeletons[kind].names, shape[FIELD]
+        if len(values) != 3 * len(names):
             raise Refused(
-                f"An object on {version.images[row].path} has {len(given)} numbers for the {len(names)} keypoints of "
+                f"An object on {version.images[row].path} has {len(values)} numbers for the {len(names)} keypoints of "
                 f"its class; {3 * len(names)} are needed. Mend the COCO file and import it again."
             )
-        points = np.array(given, np.float32).reshape(-1, 3)
+        points = np.array(values, np.float32).reshape(-1, 3)
         if (points[:, 2] > 0).any():
             objects.append(Object(row, kind, _box(shape["bbox"], points), points))
     if not objects:
@@ -85,8 +85,8 @@ def _skeletons(version: data.Version, categories: Sequence[Mapping[str, Any]], p
     by_id = {int(entry["id"]): entry for entry in categories}
     skeletons: list[Skeleton] = []
     first = 0
-    for known in version.classes:
-        entry = by_id.get(int(known["id"]), {})
+    for label_class in version.classes:
+        entry = by_id.get(int(label_class["id"]), {})
         names = tuple(str(name) for name in entry.get(FIELD) or ())
         links = tuple((int(a), int(b)) for a, b in entry.get("skeleton") or ())
         fitting = tuple(link for link in links if all(1 <= end <= len(names) for end in link))
@@ -96,27 +96,27 @@ def _skeletons(version: data.Version, categories: Sequence[Mapping[str, Any]], p
 
 
 def mirrored(names: Sequence[str], pairs: str = "") -> tuple[int, ...]:
-    """Place of the name that each one has in a mirror image: left ↔ right, and `pairs`; empty where none changes.
+    """Return the index of each name in a mirror image: left ↔ right, and `pairs`; empty if none changes.
 
     Raises:
         Refused: `pairs` is not written as "a=b, c=d".
     """
     turned: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in pairs.split(","))):
-        one, sign, other = (part.strip() for part in pair.partition("="))
-        if not (one and sign and other):
+        first, sign, other = (part.strip() for part in pair.partition("="))
+        if not (first and sign and other):
             raise Refused(f"pairs names points that change places as “nose=tail, a=b”, not as “{pair}”.")
-        turned |= {one: other, other: one}
-    places = {name: place for place, name in enumerate(names)}
-    found = [places.get(turned.get(name) or _other_side(name), place) for place, name in enumerate(names)]
-    whole = sorted(found) == list(range(len(names)))
-    return tuple(found) if whole and found != list(range(len(names))) else ()
+        turned |= {first: other, other: first}
+    places = {name: index for index, name in enumerate(names)}
+    order = [places.get(turned.get(name) or _other_side(name), index) for index, name in enumerate(names)]
+    complete = sorted(order) == list(range(len(names)))
+    return tuple(order) if complete and order != list(range(len(names))) else ()
 
 
 def _other_side(name: str) -> str:
-    def turn(found: re.Match[str]) -> str:
-        word = SIDES[found[0].lower()]
-        return word.capitalize() if found[0][0].isupper() else word
+    def turn(match: re.Match[str]) -> str:
+        word = SIDES[match[0].lower()]
+        return word.capitalize() if match[0][0].isupper() else word
 
     return re.sub("left|right", turn, name, flags=re.IGNORECASE)
 
@@ -125,6 +125,6 @@ def _box(bbox: Sequence[float], points: np.ndarray) -> tuple[float, float, float
     x, y, w, h = (float(value) for value in bbox)
     if w > 0 and h > 0:
         return x, y, x + w, y + h
-    known = points[points[:, 2] > 0, :2]
-    (x0, y0), (x1, y1) = known.min(0), known.max(0)
+    labeled = points[points[:, 2] > 0, :2]
+    (x0, y0), (x1, y1) = labeled.min(0), labeled.max(0)
     return float(x0) - 1, float(y0) - 1, float(x1) + 1, float(y1) + 1

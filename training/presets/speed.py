@@ -21,8 +21,8 @@ WARMING, MOST_RUNS = 2, 30
 LONGEST_S = 0.5  # that measuring may take, beyond the first runs
 
 
-def of(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
-    """Computation and time for `sample` [1, C, H, W], with the conditions they were measured under.
+def measure(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
+    """Measure computation and time for `sample` [1, C, H, W], with the conditions of the measurement.
 
     `gflops` counts multiplications and additions of convolutions and matrices by torch's own counter; `ms` is the
     median of `runs` by ONNX Runtime with `threads`, where work took `slowdown` times as long as on free cores.
@@ -33,15 +33,15 @@ def of(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
     options.intra_op_num_threads = torch.get_num_threads()
     usable = [p for p in ("CUDAExecutionProvider",) if p in onnxruntime.get_available_providers()]
     session = onnxruntime.InferenceSession(file, options, providers=[*usable, "CPUExecutionProvider"])
-    given = {session.get_inputs()[0].name: np.ascontiguousarray(sample.numpy())}
+    inputs = {session.get_inputs()[0].name: np.ascontiguousarray(sample.numpy())}
     for _run in range(WARMING):
-        session.run(None, given)
+        session.run(None, inputs)
     took: list[float] = []
     waiting, began = Waiting(), time.perf_counter()
     waiting.slowdown()
     while len(took) < MOST_RUNS and (not took or time.perf_counter() - began < LONGEST_S):
         started = time.perf_counter()
-        session.run(None, given)
+        session.run(None, inputs)
         took.append(time.perf_counter() - started)
     return {
         "gflops": round(counter.get_total_flops() / 1e9, 4),

@@ -17,7 +17,7 @@ from typing import Any
 from . import profile_facts, profile_spans
 from .profile_facts import FOLDER, LONGEST_NAME, MARK, OTHER, PARTS
 from .profile_spans import STEP, Found, Span
-from .run import current, say
+from .run import current, log_line
 
 LONGEST_S = 60.0  # the watched steps end with the one in which this is reached: what torch notes lies in memory
 MOST_NAMED = 12
@@ -59,8 +59,8 @@ class Recorder:
         """Whether parts of the step at work are noted: of those that are watched, without torch of all that count."""
         return self.phase == WATCHED or (self.phase == PLAIN and self.torch is None)
 
-    def begin(self) -> None:
-        """A step begins."""
+    def begin_step(self) -> None:
+        """Start recording a step."""
         with self._harmless():
             if self.phase == PLAIN and not self.plain_ns:
                 self.torch = sys.modules.get("torch")
@@ -109,7 +109,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Let the time within belong to `name`; within another part, that one stands still meanwhile."""
+        """Attribute the time inside to `name`; an enclosing part is paused meanwhile."""
         begun, around = time.perf_counter_ns(), None
         with self._harmless():
             around = self._range(name) if self.seen is not None else None
@@ -131,10 +131,10 @@ class Recorder:
             self.phase = OVER
             self._abandon()
             if not self.told:
-                self._tell(f"none was taken, {type(error).__name__}: {str(error)[:300]}")
+                self._log(f"none was taken, {type(error).__name__}: {str(error)[:300]}")
 
     def _watch(self) -> None:
-        """Let torch note what it does, from here on."""
+        """Start torch's profiler."""
         if self.seen is not None:
             return
         kinds = self.torch.profiler.ProfilerActivity
@@ -142,24 +142,24 @@ class Recorder:
         if self._at_work():
             raise RuntimeError("another profiler of torch is at work")  # which a second one would stop
         self._settle()
-        seen = self.torch.profiler.profile(activities=activities, record_shapes=True)
-        seen.start()
-        self.seen = seen
+        profiler = self.torch.profiler.profile(activities=activities, record_shapes=True)
+        profiler.start()
+        self.seen = profiler
 
     def _stop(self) -> Any:
-        """Let torch note no more; what it noted, None where it was not at work."""
+        """Stop torch's profiler and return it; None if it was not running."""
         if self.seen is not None:
             self.seen.stop()
-        seen, self.seen = self.seen, None
-        return seen
+        profiler, self.seen = self.seen, None
+        return profiler
 
     def _abandon(self) -> None:
-        """Stop it whatever happens: torch ends a program with a fault while it still notes what that does."""
-        seen, self.seen = self.seen, None
-        if seen is None:
+        """Stop the profiler in any case: torch crashes at exit while it still records."""
+        profiler, self.seen = self.seen, None
+        if profiler is None:
             return
         with contextlib.suppress(Exception):
-            seen.stop()
+            profiler.stop()
         with contextlib.suppress(Exception):
             if self._at_work():
                 self.torch._C._autograd._disable_profiler()
@@ -182,7 +182,7 @@ class Recorder:
         return bool(self.torch.cuda.is_available() and self.torch.cuda.is_initialized())
 
     def _settle(self) -> None:
-        """Wait for the card: what was begun there belongs to whoever began it."""
+        """Wait for the GPU, so that pending work is attributed to the part that launched it."""
         if self.torch is not None and self._on_card():
             self.torch.cuda.synchronize()
 
@@ -190,37 +190,37 @@ class Recorder:
         return (time.perf_counter_ns() - (self.taken[0][0] if self.taken else self._began)) / 1e9
 
     def _finish(self) -> None:
-        """Stop, and write what was found."""
+        """Stop, and write the profile."""
         self.phase = OVER
-        seen = self._stop()
-        about = self._facts(seen)
+        profiler = self._stop()
+        facts = self._facts(profiler)
         run = current()
         if run.metrics_file is None:  # outside a job
-            self._tell(_said(about))
+            self._log(_summarize(facts))
             return
         folder = run.output_dir / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        if seen is not None:
+        if profiler is not None:
             try:
-                profile_facts.keep_trace(seen, folder)
+                profile_facts.write_trace(profiler, folder)
             except Exception as error:  # noqa: BLE001  the rest is worth keeping without it
-                self._tell(f"the trace was not kept, {type(error).__name__}: {str(error)[:300]}")
-        profile_facts.keep(about, folder)
-        self._tell(f"{_said(about)} ({FOLDER}/profile.json)")
+                self._log(f"the trace was not kept, {type(error).__name__}: {str(error)[:300]}")
+        profile_facts.write_profile(facts, folder)
+        self._log(f"{_summarize(facts)} ({FOLDER}/profile.json)")
 
-    def _tell(self, line: str) -> None:
-        """Say in the log what came of it, where there is one to write to."""
+    def _log(self, line: str) -> None:
+        """Log the result, if there is a log to write to."""
         self.told = True
         with contextlib.suppress(OSError, ValueError):
-            say(f"profile: {line}")
+            log_line(f"profile: {line}")
 
-    def _facts(self, seen: Any) -> dict[str, Any]:
-        """What is known, in the form of a preset's profile and with what is a script's own."""
+    def _facts(self, profiler: Any) -> dict[str, Any]:
+        """Return the measurements in the form of a preset's profile, with the script's own parts."""
         steps = len(self.taken)
-        found = self._spans(seen)
-        pieces = profile_spans.laid(found.steps, found.spans)
-        shares = profile_spans.shares(found.steps, pieces)
-        on_card = seen is not None and self._on_card()
+        record = self._spans(profiler)
+        pieces = profile_spans.laid(record.steps, record.spans)
+        shares = profile_spans.shares(record.steps, pieces)
+        on_card = profiler is not None and self._on_card()
         batch_size = self.loader.get("batch_size")
         nothing = {"operations": [], "of_operations": 0, "kernels": 0.0, "device_busy_ms": 0.0}
         return {
@@ -231,26 +231,26 @@ class Recorder:
             "threads": self.torch.get_num_threads() if self.torch else 1,
             "cores": _cores(),
             "batch_size": batch_size if isinstance(batch_size, int) else 0,
-            "precision": found.precision,
+            "precision": record.precision,
             "loader": self.loader,
             "steps": steps,
             "step_ms": _ms(sum(self.plain_ns) / len(self.plain_ns)),
-            "profiled_step_ms": _ms(sum(end - begin for begin, end in self.taken) / steps) if seen else None,
+            "profiled_step_ms": _ms(sum(end - begin for begin, end in self.taken) / steps) if profiler else None,
             "known": [part for part in PARTS[:-1] if part in shares],
             "shares": _rounded({part: shares.get(part, 0.0) for part in PARTS[:-1]}),
             "named": _named(shares),
-            "timeline": list(_line(found.steps, pieces)),
+            "timeline": list(_line(record.steps, pieces)),
             "memory_mib": round(self.torch.cuda.max_memory_allocated() / 2**20) if on_card else None,
-            **(profile_facts.operations(seen, steps) if seen is not None else nothing),
+            **(profile_facts.operations(profiler, steps) if profiler is not None else nothing),
         }
 
-    def _spans(self, seen: Any) -> Found:
-        """Whose time it was, by torch's record; where there is none, or another than is known, by the marks alone."""
-        if seen is not None:
+    def _spans(self, profiler: Any) -> Found:
+        """Return the spans from torch's record; without one, or with an unknown format, from the marks alone."""
+        if profiler is not None:
             with contextlib.suppress(Exception):
-                found = profile_spans.of_record(seen.profiler.kineto_results.events())
-                if len(found.steps) >= len(self.taken):  # the last may have been left before its end
-                    return found._replace(steps=found.steps[: len(self.taken)])
+                record = profile_spans.read_events(profiler.profiler.kineto_results.events())
+                if len(record.steps) >= len(self.taken):  # the last may have been left before its end
+                    return record._replace(steps=record.steps[: len(self.taken)])
         return Found(self.taken, self.spans, "")
 
     def _ended(self) -> None:
@@ -265,7 +265,7 @@ class Recorder:
                 self._finish()
         else:
             self.phase = OVER
-            self._tell("none was taken, the loop ended before it had seen enough steps; lower `skip` or `steps`")
+            self._log("none was taken, the loop ended before it had seen enough steps; lower `skip` or `steps`")
 
 
 def _cores() -> int:
@@ -277,27 +277,27 @@ def _ms(nanoseconds: float) -> float:
 
 
 def _rounded(shares: dict[str, float]) -> dict[str, float]:
-    """Shares with four digits, which with the rest add up to 1."""
-    kept = {part: round(share, 4) for part, share in shares.items()}
-    return kept | {OTHER: round(max(1.0 - sum(kept.values()), 0.0), 4)}
+    """Round shares to four digits; with the rest they add up to 1."""
+    rounded = {part: round(share, 4) for part, share in shares.items()}
+    return rounded | {OTHER: round(max(1.0 - sum(rounded.values()), 0.0), 4)}
 
 
 def _named(shares: dict[str, float]) -> dict[str, float]:
-    """Parts of the script's own names, which are some of the rest."""
-    own = sorted(((part, share) for part, share in shares.items() if part not in PARTS), key=lambda one: -one[1])
+    """Return the parts that the script named, which are included in the rest."""
+    own = sorted(((part, share) for part, share in shares.items() if part not in PARTS), key=lambda item: -item[1])
     return {part[:LONGEST_NAME]: round(share, 4) for part, share in own[:MOST_NAMED]}
 
 
 def _line(steps: list[tuple[int, int]], pieces: list[list[Span]]) -> Iterator[dict[str, Any]]:
-    """The first steps as they are drawn."""
+    """Yield the first steps as they are drawn."""
     for number, own in enumerate(pieces[:STEPS_DRAWN]):
-        for piece in sorted(sorted(own, key=lambda one: one.begin - one.end)[:MOST_DRAWN]):
+        for piece in sorted(sorted(own, key=lambda span: span.begin - span.end)[:MOST_DRAWN]):
             part = piece.part if piece.part in PARTS else OTHER
             begin_ms = _ms(piece.begin - steps[0][0])
             yield {"step": number, "part": part, "begin_ms": begin_ms, "ms": _ms(piece.end - piece.begin)}
 
 
-def _said(about: dict[str, Any]) -> str:
-    """A profile as one line."""
-    parts = ", ".join(f"{part} {100 * about['shares'][part]:.0f} %" for part in (*about["known"], OTHER))
-    return f"{about['step_ms']:.1f} ms a step; {parts}"
+def _summarize(facts: dict[str, Any]) -> str:
+    """Return a profile as one line."""
+    parts = ", ".join(f"{part} {100 * facts['shares'][part]:.0f} %" for part in (*facts["known"], OTHER))
+    return f"{facts['step_ms']:.1f} ms a step; {parts}"

@@ -29,14 +29,14 @@ def signs_of(labels: Tensor, classes: int) -> Tensor:
 
 
 def learn(
-    features: Tensor, signs: Tensor, *, cost: float, iterations: int, told: Callable[[int, float], None]
+    features: Tensor, signs: Tensor, *, cost: float, iterations: int, on_iteration: Callable[[int, float], None]
 ) -> tuple[Tensor, Tensor, float, int]:
-    """Machines with the least squared hinge loss beside a wide margin, all at once by L-BFGS.
+    """Fit classifiers with squared hinge loss and a wide margin, all at once by L-BFGS.
 
     Args:
         features: [N, values]; signs: [N, classes], see `squared_hinge`.
         cost: what an error costs, beside the width of the margin.
-        told: is called after each iteration with its number and the loss.
+        on_iteration: called after each iteration with its number and the loss.
 
     Returns:
         weights [classes, values], bias [classes], the last loss, the iterations it took.
@@ -56,14 +56,14 @@ def learn(
 
     def each(intermediate_result: OptimizeResult) -> None:
         losses.append(float(intermediate_result.fun))
-        told(len(losses), losses[-1])
+        on_iteration(len(losses), losses[-1])
 
-    found = minimize(
+    solution = minimize(
         loss_of, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", callback=each,
         options={"maxiter": iterations, "maxcor": 20, "ftol": STILL, "gtol": 0.0},
     )  # fmt: skip
-    both = torch.from_numpy(found.x).view(shape).float()
-    return both[:, :-1], both[:, -1], float(found.fun), len(losses)
+    both = torch.from_numpy(solution.x).view(shape).float()
+    return both[:, :-1], both[:, -1], float(solution.fun), len(losses)
 
 
 def scale_of(margins: Tensor, labels: Tensor) -> float:

@@ -46,11 +46,11 @@ class Tagging(Classification):
         self.cuts = torch.zeros(len(self.version.classes))  # logits from which on a class is taken to be there
 
     def _truth(self) -> tuple[list[int], Tensor]:
-        """Rows that somebody has looked at, and the classes of the objects on each image."""
+        """Return the annotated rows, and the classes of the objects on each image."""
         return data.annotated_rows(self.version), torch.from_numpy(data.classes_on(self.version)).float()
 
     def _balanced(self) -> Tensor:
-        """What an image with a class weighs, beside one without it [C]: both kinds together count the same."""
+        """Return the weight of an image with a class relative to one without it [C]: both kinds count the same."""
         learned = self.labels[self.learn]
         there = learned.sum(0)
         return torch.where(there > 0, (len(learned) - there) / there.clamp(min=1), 1.0).clamp(
@@ -70,31 +70,31 @@ class Tagging(Classification):
 
     @torch.inference_mode()
     def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
-        """Mean average precision of the classes that are there, mean F1 at the best thresholds, the mean loss.
+        """Return the mean average precision of the present classes, mean F1 at the best thresholds, and the mean loss.
 
         Scored on all images, the thresholds stay with the model.
         """
         logits, truth = self._logits(model, ranks, rows), self.labels[rows]
         there = truth.bool()
-        each = [ranking.best_cut(logits[:, place], there[:, place]) for place in range(logits.shape[1])]
-        known = [place for place in range(logits.shape[1]) if there[:, place].any()]
+        each = [ranking.best_cut(logits[:, column], there[:, column]) for column in range(logits.shape[1])]
+        present = [column for column in range(logits.shape[1]) if there[:, column].any()]
         if len(rows) == len(self.score):
             self.cuts = torch.tensor([cut for cut, _f1 in each])
-        precision = [ranking.average_precision(logits[:, place], there[:, place]) for place in known]
+        precision = [ranking.average_precision(logits[:, column], there[:, column]) for column in present]
         return {
-            "val/map": sum(precision) / max(1, len(known)),
-            "val/macro_f1": sum(each[place][1] for place in known) / max(1, len(known)),
+            "val/map": sum(precision) / max(1, len(present)),
+            "val/macro_f1": sum(each[column][1] for column in present) / max(1, len(present)),
             "val/loss": float(F.binary_cross_entropy_with_logits(logits, truth)),
         }
 
     def _logits(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> Tensor:
-        """Of images [N, C], without thresholds; each rank computes its part."""
+        """Return the logits of images [N, C], without thresholds; each rank computes a part."""
         answering = classify.Answering(model, mirror=self.params["flip_tta"]).eval()
         mine = list(range(ranks.rank, len(rows), ranks.world))
         parts = []
         for start in range(0, len(mine), self._at_once):
             places = mine[start : start + self._at_once]
-            parts.append((places, answering(self.images([rows[place] for place in places])).float().cpu()))
+            parts.append((places, answering(self.images([rows[index] for index in places])).float().cpu()))
             phases.advance(len(places))
         logits = torch.zeros(len(rows), len(self.version.classes))
         for places, own in ranks.gather(parts):
@@ -120,7 +120,7 @@ class Tagging(Classification):
         return (logits - self.cuts.to(logits.device)).sigmoid()
 
     def _named(self, there: Tensor) -> Marks:
-        return Marks(word=", ".join(name for name, shown in zip(self._names, there.tolist(), strict=True) if shown))
+        return Marks(caption=", ".join(name for name, shown in zip(self._names, there.tolist(), strict=True) if shown))
 
     # Giving back --------------------------------------------------------------------------------------------
 

@@ -55,13 +55,13 @@ class Blocks:
 
 
 def open_or_make(
-    version: data.Version, cache: Path, whole: Callable[[int], np.ndarray], *, name: str, side: int, channels: int,
+    version: data.Version, cache: Path, read_array: Callable[[int], np.ndarray], *, name: str, side: int, channels: int,
     fill: int = image_cache.GREY_FILL,
 ) -> Blocks:  # fmt: skip
-    """The blocks of all images, made first where they are missing; each image is read once.
+    """Return the blocks of all images, created where they are missing; each image is read once.
 
     Args:
-        whole: the array [H, W, C] of the image at a row.
+        read_array: returns the array [H, W, C] of the image at a row.
         name: says what the arrays are and all that they depend on beside the images.
     """
     sizes = [(image.width, image.height) for image in version.images]
@@ -71,7 +71,7 @@ def open_or_make(
     of = np.repeat(np.arange(len(sizes)), counts)
     content = "\n".join(f"{i.path} {i.sha256} {i.width} {i.height}" for i in version.images)
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-    arrays = image_cache.Shared(whole)
+    arrays = image_cache.Shared(read_array)
 
     def block(number: int) -> np.ndarray:
         row = int(of[number])
@@ -82,8 +82,8 @@ def open_or_make(
         return padded
 
     name = f"{name}{image_cache.FORMAT_VERSION}-{digest}-{side}"
-    kept = image_cache.kept(cache, name, (len(of), side, side, channels), block)
-    return Blocks(kept, sizes, first, across, side, fill)
+    cached = image_cache.open_rows(cache, name, (len(of), side, side, channels), block)
+    return Blocks(cached, sizes, first, across, side, fill)
 
 
 @dataclass(frozen=True)
@@ -121,27 +121,27 @@ class Tiles:
         self.parts = parts
         self.sizes, self.boxes = [(image.width, image.height) for image in version.images], boxes
         self.side, self.overlap = side, overlap
-        most = max((len(self.of(row)) for row in range(len(self.sizes))), default=0)
-        if most > MOST:
-            raise Refused(f"An image has {most} tiles of {side} pixels, more than {MOST}: choose a larger tile or a "
-                          "smaller tile_overlap.")  # fmt: skip
+        largest_count = max((len(self.corners(row)) for row in range(len(self.sizes))), default=0)
+        if largest_count > MOST:
+            raise Refused(f"An image has {largest_count} tiles of {side} pixels, more than {MOST}: choose a larger "
+                          "tile or a smaller tile_overlap.")  # fmt: skip
 
-        def whole(row: int) -> np.ndarray:
+        def read_image(row: int) -> np.ndarray:
             return np.asarray(image_cache.opened(version.folder / "images" / version.images[row].path, "RGB"))
 
-        self.blocks = open_or_make(version, cache, whole, name="blocks", side=side, channels=3)
+        self.blocks = open_or_make(version, cache, read_image, name="blocks", side=side, channels=3)
 
-    def of(self, row: int) -> list[tuple[int, int]]:
-        """Left and top of the tiles of an image."""
+    def corners(self, row: int) -> list[tuple[int, int]]:
+        """Return left and top of the tiles of an image."""
         return grid(*self.sizes[row], (self.side, self.side), self.overlap)
 
     def count(self, rows: Sequence[int]) -> int:
         """How many tiles these images have together."""
-        return sum(len(self.of(row)) for row in rows)
+        return sum(len(self.corners(row)) for row in rows)
 
     def busiest(self, row: int) -> tuple[int, int]:
-        """The tile of an image that shows most objects."""
-        return max(self.of(row), key=lambda place: int(self._shown(row, place).sum()))
+        """Return the tile of an image with the most objects."""
+        return max(self.corners(row), key=lambda corner: int(self._shown(row, corner).sum()))
 
     def pixels(self, row: int, places: Sequence[tuple[int, int]]) -> np.ndarray:
         """Tiles [N, H, W, 3] of an image."""
@@ -149,40 +149,42 @@ class Tiles:
 
     def looks(self, row: int, at_once: int) -> Iterator[tuple[list[tuple[int, int]], np.ndarray]]:
         """All tiles of an image, so many at a time: their places, and their pixels [N, H, W, 3]."""
-        places = self.of(row)
+        places = self.corners(row)
         for start in range(0, len(places), at_once):
             some = places[start : start + at_once]
             yield some, self.pixels(row, some)
 
     def regions(self, rows: Sequence[int]) -> list[Region]:
-        """What is learned from: a region around each tile that shows an object, and around a few that show none."""
+        """Return the regions to learn from: around each tile with an object, and around a few without any."""
         busy: list[Region] = []
         empty: list[Region] = []
         for row in rows:
-            for place in self.of(row):
+            for place in self.corners(row):
                 (busy if self._shown(row, place).any() else empty).append(self._around(row, place))
-        most = math.ceil(len(busy) * EMPTY / (1 - EMPTY))
-        few = points.sample(list(range(len(empty))), min(1.0, most / max(len(empty), 1)), least=1) if empty else []
-        return [*busy, *(empty[place] for place in few)]
+        max_empty = math.ceil(len(busy) * EMPTY / (1 - EMPTY))
+        sampled = (
+            points.sample(list(range(len(empty))), min(1.0, max_empty / max(len(empty), 1)), least=1) if empty else []
+        )
+        return [*busy, *(empty[place] for place in sampled)]
 
     def around(self, region: Region, blocks: Blocks | None = None) -> np.ndarray:
         """The pixels [H, W, 3] of a region, or what other blocks hold of it."""
         side = round(REACH * self.side)
         return (blocks or self.blocks).part(region.row, region.left, region.top, side, side)
 
-    def _shown(self, row: int, place: tuple[int, int]) -> np.ndarray:
-        """Which objects of an image a tile shows, [K]."""
+    def _shown(self, row: int, corner: tuple[int, int]) -> np.ndarray:
+        """Return which objects of an image a tile shows, [K]."""
         if self.parts:
-            sides = (self.boxes[row].reshape(-1, 2, 2) - np.array(place)).clip(0, self.side)
+            sides = (self.boxes[row].reshape(-1, 2, 2) - np.array(corner)).clip(0, self.side)
             return np.asarray((sides[:, 1] > sides[:, 0]).all(1))
-        middles = (self.boxes[row][:, :2] + self.boxes[row][:, 2:]) / 2 - np.array(place)
+        middles = (self.boxes[row][:, :2] + self.boxes[row][:, 2:]) / 2 - np.array(corner)
         return np.asarray(((middles >= 0) & (middles < self.side)).all(1))
 
-    def _around(self, row: int, place: tuple[int, int]) -> Region:
-        """The region around a tile, inside its image where that is large enough."""
+    def _around(self, row: int, corner: tuple[int, int]) -> Region:
+        """Return the region around a tile, inside its image if the image is large enough."""
         side, more = round(REACH * self.side), round((REACH - 1) * self.side / 2)
         left, top = (
             min(max(at - more, 0), length - side) if length >= side else (length - side) // 2
-            for at, length in zip(place, self.sizes[row], strict=True)
+            for at, length in zip(corner, self.sizes[row], strict=True)
         )
         return Region(row, left, top)

@@ -46,7 +46,7 @@ def export_s(trainer: Trainer) -> float:
 
 
 def left(trainer: Trainer) -> dict[str, float] | None:
-    """Seconds that each phase still takes, the learning first; None while nobody can say."""
+    """Return the remaining seconds of each phase, learning first; None while they are unknown."""
     at = trainer.at
     learning_s = trainer.budget.left_s(at.step, learned_s(trainer), trainer.pace.step_s)
     if learning_s is None:
@@ -63,6 +63,6 @@ def left(trainer: Trainer) -> dict[str, float] | None:
 
 
 def whole_s(trainer: Trainer) -> float:
-    """How long the training takes in all; infinity where nobody knows."""
+    """Return the total duration of the training in seconds; infinity if it is unknown."""
     learning_s = trainer.budget.left_s(trainer.at.step, learned_s(trainer), trainer.pace.step_s)
     return math.inf if learning_s is None else trainer.used_s() + learning_s + score_s(trainer) + export_s(trainer)

@@ -35,10 +35,10 @@ class NotExported(Exception):
         self.code, self.facts = code, facts
 
 
-def _tagger(about: Mapping[str, Any]) -> nn.Module:
-    inner = classify.taught_by(about)
+def _tagger(metadata: Mapping[str, Any]) -> nn.Module:
+    inner = classify.taught_by(metadata)
     assert isinstance(inner, classify.Answering)
-    return tag.Answering(inner.model, torch.zeros(len(about["classes"])), mirror=inner.mirror)
+    return tag.Answering(inner.model, torch.zeros(len(metadata["classes"])), mirror=inner.mirror)
 
 
 #: Preset → builds its network as it was exported, without weights, from model.json.
@@ -50,7 +50,7 @@ BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], nn.Module]] = {
 
 
 def exported(folder: Path, target: Path) -> dict[str, Any]:
-    """Write the program of the model in a folder; gives how it was compared.
+    """Write the program of the model in a folder; return how it was compared.
 
     `largest` is the largest difference from the ONNX file, in the outputs' own units, on `pictures` pictures; `batch`
     is whether it takes any number of them.
@@ -58,12 +58,14 @@ def exported(folder: Path, target: Path) -> dict[str, Any]:
     Raises:
         NotExported.
     """
-    model, about = _rebuilt(folder)
-    seen = about["input"]
-    pictures = torch.randn(PICTURES, seen["channels"], seen["height"], seen["width"], generator=torch.manual_seed(0))
+    model, metadata = _rebuilt(folder)
+    input_spec = metadata["input"]
+    pictures = torch.randn(
+        PICTURES, input_spec["channels"], input_spec["height"], input_spec["width"], generator=torch.manual_seed(0)
+    )
     free = _written(model, pictures, target)
     written = torch.export.load(str(target)).module()  # what lies on the disk now
-    largest = _difference(written, folder / "model.onnx", pictures if free else pictures[:1], about)
+    largest = _difference(written, folder / "model.onnx", pictures if free else pictures[:1], metadata)
     if not largest <= TOLERANCE:
         raise NotExported("torch_differs", largest=round(largest, 6) if np.isfinite(largest) else "inf")
     return {"largest": largest, "pictures": len(pictures) if free else 1, "batch": free, "torch": torch.__version__}
@@ -71,14 +73,14 @@ def exported(folder: Path, target: Path) -> dict[str, Any]:
 
 def _rebuilt(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     try:
-        about: dict[str, Any] = json.loads((folder / "model.json").read_text())
-        if about["architecture"] == own_network.NAME:
+        metadata: dict[str, Any] = json.loads((folder / "model.json").read_text())
+        if metadata["architecture"] == own_network.NAME:
             raise NotExported("not_rebuilt", error="its network is somebody's own")
-        model = BUILDERS[about["preset"]](about)
+        model = BUILDERS[metadata["preset"]](metadata)
         model.load_state_dict(load_file(folder / "model.safetensors"))
     except (OSError, LookupError, TypeError, ValueError, RuntimeError, AssertionError) as error:
         raise NotExported("not_rebuilt", error=_first(error)) from error
-    return model.cpu().float().eval(), about
+    return model.cpu().float().eval(), metadata
 
 
 def _written(model: nn.Module, pictures: Tensor, target: Path) -> bool:
@@ -96,18 +98,18 @@ def _written(model: nn.Module, pictures: Tensor, target: Path) -> bool:
     raise NotExported("not_traced", error=_first(errors[0]))
 
 
-def _difference(program: nn.Module, onnx: Path, pictures: Tensor, about: Mapping[str, Any]) -> float:
-    """The largest difference of the answers, for all pictures at once and for the first alone."""
+def _difference(program: nn.Module, onnx: Path, pictures: Tensor, metadata: Mapping[str, Any]) -> float:
+    """Return the largest difference of the outputs, for all images at once and for the first alone."""
     session = onnxruntime.InferenceSession(str(onnx), providers=["CPUExecutionProvider"])
-    name = about["input"]["name"]
+    name = metadata["input"]["name"]
     worst = 0.0
     for some in (pictures, pictures[:1]):
         with torch.no_grad():
             answer = program(some)
         ours = answer if isinstance(answer, tuple | list) else (answer,)
         theirs = session.run(None, {name: some.numpy()})
-        for one, other in zip(ours, theirs, strict=True):
-            worst = float(np.maximum(worst, np.abs(one.numpy() - other).max()))  # keeps what is not a number
+        for output, reference in zip(ours, theirs, strict=True):
+            worst = float(np.maximum(worst, np.abs(output.numpy() - reference).max()))  # keeps what is not a number
     return worst
 
 
@@ -118,13 +120,13 @@ def _first(error: Exception) -> str:
 def main() -> int:
     outputs = Path(os.environ["AIP_OUTPUT_DIR"])
     try:
-        found = exported(Path(os.environ["AIP_MODEL_DIR"]), outputs / "model.pt2")
+        comparison = exported(Path(os.environ["AIP_MODEL_DIR"]), outputs / "model.pt2")
     except NotExported as refused:
         (outputs / "refused.json").write_text(json.dumps({"code": refused.code, "facts": refused.facts}))
         sys.stdout.write(f"Not exported: {refused}\n")
         return 1
-    (outputs / "torch.json").write_text(json.dumps(found))
-    sys.stdout.write(f"model.pt2 differs from model.onnx by {found['largest']:.1e} at most\n")
+    (outputs / "torch.json").write_text(json.dumps(comparison))
+    sys.stdout.write(f"model.pt2 differs from model.onnx by {comparison['largest']:.1e} at most\n")
     return 0
 
 

@@ -19,12 +19,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import accumulate, cores, fitting, keeping, lanes, looks, phases, plateau, points, samples, timing, weights
+from . import accumulate, cores, lanes, microbatches, phases, plateau, points, samples, timing, trainer_state
 from .average import Average
 from .budget import Budget, Pace, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
-from .run import COMPLETED, CONTROL_COMMANDS, FINISH_QUICK, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
+from .run import COMPLETED, CONTROL_COMMANDS, FINISH_QUICK, STARTED, SUSPENDED, TERMINATED, Refused, Run, log_line
+from .show_modes import MODES
 from .task import Position, Task
+from .weights import load_initial
 
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
@@ -48,7 +50,7 @@ class Trainer:
         self.budget = Budget(params["budget_minutes"] * 60, min(limits))
 
         self.at = Position()
-        weights.begin(self)
+        load_initial(self)
         task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # an overload that torch's stubs leave out
         self.average = Average(task.model, params["ema"])
         self.optimizer = task.optimizer()
@@ -56,16 +58,16 @@ class Trainer:
         self.paused_s = self.saved_at = 0.0
         self.phases = phases.Phases(run, tells=ranks.leads)
         self.waiting, self.slowdown, self.step_s, self.pace = cores.Waiting(), 1.0, 0.0, Pace()
-        keeping.restore(self)
+        trainer_state.restore(self)
         pays = ranks.device.type == "cuda" or (task.dense and cores.multiplies_bfloat16())
         self.in_bfloat16 = bool(params["amp"] and pays)
         self.model = task.model
         if not params["accumulate"]:
-            self.parts_of_batch = fitting.parts(self)
-            self.say(f"learning from each batch of {self.batch_size} in {self.parts_of_batch} parts: what fits")
+            self.parts_of_batch = microbatches.find_count(self)
+            self.log_line(f"learning from each batch of {self.batch_size} in {self.parts_of_batch} parts: what fits")
         self.model = self._wrapped(task.model)
-        whole = self.parts_of_batch == 1 and not params["compile"]
-        self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if whole else None
+        unsplit = self.parts_of_batch == 1 and not params["compile"]
+        self.lanes = lanes.for_learning(task.model, ranks, self.batch_size) if unsplit else None
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
         self.reported_at = self.lined_at = self.looked_at = self.run.clock()
@@ -76,8 +78,8 @@ class Trainer:
 
     def train(self) -> int:
         """Return the exit code: 0 completed, 75 suspended, 143 ended by a signal."""
-        if look := looks.LOOKS.get(self.run.show):
-            return look(self)
+        if show := MODES.get(self.run.show):
+            return show(self)
         self.run.listen()
         ahead: tuple[tuple[int, int], Future[Any]] | None = None
         self.phases.enter(phases.LEARNING)
@@ -89,19 +91,21 @@ class Trainer:
                 self._rest()
                 continue
             if command in ("suspend", "terminate"):
-                keeping.save(self)
-                self.say(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
+                trainer_state.save(self)
+                self.log_line(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
                 return SUSPENDED if command == "suspend" else TERMINATED
             if command == FINISH_QUICK:
                 return self._leave()
             if command == "finish" or progress >= 1:
                 break
             if plateau.over(self._scores(), patience=self.patience, anneal=self.anneal):
-                self.say(f"nothing got better for {self.patience} points: the training ends at step {self.at.step}")
+                self.log_line(
+                    f"nothing got better for {self.patience} points: the training ends at step {self.at.step}"
+                )
                 return self._finish(best=True)
-            place = (self.at.epoch, self.at.batch)
-            now = ahead[1] if ahead and ahead[0] == place else self.read(place)
-            following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
+            position = (self.at.epoch, self.at.batch)
+            now = ahead[1] if ahead and ahead[0] == position else self.read(position)
+            following = (position[0], position[1] + 1) if position[1] + 1 < self.per_epoch else (position[0] + 1, 0)
             batch, ahead = now.result(), (following, self.read(following))
             began = self.run.clock()
             self.learn(batch, progress)
@@ -112,9 +116,9 @@ class Trainer:
             self._end_of_step()
         return self._finish()
 
-    def read(self, place: tuple[int, int]) -> Future[Any]:
-        """Fetch the batch at (epoch, batch); the order of an epoch follows from the seed and its number alone."""
-        epoch, batch = place
+    def read(self, position: tuple[int, int]) -> Future[Any]:
+        """Fetch the batch at (epoch, batch); the order of an epoch depends only on the seed and its number."""
+        epoch, batch = position
         if self.order[0] != epoch:
             self.order = epoch, torch.randperm(self.task.rows, generator=self._generator(1, epoch))
         rows = self.order[1][batch * self.batch_size : (batch + 1) * self.batch_size].tolist()
@@ -189,7 +193,7 @@ class Trainer:
             best = at.best is None or figures[self.task.metric] > at.best
             at.best = figures[self.task.metric] if best else at.best
         if saving or (best and (self.patience or self.ranks.highest(*self._if_leading(cheap))[0])):
-            keeping.save(self, best=best)
+            trainer_state.save(self, best=best)
 
     def _point_due(self, used_s: float) -> bool:
         """Whether this step is followed by a point of the curve."""
@@ -202,21 +206,21 @@ class Trainer:
         return at.batch == 0 and points.affordable(share, progress, used_s=used_s, spent_s=at.eval_s, cost_s=cost_s)
 
     def _part(self) -> float:
-        """What part of the images a point is scored on: all, and then more rarely, where nobody knows the end."""
+        """Return the share of the images to score a point on: all, and points are rarer, if the end is unknown."""
         return points.part(self.params["eval_share"], whole_s=timing.whole_s(self), score_s=timing.score_s(self))
 
     def _finish(self, *, best: bool = False) -> int:
-        """Score the averaged model, of the end or of the best point, write it out, say how it went."""
+        """Score the averaged model, of the end or of the best point, export it, and log the result."""
         if self.parts_steps:  # the last steps belong to the curve, too
             self._report(timing.progress(self))
-        keeping.save(self)
+        trainer_state.save(self)
         if best:
-            keeping.take_best(self)
+            trainer_state.take_best(self)
         self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
             if not best:
-                keeping.score_last(self, figures[self.task.metric])
+                trainer_state.score_last(self, figures[self.task.metric])
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
             with self.phases.during(
                 phases.EXPORTING, step=self.at.step, thought_s=timing.export_s(self), after={}
@@ -236,21 +240,21 @@ class Trainer:
                 **({"weights_taken": at.weights_taken, "weights_of": at.weights_of} if at.weights_of else {}),
                 **({"steps_planned": self.budget.last_step} if math.isfinite(self.budget.last_step) else {}),
             }
-            whole = {**figures, **ending, "history": at.history}
-            (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
+            summary = {**figures, **ending, "history": at.history}
+            (self.run.output_dir / "metrics.json").write_text(json.dumps(summary, indent=1))
             self.phases.report(at.step, {}, {}, {})
-            say(f"completed after {at.step} steps in {self.used_s():.0f} s")
+            log_line(f"completed after {at.step} steps in {self.used_s():.0f} s")
         self.ranks.wait()
         return COMPLETED
 
     def _leave(self) -> int:
-        """End with what the curves say: the last scores and a model would be made for nobody."""
+        """End with the curves alone, without the last scores and without a model, which are not requested."""
         self.run.end_on_signal()
         if self.ranks.leads:
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
-            told = {"steps": self.at.step, "seconds": round(self.used_s(), 1), "history": self.at.history}
-            (self.run.output_dir / "metrics.json").write_text(json.dumps(told, indent=1))
-        self.say(f"ended at step {self.at.step} without a model, as requested")
+            summary = {"steps": self.at.step, "seconds": round(self.used_s(), 1), "history": self.at.history}
+            (self.run.output_dir / "metrics.json").write_text(json.dumps(summary, indent=1))
+        self.log_line(f"ended at step {self.at.step} without a model, as requested")
         self.ranks.wait()
         return COMPLETED
 
@@ -273,7 +277,7 @@ class Trainer:
 
     def _rest(self) -> None:
         """Wait at this step while paused. All ranks loop together, so that none times out."""
-        self.say(f"paused at step {self.at.step}")
+        self.log_line(f"paused at step {self.at.step}")
         began = self.run.clock()
         while self._agree()[0] == "pause":
             time.sleep(PAUSE_S)
@@ -281,16 +285,16 @@ class Trainer:
         self.paused_s += paused_s
         self.reported_at += paused_s
         self.phases.leave_out(paused_s)
-        self.say(f"continued at step {self.at.step}")
+        self.log_line(f"continued at step {self.at.step}")
 
     # Telling ------------------------------------------------------------------------------------------------
 
-    def say(self, line: str) -> None:
+    def log_line(self, line: str) -> None:
         if self.ranks.leads:
-            say(line)
+            log_line(line)
 
     def _report(self, progress: float) -> None:
-        """Write the mean loss since the last report, and now and then a line for people."""
+        """Report the mean loss since the last report, and from time to time print a readable line."""
         names, steps, now = list(self.parts), self.parts_steps, self.run.clock()
         means = dict(zip(names, self.ranks.mean(torch.stack([self.parts[n] for n in names]) / steps), strict=True))
         self._demand_finite(means)
@@ -311,11 +315,11 @@ class Trainer:
         due = self.params["show_steps"] or now - self.lined_at >= LINE_S
         if due and not self.params["no_steps"]:
             self.lined_at = now
-            words = f"  {sum(left.values()) / 60:.1f} min left" if left is not None else ""
-            say(
+            remaining = f"  {sum(left.values()) / 60:.1f} min left" if left is not None else ""
+            log_line(
                 f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * min(progress, 1.0):.0f} %  "
                 f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
-                f"{figures['train/step_ms']:.0f} ms/step{words}"
+                f"{figures['train/step_ms']:.0f} ms/step{remaining}"
             )
         if now - self.looked_at >= LINE_S:
             self._look_at_cores()
@@ -329,7 +333,9 @@ class Trainer:
         self.looked_at = self.run.clock()
         before, self.slowdown = self.slowdown, self.waiting.slowdown()
         if self.slowdown >= cores.BUSY > before:
-            say(f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long")
+            log_line(
+                f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long"
+            )
 
     def _score(self, *, along_the_way: bool = False) -> dict[str, float]:
         """Evaluate the averaged model and keep the figures."""
@@ -357,13 +363,13 @@ class Trainer:
             counted = timing.counted(self) if along_the_way else {}
             self.phases.report(at.step, figures, counted, timing.left(self) if along_the_way else after)
             on = f"  on {len(rows)} of {len(self.task.score)} images" if len(rows) < len(self.task.score) else ""
-            say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {at.step}{on}")
+            log_line("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {at.step}{on}")
         return figures
 
     def _keep_samples(self, figures: dict[str, float]) -> None:
         """Let people see what the model answers now."""
         began = self.run.clock()
-        samples.keep(self.run.output_dir, self.task, self.average.model, self.at.step, figures)
+        samples.write(self.run.output_dir, self.task, self.average.model, self.at.step, figures)
         took_s = self.run.clock() - began
         self.at.eval_s += took_s
         self.reported_at += took_s

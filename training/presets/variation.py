@@ -80,7 +80,7 @@ def blended(
 
 
 def _square(x: Tensor, patch: Tensor) -> Tensor:
-    """Where an image lies in its patch (centre y, x and side, as shares of the image): [n, 1, H, W]."""
+    """Return where an image's patch is (centre y, x and side, as shares of the image): [n, 1, H, W]."""
     height, width = x.shape[-2:]
     centre_y, centre_x, side = patch.T[:, :, None]
     tall = ((torch.arange(height, device=x.device) / height - centre_y).abs() < side / 2)[:, None, :, None]
@@ -95,12 +95,12 @@ def balanced(labels: Tensor, classes: int) -> Tensor:
 
 
 def rates(table: Tensor) -> dict[str, float]:
-    """Figures of a table [truth, answer] of counts: means over the classes that are there."""
-    there, said, right = table.sum(1), table.sum(0), table.diagonal()
-    known = there > 0
-    recall, f1 = right / there.clamp(min=1), 2 * right / (there + said).clamp(min=1)
+    """Return metrics of a table [truth, answer] of counts: means over the present classes."""
+    there, predicted, right = table.sum(1), table.sum(0), table.diagonal()
+    present = there > 0
+    recall, f1 = right / there.clamp(min=1), 2 * right / (there + predicted).clamp(min=1)
     return {
         "val/accuracy": float(right.sum() / table.sum()),
-        "val/balanced_accuracy": float(recall[known].mean()),
-        "val/macro_f1": float(f1[known].mean()),
+        "val/balanced_accuracy": float(recall[present].mean()),
+        "val/macro_f1": float(f1[present].mean()),
     }

@@ -43,12 +43,12 @@ class View:
     tile: int = 0  # side of the tiles that all of an image is looked at in, at its own size; 0: it is seen as a whole
 
     @classmethod
-    def kept(cls, described: Mapping[str, Any]) -> View:
-        """What `dataclasses.asdict` made of one, after a way through JSON."""
+    def from_dict(cls, described: Mapping[str, Any]) -> View:
+        """Restore a view from the JSON of its `dataclasses.asdict`."""
         return cls(**{**described, "window": tuple(described["window"]), "strides": tuple(described["strides"])})
 
     def suits(self, params: Mapping[str, Any]) -> bool:
-        """Whether nobody asks for anything else."""
+        """Return whether the parameters request nothing else."""
         if self.tile != sixteens(params.get("tile", 0)):
             return False
         if self.tile:
@@ -57,8 +57,8 @@ class View:
         return all(params[name] in (0, "auto", value) for name, value in own.items())
 
     @property
-    def seen(self) -> tuple[int, int]:
-        """Width and height of what the finished model is given."""
+    def input_size(self) -> tuple[int, int]:
+        """Width and height of the finished model's input."""
         return (self.tile, self.tile) if self.tile else (self.width, self.height)
 
     @property
@@ -107,7 +107,7 @@ class View:
                 yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
 
 
-def of_training(
+def for_training(
     run: Run,
     version: data.Version,
     learn: Sequence[int],
@@ -117,7 +117,7 @@ def of_training(
     cores: float,
     px_per_core_s: float = PX_PER_CORE_S,
 ) -> View:
-    """How images are seen: as by the training that is gone on with, else by the data and the time.
+    """Return the view of the images: that of the training being resumed, else one chosen by data and time.
 
     Checkpoints that do not say it are of versions that went by the data alone.
 
@@ -129,7 +129,7 @@ def of_training(
     checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
     if checkpoint:
         described = (checkpoints.meta(checkpoint) or {}).get("view")
-        return choose(sizes, boxes, params, before=View.kept(described) if described else None)
+        return choose(sizes, boxes, params, before=View.from_dict(described) if described else None)
     return choose(sizes, boxes, params, cores=cores, px_per_core_s=px_per_core_s)
 
 
@@ -142,7 +142,7 @@ def choose(
     px_per_core_s: float = PX_PER_CORE_S,
     before: View | None = None,
 ) -> View:
-    """Choose from the images to learn from: their sizes (width, height) and their boxes [K, 4] xyxy, in their pixels.
+    """Choose a view from the images to learn from: their sizes (width, height) and boxes [K, 4] xyxy, in pixels.
 
     Args:
         params: `width`, `height` (0: chosen here, by the other one if that is given), `resize` and `strides` (or auto).
@@ -159,15 +159,18 @@ def choose(
     if resize == "auto":
         resize = "letterbox" if max(shapes) > SQUEEZED**2 * min(shapes) else "stretch"
     shape = _common_shape(images) if resize == "letterbox" else median(shapes)
-    asked_width, asked_height = params["width"], params["height"]
-    asked = bool(asked_width or asked_height)
-    if asked:
-        width, height = sixteens(asked_width or asked_height * shape), sixteens(asked_height or asked_width / shape)
+    requested_width, requested_height = params["width"], params["height"]
+    is_requested = bool(requested_width or requested_height)
+    if is_requested:
+        width, height = (
+            sixteens(requested_width or requested_height * shape),
+            sixteens(requested_height or requested_width / shape),
+        )
     else:
         width, height = _size(_long_side(images, boxes), shape)
     sides = _scaled_sides(images, boxes, width, height, resize)
-    window = (width, height) if asked else _window(width, height, sides)
-    if not asked and window == (width, height):
+    window = (width, height) if is_requested else _window(width, height, sides)
+    if not is_requested and window == (width, height):
         seconds = 60 * params["budget_minutes"] * cores / max(len(images), FEW_IMAGES)
         affordable = _affordable_side(images, shape, seconds * px_per_core_s)
         window = width, height = _size(max(_long_side(images, boxes), affordable), shape)
@@ -191,7 +194,7 @@ def _tiled(boxes: Sequence[np.ndarray], params: Mapping[str, Any], before: View 
 
 
 def _strides(sides: np.ndarray, params: Mapping[str, Any], before: View | None) -> tuple[int, ...]:
-    """Maps that suit objects of these sides [M, 2], in input pixels, unless somebody chose or they are learned."""
+    """Return strides that suit objects of these sides [M, 2], in input pixels, unless chosen or already learned."""
     if params["strides"] != "auto":
         return tuple(int(stride) for stride in params["strides"].split(","))
     if before:

@@ -48,8 +48,8 @@ class Warp:
     window: tuple[int, int]  # width and height of the images that are made
 
     @classmethod
-    def of(cls, draws: Mapping[str, Tensor], view: View, boxes: Tensor, valid: Tensor) -> Warp:
-        """From what `draw` gave; windows look at `boxes` [N, K, 4], of which those in `valid` [N, K] are real."""
+    def from_draws(cls, draws: Mapping[str, Tensor], view: View, boxes: Tensor, valid: Tensor) -> Warp:
+        """Create it from the values of `draw`; windows aim at `boxes` [N, K, 4], of which `valid` [N, K] are real."""
         size, window = boxes.new_tensor([view.width, view.height]), boxes.new_tensor(view.window)
         drawn = float(draws["size"][0])
         wide, high = (side if drawn == 1 else max(STEP, round(side * drawn / STEP) * STEP) for side in view.window)
@@ -60,7 +60,7 @@ class Warp:
         return cls(zoom, shift, draws["light"], size, (wide, high))
 
     def images(self, pixels: Tensor) -> Tensor:
-        """Normalised images [N, 3, h, w] of pixels [N, H, W, 3]; what lies outside is grey."""
+        """Return normalised images [N, 3, h, w] of pixels [N, H, W, 3]; the area outside is grey."""
         images = pixels.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
         images = F.grid_sample(images, self._grid(len(pixels)), align_corners=False)
         contrast, brightness = self.light[:, :1, None, None], self.light[:, 1:, None, None]
@@ -68,22 +68,22 @@ class Warp:
         return images.contiguous(memory_format=torch.channels_last)
 
     def masks(self, masks: Tensor) -> Tensor:
-        """Classes [N, h, w] of the pixels of `images`, from masks [N, H, W]; what lies outside is ignored."""
+        """Return the classes [N, h, w] of the pixels of `images`, from masks [N, H, W]; the area outside is ignored."""
         moved = F.grid_sample(
             masks[:, None].float() - IGNORED, self._grid(len(masks)), mode="nearest", align_corners=False
         )
         return (moved[:, 0] + IGNORED).round().long()
 
     def boxes(self, boxes: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """Boxes [N, K, 4] in pixels of `images`, cut at their edges, and which of them still show an object."""
+        """Return boxes [N, K, 4] in pixels of `images`, clipped at their edges, and which still show an object."""
         corners = boxes.reshape(*boxes.shape[:2], 2, 2) / self.size * 2 - 1
         window = boxes.new_tensor(self.window)
         corners = ((corners - self.shift[:, None, None]) / self.zoom[:, None, None] + 1) / 2 * window
         moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
         cut = moved.clamp(min=0).minimum(window.repeat(2))
         left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
-        whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
-        return cut, valid & (left > VISIBLE * whole)
+        full_area = (moved[..., 2:] - moved[..., :2]).prod(-1)
+        return cut, valid & (left > VISIBLE * full_area)
 
     def _grid(self, count: int) -> Tensor:
         theta = torch.zeros(count, 2, 3, device=self.zoom.device)

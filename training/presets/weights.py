@@ -41,8 +41,8 @@ class Taken:
         return f"{self.tensors} of {self.of} tensors{head}"
 
 
-def begin(trainer: Trainer) -> None:
-    """Take the weights that were chosen, if any; a training that is gone on with has learned from them already."""
+def load_initial(trainer: Trainer) -> None:
+    """Load the chosen initial weights, if any; a resumed training has already learned from them."""
     run, chosen = trainer.run, str(trainer.params["weights"])
     file = run.weights or (Path(chosen) if chosen else None)
     if file is None or checkpoints.newest(run.resume_from, run.checkpoint_dir):
@@ -50,11 +50,11 @@ def begin(trainer: Trainer) -> None:
     task = trainer.task
     taken = start(task.model, file, heads=task.heads, classes=[str(entry["name"]) for entry in task.version.classes])
     trainer.at.weights_taken, trainer.at.weights_of = taken.tensors, taken.of
-    trainer.say(f"begins with {taken}, from {chosen or file.name}")
+    trainer.log_line(f"begins with {taken}, from {chosen or file.name}")
 
 
 def start(model: nn.Module, path: Path, *, heads: Sequence[str] = (), classes: Sequence[str] = ()) -> Taken:
-    """Let `model` begin with the weights in `path`.
+    """Initialize `model` with the weights in `path`.
 
     Args:
         path: .safetensors, or what torch.save wrote; a model.json beside it says which classes it tells apart.
@@ -65,29 +65,29 @@ def start(model: nn.Module, path: Path, *, heads: Sequence[str] = (), classes: S
         Refused: the file holds no weights, holds more than weights, or those of another network.
     """
     own = model.state_dict()
-    found = fitting(own, read(path))
-    known = classes_of(path)
-    other = known is not None and known != list(classes)
-    head = [key for key in found if other and key.startswith(tuple(heads))]
-    parts = {_part(key) for key in found}
+    tensors = matching(own, read(path))
+    file_classes = classes_of(path)
+    other = file_classes is not None and file_classes != list(classes)
+    head = [key for key in tensors if other and key.startswith(tuple(heads))]
+    parts = {_part(key) for key in tensors}
     alike = sum(_part(key) in parts for key in own)
-    if len(found) < max(LEAST * len(own), WHOLE * alike):
+    if len(tensors) < max(LEAST * len(own), WHOLE * alike):
         raise Refused(
-            f"Only {len(found)} of the network's {len(own)} tensors are in {path.name}: it is of another network. "
+            f"Only {len(tensors)} of the network's {len(own)} tensors are in {path.name}: it is of another network. "
             "Choose its architecture, and the width it was trained with."
         )
-    model.load_state_dict({key: value for key, value in found.items() if key not in head}, strict=False)
-    return Taken(len(found) - len(head), len(own), bool(head))
+    model.load_state_dict({key: value for key, value in tensors.items() if key not in head}, strict=False)
+    return Taken(len(tensors) - len(head), len(own), bool(head))
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name; of a checkpoint, those of its model.
+    """Return the tensors of a file by name; for a checkpoint, those of its model.
 
     Raises:
         Refused: it cannot be read, would run code, or holds no tensors.
     """
     try:
-        found: Any = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+        content: Any = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
     except Exception as error:  # both readers raise whatever they meet in a broken file
         first = (str(error).splitlines() or [""])[0]
         raise Refused(
@@ -95,31 +95,33 @@ def read(path: Path) -> dict[str, Tensor]:
             f": a file that holds more than tensors is not opened. {first}"
         ) from error
     for name in NESTED:
-        if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
-            found = found[name]
-    tensors = {key: value for key, value in dict(found).items() if isinstance(value, Tensor)} if _named(found) else {}
+        if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
+            content = content[name]
+    tensors = (
+        {key: value for key, value in dict(content).items() if isinstance(value, Tensor)} if _named(content) else {}
+    )
     if not tensors:
         raise Refused(f"{path.name} holds no weights by name. Save model.state_dict().")
     return tensors
 
 
-def fitting(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of `given` that `own` has in the same shape, under the names of `own`."""
+def matching(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the `tensors` that `own` has in the same shape, under the names of `own`."""
     best: dict[str, Tensor] = {}
-    for theirs in _beginnings(given):
+    for theirs in _beginnings(tensors):
         for ours in _beginnings(own):
-            renamed = ((ours + key.removeprefix(theirs), key) for key in given if key.startswith(theirs))
-            found = {new: given[key] for new, key in renamed if new in own and own[new].shape == given[key].shape}
-            if len(found) > len(best):
-                best = found
+            renamed = ((ours + key.removeprefix(theirs), key) for key in tensors if key.startswith(theirs))
+            matches = {new: tensors[key] for new, key in renamed if new in own and own[new].shape == tensors[key].shape}
+            if len(matches) > len(best):
+                best = matches
     return best
 
 
 def classes_of(path: Path) -> list[str] | None:
-    """Names of the classes that the model of this file tells apart; None where nothing says so."""
+    """Return the class names of the model in this file; None if they are not recorded."""
     try:
-        about = json.loads((path.parent / "model.json").read_text())
-        return [str(entry["name"]) for entry in about["classes"]]
+        metadata = json.loads((path.parent / "model.json").read_text())
+        return [str(entry["name"]) for entry in metadata["classes"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -128,10 +130,10 @@ def _part(name: str) -> str:
     return name.split(".", 1)[0]
 
 
-def _named(found: Any) -> bool:
-    return isinstance(found, Mapping) and all(isinstance(key, str) for key in found)
+def _named(content: Any) -> bool:
+    return isinstance(content, Mapping) and all(isinstance(key, str) for key in content)
 
 
 def _beginnings(names: Iterable[str]) -> list[str]:
-    """Nothing first, then what stands before the first dot of any name."""
+    """Return "" first, then the prefixes before the first dot of any name."""
     return ["", *dict.fromkeys(f"{name.split('.', 1)[0]}." for name in names if "." in name)]

@@ -38,8 +38,8 @@ class Yolact(Detector):
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         finest, *features = self.backbone(x)
         maps = self.pyramid(features)
-        known = F.interpolate(maps[0], size=finest.shape[-2:], mode="bilinear", align_corners=False)
-        prototypes = F.relu(self.prototypes(self.outline_tower(known + self.fine(finest))))
+        upsampled = F.interpolate(maps[0], size=finest.shape[-2:], mode="bilinear", align_corners=False)
+        prototypes = F.relu(self.prototypes(self.outline_tower(upsampled + self.fine(finest))))
         shares = [self.share(self.share_tower(features)).flatten(2) for features in maps]
         return *self.answers(maps), torch.cat(shares, 2).transpose(1, 2).tanh(), prototypes
 

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 class _Ending(Exception):
-    """Somebody asks the job to end."""
+    """A signal requested the end of the job."""
 
 
 def _signals() -> int:
@@ -51,7 +51,7 @@ def _signals() -> int:
 
 
 def _wait(seconds: float, signals: int) -> None:
-    """Wait, unless the job is asked to end: its program may have ended because of that, or be asked meanwhile."""
+    """Wait, unless the job was requested to end, before or meanwhile."""
     try:
         signal.signal(signal.SIGTERM, _end)
         if not _heard_term(signals):

@@ -16,7 +16,7 @@ MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, C
 
 
 class CodeFields(forms.Form):
-    """Code from an archive or a folder of the home, and the snapshot that was taken of it; beside `self.user`."""
+    """Code from an archive or a folder of the home, and the snapshot taken of it; requires `self.user`."""
 
     user: User
     code_archive = forms.FileField(
@@ -72,9 +72,9 @@ class CodeFields(forms.Form):
         self.data = changed
 
     def kept_code(self) -> CodeSnapshot | None:
-        """The code that is used where no other is brought: the pattern's, or what a refused form came with."""
-        given = self["snapshot"].value()
+        """Return the code used if no other is uploaded: that of the cloned job, or of a refused form."""
+        value = self["snapshot"].value()
         mine: CodeSnapshot | None = (
-            CodeSnapshot.objects.visible_to(self.user).filter(pk=getattr(given, "pk", given)).first() if given else None
+            CodeSnapshot.objects.visible_to(self.user).filter(pk=getattr(value, "pk", value)).first() if value else None
         )
         return mine

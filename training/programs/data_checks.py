@@ -54,8 +54,8 @@ def check_alike(version: DatasetVersion, other: DatasetVersion) -> None:
         WrongTask: naming both.
     """
 
-    def names(one: DatasetVersion) -> list[str]:
-        return sorted(str(entry.get("name")) for entry in one.classes)
+    def names(row: DatasetVersion) -> list[str]:
+        return sorted(str(entry.get("name")) for entry in row.classes)
 
     if not (version.annotated and other.annotated):
         return  # what raw data mean only the code knows

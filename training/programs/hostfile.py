@@ -33,7 +33,7 @@ def write(run: RunDir, addresses: Sequence[str], slots: int) -> HostFiles:
 
 
 def variables(files: HostFiles) -> dict[str, str]:
-    """What programs are told of them: a plain `mpirun ./program` then uses all slots of all machines."""
+    """Return the variables for programs: with them, a plain `mpirun ./program` uses all slots of all nodes."""
     return {
         "AIP_HOSTFILE": str(files.hosts),
         "OMPI_MCA_orte_default_hostfile": str(files.hosts),

@@ -14,7 +14,7 @@ from training.catalog.version_fields import VersionChoices
 
 
 class InputFields(forms.Form):
-    """Variables, secrets and dataset versions, beside `self.user`."""
+    """Variables, secrets and dataset versions; requires `self.user`."""
 
     user: User
     any_data = False  # whether there is a version to choose
@@ -59,7 +59,7 @@ class InputFields(forms.Form):
 
 
 def read_variables(text: str, *, stored: bool = False) -> dict[str, str]:
-    """Lines `NAME=value` as texts, just as they stand after the "="; empty lines and comments are passed over.
+    """Parse lines `NAME=value`, with values unchanged after "="; empty lines and comments are skipped.
 
     Args:
         stored: a line may be `NAME` alone, and its value is empty.
@@ -67,7 +67,7 @@ def read_variables(text: str, *, stored: bool = False) -> dict[str, str]:
     Raises:
         ValidationError: a line without "=", or a name given twice.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -75,10 +75,10 @@ def read_variables(text: str, *, stored: bool = False) -> dict[str, str]:
         name = name.strip()
         if not name or not (equals or stored):
             raise forms.ValidationError(_("Line %(number)s: write it as NAME=value.") % {"number": number})
-        if name in found:
+        if name in variables:
             raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables
 
 
 def lines_of(value: Any) -> str:

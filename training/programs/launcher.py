@@ -34,29 +34,29 @@ STARTED_BY_THE_FIRST = ("mpi", "first")
 
 
 def main(layout_file: str) -> int:
-    """Become the one process of this machine, or start several and end with the first failure's code."""
+    """Become the only process of this node, or start several and exit with the first failure's code."""
     layout = json.loads(Path(layout_file).read_text(encoding="utf-8"))
     rank = int(os.environ.get("AIP_NODE_RANK", "0"))
     argv = layout["worker"] if rank and layout["worker"] else layout["argv"]
-    about = machine_environment(layout, rank)
+    node_env = machine_environment(layout, rank)
     if rank and layout["launcher"] in STARTED_BY_THE_FIRST:
         return _wait(Path(layout["over"]))
     if layout["launcher"] == "first":
-        return _become(argv, about)
+        return _become(argv, node_env)
     if layout["launcher"] == "mpi":
-        return _become([*mpirun(layout), *argv], about)
+        return _become([*mpirun(layout), *argv], node_env)
     if layout["launcher"] == "torchrun":
         with contextlib.suppress(FileNotFoundError):  # none is installed, or its own Python is elsewhere
-            _become(["torchrun", *torchrun(layout, rank), *argv], about)
-        return _become([sys.executable, "-m", "torch.distributed.run", *torchrun(layout, rank), *argv], about)
+            _become(["torchrun", *torchrun(layout, rank), *argv], node_env)
+        return _become([sys.executable, "-m", "torch.distributed.run", *torchrun(layout, rank), *argv], node_env)
     if layout["processes"] == 1:
-        return _become(argv, about | place(layout, rank, 0))
-    every = [os.environ | about | part for part in _places(layout, rank)]
+        return _become(argv, node_env | place(layout, rank, 0))
+    every = [os.environ | node_env | part for part in _places(layout, rank)]
     started = [
-        subprocess.Popen(argv, env=one, process_group=0, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - the person's own
-        for one in every
+        subprocess.Popen(argv, env=process_env, process_group=0, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - the person's own
+        for process_env in every
     ]
-    readers = _marked(started, [one["RANK"] for one in every])
+    readers = _marked(started, [process_env["RANK"] for process_env in every])
     code = _look_after(started)
     for reader in readers:
         reader.join(READ_S)  # what a process left in the background may hold its output open
@@ -79,7 +79,7 @@ def _marked(processes: list[subprocess.Popen[bytes]], ranks: list[str]) -> list[
 
 
 class _Log:
-    """What several processes print, in one file: whoever continues a line after another has printed is marked anew."""
+    """Output of several processes in one file; a line continued after another process's output is marked again."""
 
     def __init__(self) -> None:
         self.whole = threading.RLock()
@@ -115,7 +115,7 @@ class _Reader(threading.Thread):
         self.source, self.mark, self.log, self.begun = source, mark, log, b""
 
     def run(self) -> None:
-        """Read until nobody can print there any more."""
+        """Read until no process has the pipe open any more."""
         while True:
             if self.begun and not select.select([self.source], [], [], UNENDED_S)[0]:
                 self._flush()
@@ -143,9 +143,9 @@ class _Reader(threading.Thread):
 
 
 def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:
-    """What all processes of this machine are told: where to meet, and the other machines."""
+    """Return the variables of all processes of this node: the rendezvous address and the other nodes."""
     nodes = layout["nodes"]
-    told = {
+    variables = {
         "MASTER_ADDR": nodes[0]["address"],
         "MASTER_PORT": str(nodes[0]["port"]),
         "NODE_RANK": str(rank),
@@ -155,8 +155,8 @@ def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:
     if len(nodes) > 1:
         workers = [f"{node['address']}:{node['port']}" for node in nodes]
         task = {"type": "worker", "index": rank}
-        told["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
-    return told
+        variables["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+    return variables
 
 
 def place(layout: dict[str, Any], rank: int, local: int) -> dict[str, str]:
@@ -200,7 +200,7 @@ def mpirun(layout: dict[str, Any]) -> list[str]:
 
 
 def _wait(over: Path) -> int:
-    """Wait until the first machine's part is over; what it starts here runs beside this."""
+    """Wait until the first node's part is over; what it starts here runs in parallel."""
     while not over.exists():
         time.sleep(WAIT_S)
     return 0
@@ -210,22 +210,22 @@ def _places(layout: dict[str, Any], rank: int) -> Iterator[dict[str, str]]:
     return (place(layout, rank, local) for local in range(layout["processes"]))
 
 
-def _become(argv: list[str], told: dict[str, str]) -> NoReturn:
-    os.execvpe(argv[0], argv, os.environ | told)  # noqa: S606 - the person's own command, in their sandbox
+def _become(argv: list[str], variables: dict[str, str]) -> NoReturn:
+    os.execvpe(argv[0], argv, os.environ | variables)  # noqa: S606 - the person's own command, in their sandbox
 
 
 def _look_after(processes: list[subprocess.Popen[bytes]]) -> int:
-    """Wait for all; once one fails, or the job is asked to end, the others are ended too."""
-    asked: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+    """Wait for all processes; once one fails, or the job is requested to end, end the others."""
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: signals.append(number))
     failed, deadline = 0, 0.0
     while None in (states := [process.poll() for process in processes]):
         codes = [code for code in states if code]
         failed = failed or (codes[0] if codes else 0)
-        if (failed or asked) and not deadline:
+        if (failed or signals) and not deadline:
             deadline = time.monotonic() + GRACE_S
             _send(processes, signal.SIGTERM)
-        if deadline and time.monotonic() > deadline and not asked:
+        if deadline and time.monotonic() > deadline and not signals:
             _send(processes, signal.SIGKILL)
         time.sleep(LOOK_S)
     failed = failed or next((process.returncode for process in processes if process.returncode), 0)
@@ -244,14 +244,14 @@ def _send(processes: list[subprocess.Popen[bytes]], number: int) -> None:
 
 
 def _programs(group: int) -> list[int]:
-    """The processes of a group that are no shells."""
-    found = []
+    """Return the processes of a group that are not shells."""
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
             name, _bracket, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
             if int(rest.split()[2]) == group and name not in SHELLS:
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids
 
 
 if __name__ == "__main__":

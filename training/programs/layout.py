@@ -30,31 +30,31 @@ MOST_PROCESSES = 128
 
 
 def check(how: str, processes: int, worker: str, nodes: int) -> None:
-    """Refuse a way to start that means nothing.
+    """Refuse an invalid launcher.
 
     Raises:
         Invalid: an unknown launcher, too many processes, a command for other machines where there are none.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if how not in Launcher.values:
             names = ", ".join(value for value in Launcher.values)
             raise Invalid(
                 _("A command is started in one of these ways: %(names)s.") % {"names": names}, field="launcher"
             )
-    with found:
+    with refusals:
         if not 0 <= processes <= MOST_PROCESSES:
             raise Invalid(
                 _("Ask for 0 to %(most)s processes on each machine; 0 is one for each card.")
                 % {"most": MOST_PROCESSES},
                 field="processes",
             )
-    with found:
+    with refusals:
         if processes > 1 and how == Launcher.ONCE:
             raise Invalid(
                 _("Several processes on a machine need a launcher: choose processes or torchrun."), field="launcher"
             )
-    with found:
+    with refusals:
         if worker and how in launcher.STARTED_BY_THE_FIRST:
             raise Invalid(
                 _("The first machine starts what runs on the others: leave their command empty."),
@@ -62,7 +62,7 @@ def check(how: str, processes: int, worker: str, nodes: int) -> None:
             )
         if worker and nodes == 1:
             raise Invalid(_("A command for the other machines needs more than one machine."), field="worker_command")
-    found.end()
+    refusals.end()
 
 
 def processes_of(command: Program) -> int:
@@ -134,24 +134,24 @@ def written(
     shutil.copyfile(Path(launcher.__file__), program)
     for path in (run.path / LAYOUT, program):
         path.chmod(0o644)
-    told: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if len(nodes) > 1:  # also for what does not go through the launcher, such as a shell inside
         first = nodes[0]
-        told = {"MASTER_ADDR": first["address"], "MASTER_PORT": str(first["port"])} | hostfile.variables(files)
+        variables = {"MASTER_ADDR": first["address"], "MASTER_PORT": str(first["port"])} | hostfile.variables(files)
     elif how == Launcher.MPI:
-        told = gang_environment.of_mpi() | hostfile.variables(files)
-    return [sys.executable, "-I", "-S", str(program), str(run.path / LAYOUT)], told
+        variables = gang_environment.for_mpi() | hostfile.variables(files)
+    return [sys.executable, "-I", "-S", str(program), str(run.path / LAYOUT)], variables
 
 
 def _nodes(attempt: Attempt) -> list[dict[str, Any]]:
-    """Address and port of each machine, by rank."""
+    """Return address and port of each node, by rank."""
     if attempt.job.nodes == 1:
         return [{"address": "127.0.0.1", "port": ALONE_PORT + attempt.pk % 1000}]
     address, port = meeting_place(attempt)
-    found: dict[int, dict[str, Any]] = {0: {"address": address, "port": port}}
+    by_rank: dict[int, dict[str, Any]] = {0: {"address": address, "port": port}}
     rows = Allocation.objects.filter(attempt=attempt, released_at=None).select_related("node").order_by("rank", "pk")
     for held in rows:
-        found.setdefault(held.rank, {"address": held.node.address, "port": held.port or port})
-    if len(found) < attempt.job.nodes:
+        by_rank.setdefault(held.rank, {"address": held.node.address, "port": held.port or port})
+    if len(by_rank) < attempt.job.nodes:
         raise CannotRun(_("Its machines have no place to meet. Restore it."))
-    return [found[rank] for rank in sorted(found)]
+    return [by_rank[rank] for rank in sorted(by_rank)]

@@ -58,33 +58,33 @@ def written(run: RunDir, name: str, text: str) -> list[str]:
 
 def named_secrets(program: Program) -> list[str]:
     """Values of variables and in scripts whose names say that they are secret."""
-    named = [*secret_names.values(program.variables), *script.secrets_in(program.script)]
+    named = [*secret_names.find_secrets(program.variables), *script.secrets_in(program.script)]
     return named + script.secrets_in(program.worker_script)
 
 
 def spec(program: Program, *, nodes: int) -> dict[str, Any]:
-    """What a job's spec says of its program; secrets by name alone."""
-    said: dict[str, Any] = {
+    """Return the part of a job's spec that describes its program; secrets by name only."""
+    result: dict[str, Any] = {
         "command": script.shown(program.script),
-        "variables": secret_names.hidden(program.variables),
+        "variables": secret_names.mask_params(program.variables),
         "secrets": program.secret_names,
     }
     if nodes > 1 or program.launcher not in ("", "once"):
-        said |= {"launcher": program.launcher, "processes": program.processes}
-        said["worker_command"] = script.shown(program.worker_script)
-    return said
+        result |= {"launcher": program.launcher, "processes": program.processes}
+        result["worker_command"] = script.shown(program.worker_script)
+    return result
 
 
 def script_facts(program: Program) -> list[Fact]:
-    """The texts that are run, for the job's page."""
-    found = [Fact(_("Command"), script.shown(program.script), code=True)] if program.script else []
+    """Return the scripts that are run, for the job's page."""
+    facts = [Fact(_("Command"), script.shown(program.script), code=True)] if program.script else []
     if program.worker_script:
-        found.append(Fact(_("Command of the other machines"), script.shown(program.worker_script), code=True))
-    return found
+        facts.append(Fact(_("Command of the other machines"), script.shown(program.worker_script), code=True))
+    return facts
 
 
 def variable_facts(program: Program) -> list[Fact]:
-    """The variables as people may see them."""
-    told = [f"{name}={value}" for name, value in secret_names.hidden(program.variables).items()]
-    lines = told + [f"{name}=••••••" for name in program.secret_names]
+    """Return the variables with secrets masked."""
+    assignments = [f"{name}={value}" for name, value in secret_names.mask_params(program.variables).items()]
+    lines = assignments + [f"{name}=••••••" for name in program.secret_names]
     return [Fact(_("Environment variables"), "\n".join(lines), code=True)] if lines else []

@@ -10,7 +10,7 @@ from workers.jobs.forms.resource_request import ResourceForm
 
 
 def typed(form: ResourceForm) -> dict[str, Any]:
-    """The data of a form; what it refuses stands as it was typed."""
+    """Return the data of a form; refused values are kept as typed."""
     return {**{name: form.data.get(name, "") for name in form.errors}, **form.cleaned_data}
 
 
@@ -49,13 +49,13 @@ def of_retries(following: Following) -> dict[str, Any]:
     return {"retries": following.retries, "retry_pause_s": following.retry_pause_s}
 
 
-def of_request(given: Mapping[str, Any], secret_names: Iterable[str]) -> dict[str, Any]:
-    """A request as a service takes it, with numbers for rows; secrets by name, to be given anew."""
-    span = given["max_runtime"]
-    kept = {name: value for name, value in given.items() if name not in ("max_runtime", "following")}
-    return kept | {
-        **{name: number_of(given[name]) for name in ("cluster", "code", "image")},
-        "datasets": [version.pk for version in given["datasets"]],
+def of_request(request: Mapping[str, Any], secret_names: Iterable[str]) -> dict[str, Any]:
+    """Convert a service's request, with numbers for rows; secrets by name, to be entered again."""
+    span = request["max_runtime"]
+    body = {name: value for name, value in request.items() if name not in ("max_runtime", "following")}
+    return body | {
+        **{name: number_of(request[name]) for name in ("cluster", "code", "image")},
+        "datasets": [version.pk for version in request["datasets"]],
         "secrets": dict.fromkeys(secret_names, ""),
         "max_runtime_s": int(span.total_seconds()) if span else None,
     }
@@ -72,5 +72,5 @@ def number_of(row: Any) -> Any:
 
 
 def words_of(value: Any) -> str:
-    """Several numbers as a form shows them."""
-    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
+    """Return several numbers as a form shows them."""
+    return ", ".join(str(item) for item in value) if isinstance(value, list) else str(value)

@@ -15,20 +15,20 @@ MAX_BYTES = 2**63  # more is no size, and no number of a form
 MOST_MIB = 2**53  # more is no memory, and no number of a form
 
 
-def shared(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Initial values of the fields that commands, environments and own code have alike."""
-    seconds, mib, priority = given["max_runtime_s"], given["memory_mib"], given["priority"]
-    size = given["max_disk_bytes"]
+def shared(user: User, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return initial values of the fields that custom jobs, workspaces and custom code share."""
+    seconds, mib, priority = request["max_runtime_s"], request["memory_mib"], request["priority"]
+    size = request["max_disk_bytes"]
     current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
     return {
-        "variables": lines_of(given["variables"]),
-        "secrets": lines_of(given["secrets"]),
-        "datasets": given["datasets"] if isinstance(given["datasets"], list) else [],
-        "snapshot": given["code"],
-        "image": given["image"],
-        "cluster": given["cluster"] or current,
+        "variables": lines_of(request["variables"]),
+        "secrets": lines_of(request["secrets"]),
+        "datasets": request["datasets"] if isinstance(request["datasets"], list) else [],
+        "snapshot": request["code"],
+        "image": request["image"],
+        "cluster": request["cluster"] or current,
         "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
-        "device": device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"]),
+        "device": device_rules.value_of(request["device_kind"], request["device_model"], request["gpus_per_node"]),
         "max_disk_gib": size / GIB if isinstance(size, int | float) and 0 < abs(size) < MAX_BYTES else None,
         "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
         "priority": 0 if priority == Job.URGENT else priority,

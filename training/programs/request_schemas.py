@@ -18,7 +18,7 @@ from rest_framework.serializers import Serializer
 from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform.lib import read_once
-from aiplatform.lib.api import sent
+from aiplatform.lib.api import parse_request
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from aiplatform.lib.registry import Registry
 from workers.core import kinds
@@ -80,16 +80,16 @@ register = SCHEMAS.register
 
 
 def get(kind: str) -> RequestSchema:
-    """The schema of a kind.
+    """Return the schema of a kind.
 
     Raises:
         Invalid: no kind of this name is requested this way.
     """
-    found = SCHEMAS.find(kind)
-    if found is None:
+    schema = SCHEMAS.find(kind)
+    if schema is None:
         names = ", ".join(SCHEMAS.names())
         raise Invalid(_("Jobs of these kinds can be requested here: %(names)s.") % {"names": names}, field="kind")
-    return found
+    return schema
 
 
 def parsed(schema: RequestSchema, user: User, request: Request) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def body_of(
     """
     context = {"request": SimpleNamespace(user=user)}
     try:
-        return sent(serializer(data=dict(body), context=context), check)
+        return parse_request(serializer(data=dict(body), context=context), check)
     except ValidationError as exc:
         raise refusal(exc.detail) from None
 
@@ -151,19 +151,19 @@ def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) 
 
 def _check_allowed(schema: RequestSchema, user: User) -> None:
     if not user.can(schema.submit_action):
-        said = _("You may not start jobs of the kind %(kind)s. Ask an administrator for that right.")
-        raise NotAllowed(said % {"kind": schema.label}, field="kind")
+        message = _("You may not start jobs of the kind %(kind)s. Ask an administrator for that right.")
+        raise NotAllowed(message % {"kind": schema.label}, field="kind")
 
 
 def refusal(detail: Any) -> DomainError:
-    """What a serializer refused, as refusals that each name their field."""
-    found = Refusals()
+    """Convert errors of a serializer to refusals that each name their field."""
+    refusals = Refusals()
     rows = detail.items() if isinstance(detail, Mapping) else [("", detail)]
     for name, value in rows:
         for sentence in _sentences(value):
-            with found:
+            with refusals:
                 raise Invalid(sentence, field=None if name in ("", "non_field_errors") else str(name))
-    first, *others = found.all
+    first, *others = refusals.all
     first.others = tuple(others)
     return first
 

@@ -32,5 +32,5 @@ def as_known_to(
 
 def _hidden(value: Any, *, is_line: bool) -> Any:
     if isinstance(value, Mapping):
-        return secret_names.hidden(value)
+        return secret_names.mask_params(value)
     return script.shown(value) if is_line and isinstance(value, str) else value

@@ -31,13 +31,13 @@ class _Loader(_CLoader):  # type: ignore[misc, valid-type]  # of libyaml where i
     """Plain values alone: no dates, no name twice, no numbers that are long to read."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
+        names: set[str] = set()
         for key, _value in node.value:
-            if isinstance(key.value, str) and key.value in seen:
+            if isinstance(key.value, str) and key.value in names:
                 raise yaml.MarkedYAMLError(
                     None, None, _("%(name)s is given twice") % {"name": key.value}, key.start_mark
                 )
-            seen.add(str(key.value))
+            names.add(str(key.value))
         return super().construct_mapping(node, deep=deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
@@ -76,16 +76,16 @@ class _Words:
         self.text = PARAMETER.sub(self._word, text)
         self._known = {word: written for written, word in self._words.items()}
 
-    def _word(self, found: re.Match[str]) -> str:
-        written = found[0]
+    def _word(self, match: re.Match[str]) -> str:
+        written = match[0]
         if len(written.splitlines()) > 1:  # the lines of the text are counted
             return written
         return self._words.setdefault(written, f"{self._stem}{len(self._words)}z")
 
     def back(self, value: Any) -> Any:
-        """The same value with its parameters as they were written."""
+        """Return the value with its parameters as they were written."""
         if isinstance(value, str):
-            return re.sub(rf"{self._stem}\d+z", lambda found: self._known[found[0]], value)
+            return re.sub(rf"{self._stem}\d+z", lambda match: self._known[match[0]], value)
         if isinstance(value, dict):
             return {self.back(name): self.back(inner) for name, inner in value.items()}
         if isinstance(value, list):
@@ -94,24 +94,26 @@ class _Words:
 
 
 def read(text: str) -> dict[str, Any]:
-    """The request that a text says.
+    """Parse the request in a text.
 
     Raises:
         Invalid: no YAML, no fields, or values that JSON does not know; the sentence names the line.
     """
     if len(text) > LONGEST:
         raise Invalid(_("A request has at most %(most)s characters.") % {"most": LONGEST}, field=FIELD)
-    words = _Words(text)
+    placeholders = _Words(text)
     try:
-        _check(words.text)
-        value = yaml.load(words.text, Loader=_Loader)  # noqa: S506 - a loader of plain values
+        _check(placeholders.text)
+        value = yaml.load(placeholders.text, Loader=_Loader)  # noqa: S506 - a loader of plain values
         json.dumps(value, allow_nan=False)
-        value = words.back(value)
+        value = placeholders.back(value)
     except yaml.MarkedYAMLError as exc:
         mark, why = exc.problem_mark, exc.problem or exc.context or ""
         line = min(mark.line, text.count("\n")) + 1 if mark else 1  # libyaml counts one more at the end
         raise Invalid(
-            _("Line %(line)s cannot be read: %(why)s.") % {"line": line, "why": words.back(why)}, field=FIELD, line=line
+            _("Line %(line)s cannot be read: %(why)s.") % {"line": line, "why": placeholders.back(why)},
+            field=FIELD,
+            line=line,
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError):
         raise Invalid(_("This is no YAML or JSON of plain values."), field=FIELD) from None
@@ -149,10 +151,10 @@ def written(request: Mapping[str, Any]) -> str:
 
 
 def lines_of(text: str) -> dict[str, int]:
-    """The line on which each field of a readable text begins, from 1."""
-    words = _Words(text)
-    _check(words.text)
-    node = yaml.compose(words.text, Loader=_Loader)
+    """Return the line on which each field of a readable text begins, from 1."""
+    placeholders = _Words(text)
+    _check(placeholders.text)
+    node = yaml.compose(placeholders.text, Loader=_Loader)
     if not isinstance(node, yaml.MappingNode):
         return {}
-    return {words.back(key.value): key.start_mark.line + 1 for key, _value in node.value}
+    return {placeholders.back(key.value): key.start_mark.line + 1 for key, _value in node.value}

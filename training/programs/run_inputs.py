@@ -21,7 +21,7 @@ MOST_DATASETS = 20
 
 
 class InputRow(Protocol):
-    """A row that names a version, also after the version is gone."""
+    """A row that names a version, even after the version is deleted."""
 
     name: str
 
@@ -30,23 +30,23 @@ class InputRow(Protocol):
 
 
 def check(user: User, datasets: Sequence[DatasetVersion]) -> None:
-    """Refuse what this person's job cannot read.
+    """Refuse datasets that the user's job cannot read.
 
     Raises:
         Invalid: too many, or one twice.
         VersionNotReady: a dataset is not whole, or not for this person.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if len(datasets) > MOST_DATASETS:
             raise Invalid(_("At most %(most)s datasets.") % {"most": MOST_DATASETS}, field="datasets")
-    with found:
+    with refusals:
         if len({version.pk for version in datasets}) < len(datasets):
             raise Invalid(_("A dataset is named twice."), field="datasets")
     for version in datasets[:MOST_DATASETS]:
-        with found:
+        with refusals:
             data_checks.check_readable(user, version, field="datasets")
-    found.end()
+    refusals.end()
 
 
 def spec(datasets: Iterable[DatasetVersion]) -> list[dict[str, Any]]:

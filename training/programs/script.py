@@ -39,46 +39,46 @@ def check(text: str, *, field: str = "command") -> None:
 
 
 def check_whole(text: str, *, field: str) -> None:
-    """Refuse a text in which a secret is hidden, as pages show it: no program could use that.
+    """Refuse a text that contains a masked secret, as pages show it: no program could use it.
 
     Raises:
         Invalid: it holds the mask.
     """
     if secret_names.MASK in text:
-        said = _("%(mask)s stands for a secret that is not shown. Write its value in this place, or remove it.")
-        raise Invalid(said % {"mask": secret_names.MASK}, field=field)
+        message = _("%(mask)s stands for a secret that is not shown. Write its value in this place, or remove it.")
+        raise Invalid(message % {"mask": secret_names.MASK}, field=field)
 
 
 def name_of(text: str) -> str:
-    """A name made of the first line: its program and the file it is given, such as python_train.py."""
+    """Return a name made of the first line: its program and its file, such as python_train.py."""
     lines = [line.strip() for line in normalised(text).splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
     hidden = set(secrets_in(first))
-    told = [word for word in words(first) if not word.startswith("-") and "=" not in word and word not in hidden]
-    plain = [PurePosixPath(word).name for word in told]
-    return titles.derived(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
+    shown_words = [word for word in words(first) if not word.startswith("-") and "=" not in word and word not in hidden]
+    plain = [PurePosixPath(word).name for word in shown_words]
+    return titles.derive_name(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
 
 
 def secrets_in(text: str) -> list[str]:
     """Values whose names say that they are secret: `--api-key VALUE`, `TOKEN=VALUE`."""
-    return secret_names.values_in_words(words(text))
+    return secret_names.find_secrets_in_args(words(text))
 
 
 def shown(text: str) -> str:
     """The text as pages and the API show it."""
-    return secret_names.hushed(text, secrets_in(text))
+    return secret_names.mask_text(text, secrets_in(text))
 
 
 def filled(text: str, places: Mapping[str, str]) -> list[str]:
-    """The words of run parameters, split as a shell would, with values in place of `{name}`.
+    """Split run parameters like a shell, and replace `{name}` by values.
 
     Raises:
         ValueError: an open quote, which whoever took the text has refused.
     """
-    found = shell_words.split(text)
+    args = shell_words.split(text)
     for name, value in places.items():
-        found = [word.replace(f"{{{name}}}", value) for word in found]
-    return found
+        args = [word.replace(f"{{{name}}}", value) for word in args]
+    return args
 
 
 def words(text: str) -> list[str]:

@@ -42,23 +42,23 @@ class InputsIn(serializers.Serializer[Any]):
 
 
 def with_code(user: User, data: dict[str, Any], check: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The fields of a request, with the code as a snapshot from wherever it came.
+    """Return the fields of a request, with the code as a snapshot from any of its sources.
 
     Args:
         check: refuses what else is wrong with the fields, where the code itself is refused.
     """
     fields = {**data}
     upload, archive, home = (fields.pop(name, None) for name in PLACES)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if upload:
             fields["code"] = snapshots.from_upload(owner=user, upload=upload)
         elif archive:
             fields["code"] = snapshots.from_sent_file(archive, user)
         elif home:
             fields["code"] = snapshots.from_home(owner=user, folder=home)
-    if found:
-        with found:
+    if refusals:
+        with refusals:
             check(fields)
-        found.end()
+        refusals.end()
     return fields

@@ -141,7 +141,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def _check_size(source: int) -> None:
-    """Refuse what is too much for a snapshot before anything is copied."""
+    """Refuse a folder that is too large for a snapshot, before anything is copied."""
     count = size = 0
     for folder, _name, info in trees.walk(source, until=time.monotonic() + LOOKING_S):
         if stat.S_ISREG(info.st_mode):
@@ -151,8 +151,8 @@ def _check_size(source: int) -> None:
         if size > LIMITS.max_bytes:
             raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
         if folder.depth > files.DEEPEST:
-            said = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.DEEPEST}
-            raise BadCode(said, field="home_path")
+            message = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.DEEPEST}
+            raise BadCode(message, field="home_path")
 
 
 def _many() -> str:
@@ -178,12 +178,12 @@ def _copy(source: int, target: Path) -> None:
             os.fchmod(out.fileno(), 0o755 if info.st_mode & stat.S_IXUSR else 0o644)
 
 
-def _copied(file: IO[bytes], out: IO[bytes], most: int) -> int:
-    """Copy a file that may grow meanwhile; returns its bytes."""
+def _copied(file: IO[bytes], out: IO[bytes], max_bytes: int) -> int:
+    """Copy a file that may grow meanwhile; return its bytes."""
     size = 0
     while block := file.read(files.CHUNK):
         size += len(block)
-        if size > most:
+        if size > max_bytes:
             raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
         out.write(block)
     return size

@@ -21,33 +21,33 @@ LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check(given: Mapping[str, str], *, field: str) -> None:
-    """Refuse names no program could read, names of the platform, and values no kernel takes.
+def check(variables: Mapping[str, str], *, field: str) -> None:
+    """Refuse invalid names, names reserved by the platform, and invalid values.
 
     Raises:
         Invalid: naming each of them.
     """
-    found = Refusals()
-    with found:
-        if len(given) > MOST:
+    refusals = Refusals()
+    with refusals:
+        if len(variables) > MOST:
             raise Invalid(_("At most %(most)s variables.") % {"most": MOST}, field=field)
-    for name, value in given.items():
-        with found:
+    for name, value in variables.items():
+        with refusals:
             _check_one(name, value, field)
-    found.end()
+    refusals.end()
 
 
 def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> None:
-    """Refuse secrets that are given in the open as well, or are too short to be hidden in a log.
+    """Refuse secrets that are also given as plain variables, or are too short to be masked in a log.
 
     One without a value is what the person keeps under that name, see `with_stored`.
 
     Raises:
         Invalid: naming each of them.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name, value in secrets.items():
-        with found:
+        with refusals:
             if name in variables:
                 raise Invalid(_("%(name)s is given twice.") % {"name": name[:60]}, field="secrets")
             if value and len(value) < secret_names.SHORTEST:
@@ -56,7 +56,7 @@ def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> N
                     % {"name": name[:60], "least": secret_names.SHORTEST},
                     field="secrets",
                 )
-    found.end()
+    refusals.end()
 
 
 def check_stored(user: User, secrets: Mapping[str, str]) -> None:

@@ -23,7 +23,7 @@ from .run import *  # noqa: F403
 '''
 
 
-def fill(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -> None:
+def populate(run: RunDir, code: CodeSnapshot | None, *, output_path: str = "") -> None:
     """Fill code/ with the snapshot; safe to call again.
 
     Args:

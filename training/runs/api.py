@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
 from training.programs.serializers import PLACES, with_code
 from training.runs import checkpoints, drafts, folds, jobs, previews, profiles, results, steering
@@ -80,9 +80,9 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         rows = TrainingJob.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
-            rows = rows.in_state(state).named_like(given.get("search", "")[:100])
+            params = queries.read_filters(self.request)
+            state = queries.read_choice(params, "state", *GROUPS, *JobState.values)
+            rows = rows.in_state(state).named_like(params.get("search", "")[:100])
         return rows
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -104,20 +104,20 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        given = sent(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        asked = request_of(request.user, given)
+        data = parse_request(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        training_request = request_of(request.user, data)
         with transaction.atomic():
-            return keep(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
+            return store_response(request, self.answer(jobs.submit(user=request.user, request=training_request), 201))
 
     @extend_schema(request=PreviewIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        data = sent(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        data = parse_request(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
         for name in PLACES:
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
-        return Response(dataclasses.asdict(preview.look(request.user, draft.resources, kind=jobs.KIND)))
+        return Response(dataclasses.asdict(preview.preview_request(request.user, draft.resources, kind=jobs.KIND)))
 
     def _steer(self, request: ApiRequest, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)
@@ -171,13 +171,15 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def profile(self, request: ApiRequest, pk: str) -> Response:
         """Profile some of its steps by a short job, which leaves profile/profile.json among its files."""
         training = self.get_object()
-        return self.answer(previews.profile(training, by=request.user, **sent(ProfileIn(data=request.data))), 201)
+        return self.answer(
+            previews.profile(training, by=request.user, **parse_request(ProfileIn(data=request.data))), 201
+        )
 
     @extend_schema(responses=ProfileOut)
     @profile.mapping.get
     def read_profile(self, request: ApiRequest, pk: str) -> Response:
         """The newest profile: of a preset its newest look's, of a script of one's own what it left itself."""
-        return Response(ProfileOut(profiles.found(self.get_object(), request.user)).data)
+        return Response(ProfileOut(profiles.require_profile(self.get_object(), request.user)).data)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)
@@ -187,10 +189,10 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(responses=CrossValidationOut)
     @action(detail=True, url_path="cross-validation")
     def cross_validation(self, request: ApiRequest, pk: str) -> Response:
-        """All folds of the cross-validation that this training is a part of, and what they reached together."""
+        """Return all folds of the cross-validation that this training belongs to, and their joint metrics."""
         trainings = folds.together(self.get_object(), user=request.user)
-        about = {"folds": trainings, "figures": folds.figures(trainings)}
-        return Response(CrossValidationOut(about, context=self.get_serializer_context()).data)
+        summary = {"folds": trainings, "figures": folds.figures(trainings)}
+        return Response(CrossValidationOut(summary, context=self.get_serializer_context()).data)
 
     @extend_schema(responses=OutputOut(many=True), parameters=[OpenApiParameter("attempt", int)])
     @action(detail=True)
@@ -221,11 +223,11 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(parameters=[OpenApiParameter(name, int) for name in ("offset", "limit", "attempt", "tail")])
     @action(detail=True)
     def log(self, request: ApiRequest, pk: str) -> Response:
-        """Part of the log by byte offset; `next_offset` is where to go on."""
+        """Return a part of the log by byte offset; `next_offset` is where to continue."""
         job, params = self.get_object().job, request.query_params
-        wanted = {name: queries.whole(params, name) for name in ("offset", "limit", "tail")}
-        given = {name: value for name, value in wanted.items() if value is not None}
-        piece = logs.piece(job, attempt=asked.attempt(job, params), rank=asked.rank(job, params), **given)
+        wanted = {name: queries.read_int(params, name) for name in ("offset", "limit", "tail")}
+        bounds = {name: value for name, value in wanted.items() if value is not None}
+        piece = logs.piece(job, attempt=asked.attempt(job, params), rank=asked.rank(job, params), **bounds)
         return Response(dataclasses.asdict(piece))
 
     @extend_schema(parameters=[OpenApiParameter("key", str, many=True), OpenApiParameter("attempt", int)])
@@ -239,7 +241,9 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 
 def request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
-    """The request, with own code as a snapshot from wherever it came."""
-    given = {**data, "command": data["command"].strip()}
-    fields = with_code(user, given, lambda one: drafts.check_parts(**{name: one[name] for name in drafts.PARTS}))
+    """Build the request, with custom code as a snapshot from any of its sources."""
+    fields_in = {**data, "command": data["command"].strip()}
+    fields = with_code(
+        user, fields_in, lambda values: drafts.check_parts(**{name: values[name] for name in drafts.PARTS})
+    )
     return drafts.TrainingRequest(**fields)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, parse_request
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from training.presets.catalog import PRESETS
@@ -62,19 +62,19 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, user=request.user)
-        return Response(ParameterSetOut(parameter_sets.save(user=request.user, **given)).data, status=201)
+        data = parse_request(ParameterSetIn(data=request.data), parameter_sets.check_name, user=request.user)
+        return Response(ParameterSetOut(parameter_sets.save(user=request.user, **data)).data, status=201)
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         """Change a set; parameters that differ become a new version."""
-        mine = {"user": request.user, "existing": self.get_object()}
-        given = sent(ParameterSetIn(data=request.data), parameter_sets.check_name, **mine)
-        return Response(ParameterSetOut(parameter_sets.save(**given, **mine)).data)
+        target = {"user": request.user, "existing": self.get_object()}
+        data = parse_request(ParameterSetIn(data=request.data), parameter_sets.check_name, **target)
+        return Response(ParameterSetOut(parameter_sets.save(**data, **target)).data)
 
     @extend_schema(responses=ParameterSetVersionOut(many=True))
     @action(detail=True, pagination_class=None)
     def versions(self, request: ApiRequest, pk: str) -> Response:
-        """What it said at each time, the newest first."""
+        """Return all versions of the set, newest first."""
         rows = self.get_object().versions.select_related("made_by")
         return Response(ParameterSetVersionOut(rows, many=True).data)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from training.catalog.task_kinds import TASKS
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
@@ -30,11 +30,11 @@ from training.runs.param_fields import typed
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def presets(request: SignedInRequest) -> HttpResponse:
-    words = request.GET.get("q", "")[:100]
+    query = request.GET.get("q", "")[:100]
     reached = measured.reached(request.user)
     rows = [
         {"preset": preset, "task": TASKS.get(preset.task), "reached": reached.get(preset.name, [])}
-        for preset in parameters.presets_like(words)
+        for preset in parameters.presets_like(query)
     ]
     template = "training/_preset_rows.html" if request.htmx else "training/preset_list.html"
     return render(request, template, {"rows": rows})
@@ -52,9 +52,9 @@ def params(request: SignedInRequest) -> HttpResponse:
     return render(request, template, {"page": page, "presets": _presets_named_like(request.GET.get("q", ""))})
 
 
-def _presets_named_like(words: str) -> list[Preset]:
+def _presets_named_like(query: str) -> list[Preset]:
     """Return the presets, whose own parameters are listed before the saved sets, that contain each of the words."""
-    wanted = words[:100].lower().split()
+    wanted = query[:100].lower().split()
     named = [(preset, f"{preset.name} {_(preset.title)}".lower()) for preset in PRESETS.values()]
     return [preset for preset, text in named if all(word in text for word in wanted)]
 
@@ -62,12 +62,12 @@ def _presets_named_like(words: str) -> list[Preset]:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def params_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A set with its newest version, or the one of `?version=`, and its other versions."""
+    """Show a set with its newest version, or the one of `?version=`, and its other versions."""
     rows = ParameterSet.objects.visible_to(request.user)
     row: ParameterSet = get_object_or_404(rows.for_list(), pk=pk)
     versions = list(row.versions.select_related("made_by").annotate(used=Count("uses")).order_by("-number"))
     number = ids.number(request.GET.get("version", ""))
-    version = next((one for one in versions if one.number == number), versions[0])
+    version = next((candidate for candidate in versions if candidate.number == number), versions[0])
     preset = PRESETS.get(row.preset)
     context = {
         "row": row,
@@ -114,22 +114,22 @@ def _edit(
     request: SignedInRequest, existing: ParameterSet | None, preset_name: str, begun: Mapping[str, Any]
 ) -> HttpResponse:
     preset = PRESETS.get(request.POST.get("preset") or preset_name) or next(iter(PRESETS.values()))
-    about = ("name", "description", "visibility")
-    initial = {name: getattr(existing, name) for name in about} if existing else {}
+    names = ("name", "description", "visibility")
+    initial = {name: getattr(existing, name) for name in names} if existing else {}
     sent = request.POST if request.method == "POST" and request.POST.get("begin") != "form" else None
     form = ParameterSetForm(sent, preset=preset, params=begun, initial=initial)
     if form.is_bound and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             saved = parameter_sets.save(
                 user=request.user,
-                **{name: form.cleaned_data[name] for name in about},
+                **{name: form.cleaned_data[name] for name in names},
                 preset=preset.name,
                 params=form.params_of(preset),
                 existing=existing,
             )
             return redirect("training:params-detail", saved.pk)
     else:
-        look_further(form, parameter_sets.check_name, user=request.user, existing=existing)
+        check_valid_fields(form, parameter_sets.check_name, user=request.user, existing=existing)
     context = {"form": form, "group": form.groups()[0], "preset": preset, "existing": existing, "presets": PRESETS}
     return render(request, "training/params_edit.html", context, status=422 if form.errors else 200)
 

@@ -51,7 +51,7 @@ def valid(training: TrainingJob) -> list[Checkpoint]:
     except FileNotFoundError:
         return rows
     for attempt in attempts:
-        folder = RunDir.of(training.job_id, attempt).checkpoints
+        folder = RunDir.for_attempt(training.job_id, attempt).checkpoints
         if not folder.is_dir() or folder.is_symlink():
             continue
         best = _pointed(folder / "best")

@@ -37,66 +37,66 @@ def check_parts(
     variables: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse at once what is wrong with parts of a request that mean something without the others."""
-    found = Refusals()
-    with found:
+    """Refuse at once the parts of a request that are wrong regardless of the others."""
+    refusals = Refusals()
+    with refusals:
         check_arguments(arguments)
-    with found:
+    with refusals:
         check_output_path(output_path)
     for field, text in (("command", command), ("worker_command", worker_command)):
-        with found:
+        with refusals:
             if text:
                 script.check(text, field=field)
-    with found:
+    with refusals:
         environment.check(variables or {}, field="variables")
-    with found:
+    with refusals:
         environment.check(secrets or {}, field="secrets")
-    with found:
+    with refusals:
         environment.check_secrets(secrets or {}, variables or {})
-    found.end()
+    refusals.end()
 
 
 def check_none(request: TrainingRequest) -> None:
-    """Refuse of a preset's request what only own code takes.
+    """Refuse fields in a preset's request that only custom code takes.
 
     Raises:
         Invalid: one for each such field.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name in ONLY_OWN:
-        with found:
+        with refusals:
             if getattr(request, name):
-                said = _("A preset brings its own program and environment, so it takes no such thing. Use own code.")
-                raise Invalid(said, field=name)
-    found.end()
+                message = _("A preset brings its own program and environment, so it takes no such thing. Use own code.")
+                raise Invalid(message, field=name)
+    refusals.end()
 
 
-def fill(training: TrainingJob, user: User, request: TrainingRequest) -> None:
-    """Check what own code is made of, all at once, and write it into the row.
+def apply_request(training: TrainingJob, user: User, request: TrainingRequest) -> None:
+    """Check all parts of the custom code at once, and write them into the row.
 
     Raises:
         BadStartFile, Invalid: a value is wrong, or there is nothing to run, or there are two things.
         VersionNotReady, WrongTask: the data does not fit.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_parts(
             arguments=request.arguments, output_path=request.output_path, command=request.command,
             worker_command=request.worker_command, variables=request.variables, secrets=request.secrets,
         )  # fmt: skip
-    with found:
+    with refusals:
         environment.check_stored(user, request.secrets)
-    with found:
+    with refusals:
         training.start_file = _start_file(request)
-    with found:
+    with refusals:
         training.params = parameters.plain_pairs(request.params)
-    with found:
+    with refusals:
         _check_launcher(request)
-    with found:
+    with refusals:
         uses.check(user, request.image)
-    with found:
+    with refusals:
         _check_data(user, request)
-    found.end()
+    refusals.end()
     training.code = request.code
     training.arguments = request.arguments.strip() if training.start_file else ""
     training.output_path = check_output_path(request.output_path)
@@ -128,59 +128,59 @@ def _start_file(request: TrainingRequest) -> str:
 
 
 def _check_launcher(request: TrainingRequest) -> None:
-    """Refuse a way to start that means nothing; a start file without one is started by torchrun where it needs it."""
+    """Refuse a useless launcher; a start file without one is started by torchrun where needed."""
     if request.launcher or request.command:
         how = request.launcher or Launcher.ONCE
         processes = 0 if request.processes == 1 else request.processes
         layout.check(how, processes, request.worker_command, request.nodes)
     elif request.worker_command:
-        said = _("A command for the other machines needs a way to start: choose one.")
-        raise Invalid(said, field="launcher")
+        message = _("A command for the other machines needs a way to start: choose one.")
+        raise Invalid(message, field="launcher")
 
 
 def _check_data(user: User, request: TrainingRequest) -> None:
-    """Refuse data that this person's job cannot read; it need not be annotated."""
-    found = Refusals()
+    """Refuse datasets that the user's job cannot read; they need not be annotated."""
+    refusals = Refusals()
     version, other = request.version, request.eval_version
-    with found:
+    with refusals:
         if version is not None:
             data_checks.check_readable(user, version)
-    with found:
+    with refusals:
         if other is not None:
             data_checks.check_readable(user, other, field="eval_version")
             if version is None:
                 raise Invalid(_("Choose the first dataset before a second one."), field="eval_version")
             data_checks.check_alike(version, other)
-    with found:
+    with refusals:
         run_inputs.check(user, request.datasets)
-        named = {one.pk for one in (version, other) if one is not None}
-        if any(one.pk in named for one in request.datasets):
+        named = {row.pk for row in (version, other) if row is not None}
+        if any(row.pk in named for row in request.datasets):
             raise Invalid(_("A dataset is named twice."), field="datasets")
         if request.datasets and version is None:
             raise Invalid(_("Choose the first dataset before further ones."), field="version")
-    found.end()
+    refusals.end()
 
 
-def check_arguments(line: str, known: Collection[str] = PLACEHOLDERS) -> str:
-    """Words for own code, split as a shell would but never given to one.
+def check_arguments(line: str, placeholders: Collection[str] = PLACEHOLDERS) -> str:
+    """Check arguments of custom code, which are split like in a shell but never passed to one.
 
     Args:
-        known: names that may stand in braces.
+        placeholders: names permitted in braces.
 
     Raises:
         Invalid: an open quote, a NUL, a hidden secret, or an unknown placeholder.
     """
     try:
-        words = shell_words.split(line)
+        args = shell_words.split(line)
     except ValueError:
         raise Invalid(_("A quotation mark in the run parameters is not closed."), field="arguments") from None
     if "\0" in line:
         raise Invalid(_("Run parameters cannot contain a NUL character."), field="arguments")
     script.check_whole(line, field="arguments")
-    for word in words:
+    for word in args:
         for name in re.findall(r"\{([a-z_]+)\}", word):
-            if name not in known:
-                there = ", ".join(f"{{{one}}}" for one in known)
+            if name not in placeholders:
+                there = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders)
                 raise Invalid(
                     _("{%(name)s} is not known in run parameters. There are: %(there)s.")
                     % {"name": name, "there": there},
@@ -189,13 +189,13 @@ def check_arguments(line: str, known: Collection[str] = PLACEHOLDERS) -> str:
     return line.strip()
 
 
-def check_output_path(given: str) -> str:
-    """A folder in the code, as a clean relative path; "" for none.
+def check_output_path(value: str) -> str:
+    """Return a folder in the code as a clean relative path; "" for none.
 
     Raises:
         Invalid: it leads out of the code or has odd characters.
     """
-    text = given.strip()
+    text = value.strip()
     path = PurePosixPath(text)
     parts = path.parts
     if not text or str(path) == ".":
@@ -206,18 +206,18 @@ def check_output_path(given: str) -> str:
 
 
 def spec(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: int) -> dict[str, Any]:
-    """What a training's spec says of own code."""
-    said: dict[str, Any] = {
+    """Return the part of a training's spec that describes custom code."""
+    result: dict[str, Any] = {
         "start_file": training.start_file,
         "arguments": training.arguments,
         "output_path": training.output_path,
         "writes_checkpoints": training.writes_checkpoints,
     }
     if training.code:
-        said["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
+        result["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
     if datasets:
-        said["datasets"] = run_inputs.spec(datasets)
-    return said | {name: value for name, value in program.spec(training, nodes=nodes).items() if value}
+        result["datasets"] = run_inputs.spec(datasets)
+    return result | {name: value for name, value in program.spec(training, nodes=nodes).items() if value}
 
 
 def name_stem(request: TrainingRequest) -> str:

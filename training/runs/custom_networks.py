@@ -29,12 +29,12 @@ def is_own(params: Mapping[str, Any]) -> bool:
 
 @cache
 def examples() -> Sequence[tuple[str, str]]:
-    """Names and texts of networks that somebody may begin with."""
+    """Return names and texts of example networks."""
     return [(path.stem, path.read_text()) for path in sorted(EXAMPLES.glob("*.py"))]
 
 
 def check(params: Mapping[str, Any]) -> None:
-    """Refuse a text that no training could use; nothing is said of presets without such a parameter.
+    """Refuse a network text that no training could use; presets without such a parameter always pass.
 
     Raises:
         Invalid: blaming `param_network`; the sentence names the line.
@@ -56,26 +56,28 @@ def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as exc:
-        said = _("Line %(line)s is no Python: %(why)s.") % {"line": exc.lineno or 1, "why": exc.msg}
+        message = _("Line %(line)s is no Python: %(why)s.") % {"line": exc.lineno or 1, "why": exc.msg}
     except (ValueError, RecursionError, MemoryError):
-        said = _("This is no Python, or nested too deeply.")
-    raise _refused(said)
+        message = _("This is no Python, or nested too deeply.")
+    raise _refused(message)
 
 
 def _check_build(tree: ast.Module) -> None:
-    found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "build"]
-    if not found:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "build"]
+    if not functions:
         raise _refused(_("There is no function build. Define build(classes, channels) that returns the network."))
-    own = found[-1].args
+    own = functions[-1].args
     places = [*own.posonlyargs, *own.args]
-    needed = [one.arg for one in places[: len(places) - len(own.defaults)]]
-    needed += [one.arg for one, usual in zip(own.kwonlyargs, own.kw_defaults, strict=True) if usual is None]
+    needed = [node.arg for node in places[: len(places) - len(own.defaults)]]
+    needed += [node.arg for node, usual in zip(own.kwonlyargs, own.kw_defaults, strict=True) if usual is None]
     strange = [name for name in needed if name not in OFFERED]
     if strange or own.posonlyargs:
-        said = _("Line %(line)s: build is given %(offered)s by name, and nothing for %(strange)s.")
-        strange = strange or [one.arg for one in own.posonlyargs]
-        raise _refused(said % {"line": found[-1].lineno, "offered": ", ".join(OFFERED), "strange": ", ".join(strange)})
+        message = _("Line %(line)s: build is given %(offered)s by name, and nothing for %(strange)s.")
+        strange = strange or [node.arg for node in own.posonlyargs]
+        raise _refused(
+            message % {"line": functions[-1].lineno, "offered": ", ".join(OFFERED), "strange": ", ".join(strange)}
+        )
 
 
-def _refused(said: str) -> Invalid:
-    return Invalid(said, field=f"param_{PARAMETER}")
+def _refused(message: str) -> Invalid:
+    return Invalid(message, field=f"param_{PARAMETER}")

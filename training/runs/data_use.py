@@ -22,56 +22,56 @@ class NotRestorable(DomainError):
 
 
 def rows(training: TrainingJob) -> list[tuple[str, DatasetVersion | None, str]]:
-    """(name, version, role) of everything it was submitted with; a version that was deleted since is None."""
-    found: list[tuple[str, DatasetVersion | None, str]] = []
+    """Return (name, version, role) of all submitted datasets; a version deleted since is None."""
+    uses: list[tuple[str, DatasetVersion | None, str]] = []
     if training.version_label:
-        found.append((training.version_label, training.version, TRAIN))
+        uses.append((training.version_label, training.version, TRAIN))
     if training.eval_version is not None:
-        found.append((str(training.eval_version), training.eval_version, EVAL))
+        uses.append((str(training.eval_version), training.eval_version, EVAL))
     more = training.inputs.select_related("version__dataset")
-    return found + [(row.name, row.version, run_inputs.DATA) for row in more]
+    return uses + [(row.name, row.version, run_inputs.DATA) for row in more]
 
 
 def still_there(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
-    """(version, role) of its data, whole and on the disk.
+    """Return (version, role) of its datasets, which are complete and on disk.
 
     Raises:
         CannotRun: one of them is gone.
     """
-    found = []
+    versions = []
     for name, version, role in rows(training):
         if version is None or not version.is_ready or not version.path.is_dir():
             raise CannotRun(wording.message("training.version_gone", version=name))
-        found.append((version, role))
-    return found
+        versions.append((version, role))
+    return versions
 
 
 def check_readable(
     training: TrainingJob, versions: Iterable[tuple[DatasetVersion, str]], *, field: str = "version"
 ) -> None:
-    """Refuse data that its owner may not use now; a preset's must be annotated.
+    """Refuse datasets that the owner may no longer use; those of a preset must be annotated.
 
     Raises:
         VersionNotReady: naming each of them.
     """
     check = data_checks.check_readable if training.is_own_code else data_checks.check_annotated
-    found = Refusals()
+    refusals = Refusals()
     for version, _role in versions:
-        with found:
+        with refusals:
             check(training.job.owner, version, field=field)
-    found.end()
+    refusals.end()
 
 
 def check_restore(training: TrainingJob) -> None:
-    """Refuse to let a training go on whose data are gone, or no longer its owner's to use.
+    """Refuse to resume a training whose datasets are deleted or no longer usable by its owner.
 
     Raises:
         NotRestorable, VersionNotReady: with what is missing.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name, version, _role in rows(training):
-        with found:
+        with refusals:
             if version is None:
                 raise NotRestorable(_("%(version)s was deleted, so the training cannot go on.") % {"version": name})
             check_readable(training, [(version, _role)], field="checkpoint")
-    found.end()
+    refusals.end()

@@ -140,28 +140,28 @@ def check(user: User, request: TrainingRequest) -> Draft:
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
         NotAllowed: urgent, without the right to it.
     """
-    found, preset, switches = Refusals(), None, {}
-    with found:
+    refusals, preset, switches = Refusals(), None, {}
+    with refusals:
         check_name(request.name)
-    with found:
+    with refusals:
         cluster = cluster_for(user, request.cluster)
-    with found:
+    with refusals:
         preset = _preset(request)
-    with found:
+    with refusals:
         _check_data(user, request, preset)
-    with found:
+    with refusals:
         if request.explicit and (preset or request.is_own_code):
             explicit_mode.check(preset, request.params, data_comes=request.data_comes)
-    with found:
+    with refusals:
         check_priority(user, request.priority)
-    with found:
+    with refusals:
         switches = parse_switches(request.extra) if request.extra else _standing(preset)
-    with found:
+    with refusals:
         _check_processes(request.processes)
-    with found:
+    with refusals:
         if request.min_nodes and request.is_own_code:
-            said = _("Own code runs on all its machines or none. Leave the fewest machines empty, or choose a preset.")
-            raise Invalid(said, field="min_nodes")
+            text = _("Own code runs on all its machines or none. Leave the fewest machines empty, or choose a preset.")
+            raise Invalid(text, field="min_nodes")
     training = TrainingJob(
         description=request.description,
         preset=preset.name if preset else "",
@@ -172,7 +172,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
         eval_version=request.eval_version,
         parent=request.parent,
     )
-    with found:
+    with refusals:
         if preset and switches.get("show_batch") and not preset.looks:
             raise extra_options.BadSwitch(_("%(preset)s cannot be previewed.") % {"preset": _(preset.title)})
         if preset:
@@ -180,10 +180,10 @@ def check(user: User, request: TrainingRequest) -> Draft:
         elif request.is_own_code:
             if switches.get("show_batch"):
                 raise extra_options.BadSwitch(_("-ShowBatch shows what a preset would see. Own code has no preset."))
-            custom_code.fill(training, user, request)
-    with found:
+            custom_code.apply_request(training, user, request)
+    with refusals:
         gpus = _cards(request, switches, preset)
-    found.end()
+    refusals.end()
     look = "preview" if switches.get("show_batch") else ""
     name = request.name or _name_for(user, request, preset.name if preset else "", look)
     return Draft(name, training, _resources(request, cluster, gpus))
@@ -228,20 +228,20 @@ def check_parts(
     variables: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
-    found = Refusals()
-    with found:
+    """Refuse at once the parts of a request that `check` refuses regardless of the others."""
+    refusals = Refusals()
+    with refusals:
         check_name(name)
-    with found:
+    with refusals:
         parse_switches(extra)
-    with found:
+    with refusals:
         custom_code.check_parts(
             arguments=arguments, output_path=output_path, command=command, worker_command=worker_command,
             variables=variables, secrets=secrets,
         )  # fmt: skip
-    with found:
+    with refusals:
         _check_processes(processes)
-    found.end()
+    refusals.end()
 
 
 def check_name(name: str) -> None:
@@ -280,45 +280,45 @@ def check_standing(line: str) -> None:
 
 
 def _check_data(user: User, request: TrainingRequest, preset: Preset | None) -> None:
-    """Refuse data that a preset cannot learn from; `own_code` looks at that of own code."""
+    """Refuse datasets that a preset cannot learn from; `custom_code` checks those of custom code."""
     if request.is_own_code:
         return
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if request.version is not None:
             data_checks.check_annotated(user, request.version)
         elif not request.data_comes:
             raise Invalid(_("Choose a dataset to learn from."), field="version")
-    with found:
+    with refusals:
         if preset and request.version is not None:
             _check_task(preset, request.version)
-    with found:
+    with refusals:
         if preset and request.eval_version is not None:
-            said = _(
+            message = _(
                 "A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."
             )
-            raise Invalid(said, field="eval_version")
-    with found:
+            raise Invalid(message, field="eval_version")
+    with refusals:
         custom_code.check_none(request)
-    with found:
+    with refusals:
         if preset and request.following.outputs_of:
-            said = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
-            raise Invalid(said, field="outputs_of")
-    with found:
+            message = _("A preset learns from a dataset. Make a dataset of those outputs, and choose it here.")
+            raise Invalid(message, field="outputs_of")
+    with refusals:
         if preset and request.gpus_per_node and request.device_kind not in preset.device_kinds:
-            said = _("Presets learn on GPUs or on the processor. Choose another type of device.")
+            message = _("Presets learn on GPUs or on the processor. Choose another type of device.")
             if GPU.name not in preset.device_kinds:
-                said = _("%(preset)s learns on processors alone. Ask for no cards.") % {"preset": _(preset.title)}
-            raise Invalid(said, field="device_kind")
-    found.end()
+                message = _("%(preset)s learns on processors alone. Ask for no cards.") % {"preset": _(preset.title)}
+            raise Invalid(message, field="device_kind")
+    refusals.end()
 
 
 def _name_for(user: User, request: TrainingRequest, preset: str, look: str) -> str:
     """A name such as cells_detect, or cells_detect_2 where the person has one of that name."""
     taken = set(TrainingJob.objects.filter(job__owner=user).values_list("job__name", flat=True))
     if request.version is None:
-        return titles.derived(custom_code.name_stem(request), taken=taken, room=MAX_NAME)
-    return titles.derived(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
+        return titles.derive_name(custom_code.name_stem(request), taken=taken, room=MAX_NAME)
+    return titles.derive_name(request.version.dataset.name, preset, look, taken=taken, room=MAX_NAME)
 
 
 def _preset(request: TrainingRequest) -> Preset | None:
@@ -341,9 +341,9 @@ def _check_task(preset: Preset, version: DatasetVersion) -> None:
         raise data_checks.WrongTask(str(task.refusal) % facts)
 
 
-def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset's parameters, with the switches that are parameters of it as well."""
-    merged = dict(given)
+def _preset_params(preset: Preset, params: Mapping[str, Any], switches: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the preset's parameters, including switches that are also parameters."""
+    merged = dict(params)
     names = {param.name for param in preset.parameters}
     for switch, name in SWITCHES.items():
         if switch not in switches:
@@ -395,6 +395,6 @@ def _cards(request: TrainingRequest, switches: Mapping[str, Any], preset: Preset
 
 
 def default_cpus() -> float:
-    """Cores for one training when nobody chose: up to four, never more than the largest machine has."""
+    """Return the default CPU cores of a training: up to four, never more than the largest node has."""
     largest = Node.objects.aggregate(most=Max("cpu_cores"))["most"]
     return min(DEFAULT_CPUS, float(largest or 1))

@@ -18,7 +18,7 @@ from workers.core.device_kinds import GPU
 
 
 def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool) -> None:
-    """Refuse what large-scale mode does not take, all at once.
+    """Refuse at once all values that explicit mode does not accept.
 
     Args:
         preset: None for own code.
@@ -28,24 +28,24 @@ def check(preset: Preset | None, params: Mapping[str, Any], *, data_comes: bool)
         Invalid: own code, a preset for processors alone, data that has yet to come.
         BadParameter: a parameter that is not given, or empty; one for each.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if preset is None:
             raise Invalid(_("Large-scale mode trains presets. Choose one, or leave the mode."), field="preset")
         if GPU.name not in preset.device_kinds:
-            said = _("%(preset)s learns on processors alone, and large-scale mode is for GPUs. Leave the mode.")
-            raise Invalid(said % {"preset": _(preset.title)}, field="preset")
-    with found:
+            message = _("%(preset)s learns on processors alone, and large-scale mode is for GPUs. Leave the mode.")
+            raise Invalid(message % {"preset": _(preset.title)}, field="preset")
+    with refusals:
         if data_comes:
             raise Invalid(_("Large-scale mode needs a dataset that is there. Upload it first."), field="upload")
     for param in preset.parameters if preset else ():
-        with found:
+        with refusals:
             if is_missing(param, params.get(param.name)):
-                said = _("%(name)s is not given. Large-scale mode takes every parameter explicitly.")
-                raise BadParameter(said % {"name": param.name}, field=f"param_{param.name}", name=param.name)
-    found.end()
+                message = _("%(name)s is not given. Large-scale mode takes every parameter explicitly.")
+                raise BadParameter(message % {"name": param.name}, field=f"param_{param.name}", name=param.name)
+    refusals.end()
 
 
-def is_missing(param: Param, given: Any) -> bool:
-    """Whether a parameter is not given; a text may be empty where that is what the preset usually takes."""
-    return given is None or (given == "" and not (param.is_free_text and param.default == ""))
+def is_missing(param: Param, value: Any) -> bool:
+    """Return whether a parameter has no value; a text may be empty where that is the preset's default."""
+    return value is None or (value == "" and not (param.is_free_text and param.default == ""))

@@ -35,8 +35,8 @@ class Switch:
     means: str
 
 
-def known() -> list[Switch]:
-    """The table people see beside the field."""
+def list_switches() -> list[Switch]:
+    """Return the table of switches that is shown at the field."""
     return [
         Switch("-gpu:0,1,2", _("so many cards; the scheduler chooses which ones are free")),
         Switch("-hint:text", _("a line in the log, five seconds before the run")),
@@ -61,7 +61,7 @@ def parse(line: str, *, card_ids: Sequence[int] | None = None) -> dict[str, Any]
     for name, raw in _switches(line):
         reader = READERS.get(name.lower())
         if reader is None:
-            every = ", ".join(switch.written for switch in known())
+            every = ", ".join(switch.written for switch in list_switches())
             raise BadSwitch(_("-%(name)s is not known. There are: %(every)s.") % {"name": name[:30], "every": every})
         key, value = reader(raw, card_ids)
         if key in switches:

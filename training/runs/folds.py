@@ -28,7 +28,7 @@ class Figure:
 
 
 def check(params: Mapping[str, Any]) -> None:
-    """Refuse what is no cross-validation.
+    """Refuse parameters that are no valid cross-validation.
 
     Raises:
         Invalid: a single fold, a fold that is none of them, or groups by no regular expression.
@@ -42,17 +42,17 @@ def check(params: Mapping[str, Any]) -> None:
     if group_by in ("", groups.FOLDER):
         return
     if len(group_by) > groups.LONGEST:
-        said = _("A regular expression that groups images has at most %(most)s characters.")
-        raise Invalid(said % {"most": groups.LONGEST}, field="param_group_by")
+        message = _("A regular expression that groups images has at most %(most)s characters.")
+        raise Invalid(message % {"most": groups.LONGEST}, field="param_group_by")
     try:
         re.compile(group_by)
     except (re.error, OverflowError, RecursionError) as exc:
-        said = _("%(words)s is neither folder nor a regular expression: %(why)s.")
-        raise Invalid(said % {"words": group_by, "why": exc}, field="param_group_by") from None
+        message = _("%(words)s is neither folder nor a regular expression: %(why)s.")
+        raise Invalid(message % {"words": group_by, "why": exc}, field="param_group_by") from None
 
 
-def asked(params: Mapping[str, Any]) -> Indices | None:
-    """The folds that each want a training of their own; None where one training is all."""
+def fold_indices(params: Mapping[str, Any]) -> Indices | None:
+    """Return the folds that each require a training; None where a single training suffices."""
     folds = params.get("folds", 0)
     return Indices(f"1-{folds}", tuple(range(1, folds + 1)), None) if folds and not params.get("fold") else None
 
@@ -66,13 +66,13 @@ def together(training: TrainingJob, *, user: User) -> Sequence[TrainingJob]:
 
 
 def figures(trainings: Sequence[TrainingJob]) -> list[Figure]:
-    """Mean and spread of all figures of what has ended well, those of single classes left out."""
-    found: dict[str, list[float]] = {}
+    """Return mean and standard deviation of all metrics of completed trainings, without metrics of single classes."""
+    values_by_key: dict[str, list[float]] = {}
     for training in trainings:
         for key, value in training.metrics.items():
             if key.startswith("val/") and key.count("/") == 1 and isinstance(value, int | float):
-                found.setdefault(key, []).append(float(value))
+                values_by_key.setdefault(key, []).append(float(value))
     return [
         Figure(key, fmean(values), stdev(values) if len(values) > 1 else None, len(values))
-        for key, values in found.items()
+        for key, values in values_by_key.items()
     ]

@@ -12,13 +12,13 @@ from workers.jobs.job_page import Panel
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
-    """None where the job is no fold."""
+    """Return the context of the panel; None if the job is no fold."""
     training = getattr(job, "training", None)
     trainings = folds.together(training, user=user) if training is not None else []
     if not trainings:
         return None
     figures = folds.figures(trainings)
-    columns = [(one.key, metric_labels.word(one.key)) for one in figures[:MOST]]
+    columns = [(figure.key, metric_labels.word(figure.key)) for figure in figures[:MOST]]
     rows = [(row, [row.metrics.get(key) for key, _word in columns]) for row in trainings]
     return {"rows": rows, "figures": figures[:MOST], "columns": columns, "own": job.pk}
 

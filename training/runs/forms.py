@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib import ids, row_choices
-from aiplatform.lib.pages import refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from training.catalog.version_fields import VersionChoice, VersionChoices
@@ -164,8 +164,10 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         help_text=gettext_lazy("For instance -keep:100 -ShowStep."),
     )
 
-    def __init__(self, *args: Any, user: User, given: dict[str, dict[str, Any]] | None = None, **kwargs: Any) -> None:
-        """`given` maps a preset's name to the values its fields begin with."""
+    def __init__(
+        self, *args: Any, user: User, initial_params: dict[str, dict[str, Any]] | None = None, **kwargs: Any
+    ) -> None:
+        """Create the form; `initial_params` maps a preset's name to the initial values of its fields."""
         super().__init__(*args, user=user, **kwargs)
         self.called = {**self.called, "code_upload": "code_archive", "upload": "upload_id"}
         choices = [(preset.name, _(preset.title)) for preset in self.presets()] + [(OWN, _("Own code"))]
@@ -176,10 +178,10 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
         self.offer_snapshots()
         self.is_explicit = bool(self["explicit"].value())
-        self.add_params(self.presets(), given or {})
+        self.add_params(self.presets(), initial_params or {})
 
     def presets(self) -> Sequence[Preset]:
-        """What can be chosen beside own code."""
+        """Return the presets that can be chosen, besides custom code."""
         return list(PRESETS.values())
 
     def clean_pairs(self) -> dict[str, Any]:
@@ -204,13 +206,13 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
             self.check_params(PRESETS[data["preset"]])
         if self.is_explicit and data.get("preset"):
             preset = PRESETS.get(data["preset"])
-            with refusals_shown_on(self):
-                given = self.params_of(preset) if preset else {}
-                explicit_mode.check(preset, given, data_comes=bool(data.get("upload_id")))
+            with errors_shown_on(self):
+                params = self.params_of(preset) if preset else {}
+                explicit_mode.check(preset, params, data_comes=bool(data.get("upload_id")))
         return data
 
     def _forget_hidden(self, data: dict[str, Any]) -> None:
-        """Drop what is left over in fields of another choice: they are hidden, so nobody could mend them."""
+        """Drop values in hidden fields of another choice, which the user could not correct."""
         chosen = data.get("preset")
         others = [preset for preset in PRESETS.values() if preset.name != chosen]
         hidden = [f"{preset.name}__{param.name}" for preset in others for param in preset.parameters]
@@ -240,17 +242,17 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         return begun if begun and begun.parameter_set.preset == preset.name else None
 
     def begun_from(self) -> ParameterSetVersion | None:
-        """The parameter set that the page says it was begun from."""
+        """Return the parameter set that the page was started from."""
         number = ids.number(str(self["set_version"].value() or ""))
         rows = self.fields["set_version"].queryset.select_related("parameter_set")  # type: ignore[attr-defined]  # a choice among rows, declared above
-        found: ParameterSetVersion | None = rows.filter(pk=number).first() if number else None
-        return found
+        version: ParameterSetVersion | None = rows.filter(pk=number).first() if number else None
+        return version
 
     def kept_upload(self, user: User) -> Upload | None:
-        """The file that a refused form brought and that is still here."""
-        given = str(self["upload_id"].value() or "")
-        found: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
-        return found
+        """Return the file uploaded with a refused form, if it still exists."""
+        upload_id = str(self["upload_id"].value() or "")
+        upload: Upload | None = Upload.objects.visible_to(user).filter(pk=upload_id).first() if upload_id else None
+        return upload
 
     @property
     def setting_is_wrong(self) -> bool:
@@ -264,7 +266,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
         return any(self.errors.get(name) or self[name].value() for name in ("launcher", "worker_command"))
 
     def total_devices(self) -> tuple[int, int]:
-        """(machines, cards in all) as the form stands, half filled or not."""
+        """Return (nodes, devices in total) of the current form, even if it is incomplete."""
         nodes, cards = self.cleaned_data.get("nodes") or 1, self.cleaned_data.get("gpus_per_node") or 0
         return nodes, nodes * cards
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.numbers import finite
-from aiplatform.lib.pages import look_further, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, needs
 from training.runs import checkpoints, drafts, previews
 from training.runs import images as pictures
 from training.runs.forms import OWN, SubmitForm
@@ -53,21 +53,21 @@ class LayersForm(forms.Form):
 @needs(Action.TRAINING_SUBMIT)
 @require_POST
 def preview_new(request: SignedInRequest) -> HttpResponse:
-    """Queue a look at what the form's training would see; htmx gets the part of the page that shows it."""
+    """Queue a preview of the form's training; htmx receives the part of the page that shows it."""
     form = SubmitForm(request.POST, request.FILES, user=request.user)
     if form.is_valid():
         if form.cleaned_data["preset"] == OWN:
             form.add_error("preset", gettext_lazy("Own code cannot be previewed. Choose a preset."))
         else:
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 wanted = drafts.TrainingRequest(**form.request_fields())
                 training = previews.preview(user=request.user, request=wanted)
                 if request.htmx:
                     return render(request, "training/_preview.html", _preview_of(training) | {"training": training})
                 return redirect("training:job-images", training.pk)
     else:
-        look_further(form, drafts.check_parts)
-    wrong = [(form.fields[name].label if name in form.fields else "", said) for name, said in form.errors.items()]
+        check_valid_fields(form, drafts.check_parts)
+    wrong = [(form.fields[name].label if name in form.fields else "", errors) for name, errors in form.errors.items()]
     return render(request, "training/_preview_refused.html", {"wrong": wrong}, status=422)
 
 
@@ -101,7 +101,7 @@ def job_layers(request: SignedInRequest, pk: int) -> HttpResponse:
     training = _of_preset(request, pk)
     form = LayersForm(request.POST, request.FILES, rows=checkpoints.valid(training))
     form.is_valid()  # a checkpoint that is gone is refused by the service
-    with refusals_said(request):
+    with errors_as_messages(request):
         previews.layers(
             training, by=request.user, checkpoint=request.POST.get("checkpoint", "")[:60],
             image=form.files.get("image"),
@@ -118,70 +118,70 @@ def _of_preset(request: SignedInRequest, pk: int) -> TrainingJob:
 
 
 def _preview_of(training: TrainingJob) -> dict[str, Any]:
-    """What a look at the batch left so far."""
-    attempt, about = pictures.facts(training, "preview")
+    """Return the results of a batch preview so far."""
+    attempt, facts = pictures.facts(training, "preview")
     if not attempt:
         return {"about": None}
     try:
-        return {"about": _preview_facts(training, about), "attempt": attempt}
+        return {"about": _preview_facts(training, facts), "attempt": attempt}
     except BROKEN:
         return {"about": None}
 
 
-def _preview_facts(training: TrainingJob, about: dict[str, Any]) -> dict[str, Any]:
-    classes = [(str(one["name"])[:80], int(one["count"])) for one in about["classes"]]
-    most = max((count for _name, count in classes), default=0) or 1
-    bars = [{"name": name, "count": count, "share": count / most} for name, count in classes[:MOST_CLASSES]]
-    epoch_s, minutes = finite(about.get("epoch_s")), finite(training.params.get("budget_minutes"))
-    sizes = list(_sizes(about.get("sizes") or []))
+def _preview_facts(training: TrainingJob, facts: dict[str, Any]) -> dict[str, Any]:
+    classes = [(str(entry["name"])[:80], int(entry["count"])) for entry in facts["classes"]]
+    largest_count = max((count for _name, count in classes), default=0) or 1
+    bars = [{"name": name, "count": count, "share": count / largest_count} for name, count in classes[:MOST_CLASSES]]
+    epoch_s, minutes = finite(facts.get("epoch_s")), finite(training.params.get("budget_minutes"))
+    sizes = list(_sizes(facts.get("sizes") or []))
     return {
-        "counted": about.get("counted"),
+        "counted": facts.get("counted"),
         "classes": bars,
         "more_classes": max(len(classes) - MOST_CLASSES, 0),
-        "learn": int(about["images"]["learn"]),
-        "score": int(about["images"]["score"]),
-        "input": _size(about.get("input")),
-        "window": _size(about.get("window")),
-        "originals": {name: _size(size) for name, size in (about.get("originals") or {}).items()},
-        "lost": int(about.get("lost") or 0),
-        "objects": int(about.get("objects") or 0),
+        "learn": int(facts["images"]["learn"]),
+        "score": int(facts["images"]["score"]),
+        "input": _size(facts.get("input")),
+        "window": _size(facts.get("window")),
+        "originals": {name: _size(size) for name, size in (facts.get("originals") or {}).items()},
+        "lost": int(facts.get("lost") or 0),
+        "objects": int(facts.get("objects") or 0),
         "sizes": sizes,
-        "batch_size": int(about["batch_size"]),
-        "steps_per_epoch": int(about["steps_per_epoch"]),
-        "steps_timed": int(about.get("steps_timed") or 0),
-        "step_ms": finite(about.get("step_ms")),
+        "batch_size": int(facts["batch_size"]),
+        "steps_per_epoch": int(facts["steps_per_epoch"]),
+        "steps_timed": int(facts.get("steps_timed") or 0),
+        "step_ms": finite(facts.get("step_ms")),
         "epoch_s": epoch_s,
         "passes": 60 * minutes / epoch_s if minutes and epoch_s else None,
         "minutes": minutes,
-        "memory_bytes": int(about.get("memory_mib") or 0) << 20,
-        "prepared_s": finite(about.get("prepared_s")),
-        "network": _network(about.get("network")),
-        "pictures": [f"preview/batch-{number}.jpg" for number in range(1, min(int(about["pictures"]), 24) + 1)],
-        "unvaried": [f"preview/score-{number}.jpg" for number in range(1, min(int(about["images"]["score"]), 6) + 1)],
+        "memory_bytes": int(facts.get("memory_mib") or 0) << 20,
+        "prepared_s": finite(facts.get("prepared_s")),
+        "network": _network(facts.get("network")),
+        "pictures": [f"preview/batch-{number}.jpg" for number in range(1, min(int(facts["pictures"]), 24) + 1)],
+        "unvaried": [f"preview/score-{number}.jpg" for number in range(1, min(int(facts["images"]["score"]), 6) + 1)],
     }
 
 
-def _network(about: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The layers of the network, first to last; None where nobody wrote them down."""
-    if not about:
+def _network(network: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the layers of the network, first to last; None if they were not recorded."""
+    if not network:
         return None
     layers = [
         {
-            "name": str(one["name"])[:200],
-            "kind": str(one["kind"])[:80],
-            "answer": " × ".join(str(int(side)) for side in one["answer"][:8]),
-            "weights": int(one["weights"]),
+            "name": str(layer["name"])[:200],
+            "kind": str(layer["kind"])[:80],
+            "answer": " × ".join(str(int(side)) for side in layer["answer"][:8]),
+            "weights": int(layer["weights"]),
         }
-        for one in about["layers"][:MOST_LAYERS]
+        for layer in network["layers"][:MOST_LAYERS]
     ]
-    return {"layers": layers, "weights": int(about["weights"]), "of_layers": int(about["of_layers"])}
+    return {"layers": layers, "weights": int(network["weights"]), "of_layers": int(network["of_layers"])}
 
 
 def _sizes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    most = max((int(row["count"]) for row in rows), default=0)
+    largest_count = max((int(row["count"]) for row in rows), default=0)
     for row in rows:
         if row["below"] in SIZES:
-            share = int(row["count"]) / most if most else 0.0
+            share = int(row["count"]) / largest_count if largest_count else 0.0
             yield {"name": SIZES[row["below"]], "count": int(row["count"]), "share": share}
 
 
@@ -191,16 +191,16 @@ def _size(value: Any) -> str:
 
 
 def _layers_of(look: TrainingJob) -> dict[str, Any]:
-    """What a look into the layers left so far."""
-    attempt, about = pictures.facts(look, "layers")
+    """Return the results of a layer inspection so far."""
+    attempt, content = pictures.facts(look, "layers")
     try:
-        images = list(range(1, min(len(about["images"]), 12) + 1)) if attempt else []
-        layers = [_layer(one, images) for one in about["layers"][:60]] if attempt else []
-        cams = {int(cam["image"]): cam for cam in about["cams"]} if attempt else {}
+        images = list(range(1, min(len(content["images"]), 12) + 1)) if attempt else []
+        layers = [_layer(layer, images) for layer in content["layers"][:60]] if attempt else []
+        cams = {int(cam["image"]): cam for cam in content["cams"]} if attempt else {}
         shown_images = [
             {
                 "number": number,
-                "name": str(about["images"][number - 1].get("name", ""))[:200],
+                "name": str(content["images"][number - 1].get("name", ""))[:200],
                 "picture": f"layers/image-{number}.jpg",
                 "cam": f"layers/cam-{number}.jpg" if number in cams else "",
                 "class": str(cams[number]["class"])[:80] if number in cams else "",
@@ -212,26 +212,26 @@ def _layers_of(look: TrainingJob) -> dict[str, Any]:
         return {"layers": None}
     if not attempt:
         return {"layers": None}
-    facts = {"step": int(about.get("step") or 0), "of_layers": int(about.get("of_layers") or 0)}
+    facts = {"step": int(content.get("step") or 0), "of_layers": int(content.get("of_layers") or 0)}
     return {"layers": layers, "look_images": shown_images, "look_attempt": attempt, **facts}
 
 
-def _layer(about: dict[str, Any], images: list[int]) -> dict[str, Any]:
-    number, weights, shape = int(about["number"]), about["weights"], about["shape"]
-    most = max((int(count) for count in weights["bins"]), default=0) or 1
+def _layer(layer: dict[str, Any], images: list[int]) -> dict[str, Any]:
+    number, weights, shape = int(layer["number"]), layer["weights"], layer["shape"]
+    largest_count = max((int(count) for count in weights["bins"]), default=0) or 1
     spatial = len(shape) == 3
     return {
         "number": number,
-        "name": str(about["name"])[:100],
-        "kind": str(about["kind"])[:20],
+        "name": str(layer["name"])[:100],
+        "kind": str(layer["kind"])[:20],
         "shape": " × ".join(str(int(side)) for side in shape),
         "weights_shape": " × ".join(str(int(side)) for side in weights["shape"]),
         "mean": finite(weights["mean"]),
         "std": finite(weights["std"]),
         "from": finite(weights["from"]),
         "to": finite(weights["to"]),
-        "bars": [{"x": 4 * place, "h": 30 * int(n) / most, "y": 30 - 30 * int(n) / most}
-                 for place, n in enumerate(weights["bins"][:60])],
+        "bars": [{"x": 4 * index, "h": 30 * int(n) / largest_count, "y": 30 - 30 * int(n) / largest_count}
+                 for index, n in enumerate(weights["bins"][:60])],
         "pictures": [f"layers/{number:02d}-{image}.jpg" for image in images] if spatial else [],
         "kernels": f"layers/{number:02d}-weights.jpg" if weights.get("picture") else "",
     }  # fmt: skip

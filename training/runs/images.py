@@ -47,7 +47,7 @@ class Strip:
 
 
 def strip(training: TrainingJob) -> Strip | None:
-    """The answers of all attempts; where one was repeated after a restart, the later attempt's. None without any."""
+    """Return the predictions of all attempts, the later attempt's where a step was repeated. None without any."""
     points: list[Point] = []
     truth, images = None, 0
     for attempt in sorted(output_files.attempts(training.job)):
@@ -55,13 +55,13 @@ def strip(training: TrainingJob) -> Strip | None:
         if root is None:
             continue
         folder = root / "samples"
-        found = sorted((int(match[1]), path) for path in _within(folder) if (match := _STEP.match(path.name)))
-        found = [(step, path) for step, path in found[-MOST_STEPS:] if _is_folder(path)]
-        if not found:
+        steps = sorted((int(match[1]), path) for path in _within(folder) if (match := _STEP.match(path.name)))
+        steps = [(step, path) for step, path in steps[-MOST_STEPS:] if _is_folder(path)]
+        if not steps:
             continue
-        points = [point for point in points if point.step < found[0][0]]
-        points += [_point(step, attempt, root, path.name) for step, path in found]
-        images = max(images, _count(found[-1][1]))
+        points = [point for point in points if point.step < steps[0][0]]
+        points += [_point(step, attempt, root, path.name) for step, path in steps]
+        images = max(images, _count(steps[-1][1]))
         if _is_folder(folder / "truth"):
             truth = Point(0, attempt, "samples/truth", "")
     return Strip(list(range(1, images + 1)), truth, points) if points and images else None
@@ -73,11 +73,11 @@ def facts(training: TrainingJob, name: str) -> tuple[int, dict[str, Any]]:
 
 
 def all_facts(training: TrainingJob, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same of each attempt that left one, newest first."""
+    """Yield the same of each attempt that has it, newest first."""
     for attempt in output_files.attempts(training.job):
         root = output_files.folder_of(training.job, attempt)
-        if root is not None and (found := _json(root, f"{name}/{name}.json")):
-            yield attempt, found
+        if root is not None and (facts := _json(root, f"{name}/{name}.json")):
+            yield attempt, facts
 
 
 def _is_folder(path: Path) -> bool:
@@ -85,7 +85,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _within(folder: Path) -> list[Path]:
-    """What lies in a folder; nothing where it is a link, gone, or none."""
+    """Return the entries of a folder; [] if it is a link, missing, or not a folder."""
     try:
         return list(folder.iterdir()) if _is_folder(folder) else []
     except OSError:
@@ -93,8 +93,8 @@ def _within(folder: Path) -> list[Path]:
 
 
 def _point(step: int, attempt: int, root: Path, name: str) -> Point:
-    about = _json(root, f"samples/{name}/about.json")
-    value, key = finite(about.get("value")), about.get("metric")
+    facts = _json(root, f"samples/{name}/about.json")
+    value, key = finite(facts.get("value")), facts.get("metric")
     figure = f"{word(key)} {value:.3f}" if value is not None and isinstance(key, str) else ""
     return Point(step, attempt, f"samples/{name}", figure)
 

@@ -37,18 +37,18 @@ KIND = "training"
 
 
 def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
-    """Queue a training: of a preset on an annotated dataset version, or of own code on any data or none.
+    """Queue a training: of a preset on an annotated dataset version, or of custom code on any data or none.
 
     Raises:
         DomainError: see `drafts.check`; and the queue refuses what can never fit.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         draft = drafts.check(user, request)
-    if found:  # what the machines cannot give is said as well
-        with found:
+    if refusals:  # what the machines cannot give is said as well
+        with refusals:
             submission.check(user, KIND, request.following, **drafts.resources_of(user, request))
-        found.end()
+        refusals.end()
     with transaction.atomic():
         trainings = _queued(user, request, draft)
         for training in trainings:
@@ -66,28 +66,28 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
 
 
 def _queued(user: User, request: TrainingRequest, draft: drafts.Draft) -> list[TrainingJob]:
-    """The training with its job; of a cross-validation one for each fold, but a single one that only shows a batch."""
+    """Queue the training's job; for a cross-validation one per fold, but a single one for a batch preview."""
 
     def specified(training: TrainingJob) -> dict[str, Any]:
         return spec_of(training, request.datasets, nodes=request.nodes)
 
-    about: dict[str, Any] = {"owner": user, "kind": KIND, "name": draft.name, "following": request.following}
-    about |= draft.resources
-    indices = folds.asked(draft.training.params)
+    fields: dict[str, Any] = {"owner": user, "kind": KIND, "name": draft.name, "following": request.following}
+    fields |= draft.resources
+    indices = folds.fold_indices(draft.training.params)
     if indices is None or draft.training.extra.get("show_batch"):
-        draft.training.job = submission.submit(spec=specified(draft.training), **about)
+        draft.training.job = submission.submit(spec=specified(draft.training), **fields)
         return [draft.training]
     each = {number: copy(draft.training) for number in indices.numbers}
     for number, training in each.items():
         training.params = training.params | {"fold": number}
-    jobs = submission.submit_array(indices=indices, spec_of=lambda number: specified(each[number]), **about)
+    jobs = submission.submit_array(indices=indices, spec_of=lambda number: specified(each[number]), **fields)
     for training, job in zip(each.values(), jobs, strict=True):
         training.job = job
     return list(each.values())
 
 
 def spec_of(training: TrainingJob, datasets: Sequence[DatasetVersion], *, nodes: int) -> dict[str, Any]:
-    """Everything the run is made of, as it stands in spec.json and on the spec page."""
+    """Return everything that defines the run, as written to spec.json and shown on the spec page."""
 
     def data(version: Any) -> dict[str, Any] | None:
         return run_inputs.spec([version])[0] if version is not None else None
@@ -109,13 +109,13 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
     """Return the request that would make this training again: the values of a clone's form."""
     job = training.job
     preset = PRESETS.get(training.preset)
-    given = parameters.changed(preset, training.params) if preset else training.params
+    params = parameters.changed(preset, training.params) if preset else training.params
     one_each = training.is_own_code and not training.launcher  # of a row that was made before 0 meant one process
     return {
         "name": job.name,
         "description": training.description,
         "preset": training.preset,
-        "params": given,
+        "params": params,
         "code": training.code,
         "start_file": training.start_file,
         "command": training.script,
@@ -158,7 +158,7 @@ def restore(
     gpus_per_node: int | None = None,
     nodes: int | None = None,
 ) -> TrainingJob:
-    """Queue an ended training again; it goes on from a checkpoint.
+    """Queue an ended training again; it resumes from a checkpoint.
 
     Args:
         checkpoint: a name from `checkpoints.valid` ("2/step-000123"); "" takes the newest.
@@ -170,17 +170,17 @@ def restore(
         BadParameter: a changed parameter is wrong, or the teacher is gone.
         DomainError: the queue refuses (still running, can never fit).
     """
-    owner, job, found = training.job.owner, training.job, Refusals()
-    with found:
+    owner, job, refusals = training.job.owner, training.job, Refusals()
+    with refusals:
         folder = checkpoints.folder_of(training, checkpoint)
-    with found:
+    with refusals:
         data_use.check_restore(training)
-    with found:
+    with refusals:
         uses.check_restore(job)
-    with found:
+    with refusals:
         if (params or {}).get(pretrained_weights.MODEL) in (None, training.params.get(pretrained_weights.MODEL)):
             pretrained_weights.check_teacher(training)  # another one is looked for with the other changes
-    with found:
+    with refusals:
         resource_request.cluster_for(owner, job.cluster)
     places: Resources = {
         "nodes": nodes or job.wanted_nodes,
@@ -188,16 +188,16 @@ def restore(
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
     share = job.share if (places["nodes"], places["gpus_per_node"]) == (1, 1) else 8
-    least, most = resource_request.range_of(places)
+    min_nodes, max_nodes = resource_request.range_of(places)
     resources = Resources(
         cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib,
         device_kind=job.device_kind, device_model=job.device_model, needs=job.needs,
         root_inside=job.root_inside,
     )  # fmt: skip
-    with found:
+    with refusals:
         submission.check_fit(KIND, **resources | places)
     changes: dict[str, Any] = {}
-    with found:
+    with refusals:
         if params:
             merged = {**training.params, **params}
             training.params = (
@@ -205,11 +205,11 @@ def restore(
             )
             datasets = [row.version for row in training.inputs.select_related("version__dataset") if row.version]
             changes = spec_of(training, datasets, nodes=places["nodes"])
-    found.end()
+    refusals.end()
     with transaction.atomic():
         training.save(update_fields=["params"])
         recorders.record_restored(job, training.params)
-        Job.objects.filter(pk=job.pk).update(**places | {"min_nodes": least, "max_nodes": most}, share=share)
+        Job.objects.filter(pk=job.pk).update(**places | {"min_nodes": min_nodes, "max_nodes": max_nodes}, share=share)
         actions.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()
     return training

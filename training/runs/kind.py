@@ -75,14 +75,14 @@ class TrainingKind(JobKind):
         training = TrainingJob.objects.select_related("version", "eval_version", "code", "job__owner").get(job=job)
         versions = _still_allowed(training, attempt)
         launcher = _copy_code(training, run)
-        told = run_inputs.linked_as(run, versions)
+        dataset_variables = run_inputs.linked_as(run, versions)
         params = _params(training)
         run.params.parent.mkdir(parents=True, exist_ok=True)
         run.params.write_text(json.dumps(params, ensure_ascii=False, indent=1), encoding="utf-8")
         cache = scratch.image_cache(job.owner_id, str(training.version_id or NO_DATA))
         scratch.make(cache)
         secrets = variables.opened(job, run).get("secrets", {})
-        env = training.variables | secrets | told | _meeting_variables(training, attempt)
+        env = training.variables | secrets | dataset_variables | _meeting_variables(training, attempt)
         env |= {
             "AIP_PARAMS": str(run.params),
             "AIP_CACHE_DIR": str(cache),
@@ -132,7 +132,7 @@ class TrainingKind(JobKind):
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep the figures and tell the publishers, once per attempt that ended well; tell its study of any end."""
         self._keep(job, attempt)
-        trials.tell(job)
+        trials.notify_study(job)
 
     def _keep(self, job: Job, attempt: Attempt) -> None:
         if attempt.state not in COMPLETED or attempt.number != job.attempt_number:
@@ -149,10 +149,10 @@ class TrainingKind(JobKind):
         training.save(update_fields=["published_attempt"])
 
     def reported(self, job: Job) -> None:
-        trials.tell(job)
+        trials.notify_study(job)
 
     def is_quiet(self, job: Job) -> bool:
-        return bool(trials.of(job))
+        return bool(trials.read_mark(job))
 
     def check_restore(self, job: Job) -> None:
         data_use.check_restore(TrainingJob.objects.select_related("version", "eval_version").get(job=job))
@@ -160,18 +160,20 @@ class TrainingKind(JobKind):
         resource_request.cluster_for(job.owner, job.cluster)
 
     def again(self, job: Job, user: User) -> list[Way]:
-        """From a chosen checkpoint, with changes; or anew."""
+        """Offer to restore from a chosen checkpoint, with changes, or to clone."""
         ways, pk = [], job.training.pk
         if user.can(Action.TRAINING_CONTROL) and (job.owner_id == user.pk or user.sees_everything):
             why = "" if job.is_final else _("It can be restored once it has ended.")
             if not why and not self.capabilities(job).restore:
                 why = _("It left no checkpoint to go on from.")
-            about = _("Choose the checkpoint, and change parameters or cards before it goes on.")
+            description = _("Choose the checkpoint, and change parameters or cards before it goes on.")
             label, page = _("Restore from…"), reverse("training:job-restore", args=[pk])
-            ways.append(Way("restore-from", label, "branch", about, url=page, why=why))
+            ways.append(Way("restore-from", label, "branch", description, url=page, why=why))
         if user.can(Action.TRAINING_SUBMIT):
-            about = _("Fills in the form with the same settings; a new training begins from nothing.")
-            ways.append(Way("clone", _("Clone"), "clone", about, url=f"{reverse('training:job-submit')}?clone={pk}"))
+            description = _("Fills in the form with the same settings; a new training begins from nothing.")
+            ways.append(
+                Way("clone", _("Clone"), "clone", description, url=f"{reverse('training:job-submit')}?clone={pk}")
+            )
         return ways
 
     def url(self, job: Job) -> str:
@@ -198,11 +200,11 @@ def _shown_command(training: TrainingJob) -> str:
 
 
 def _copy_code(training: TrainingJob, run: RunDir) -> bool:
-    """Fill code/; True when the launcher lies there as well."""
+    """Fill code/; return True if it also contains the launcher."""
     if training.preset:
         shutil.copytree(HERE / "presets", run.code / "presets", ignore=workdir.LITTER, dirs_exist_ok=True)
     else:
-        workdir.fill(run, training.code, output_path=training.output_path)
+        workdir.populate(run, training.code, output_path=training.output_path)
     if "hint" in training.extra or "close_delay_s" in training.extra:
         shutil.copy(HERE / "programs" / "aip_start.py", run.code / "aip_start.py")
         return True
@@ -218,34 +220,34 @@ def _params(training: TrainingJob) -> dict[str, Any]:
 
 
 def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool) -> tuple[list[str], dict[str, str]]:
-    """Return what to start, and the variables that tell of the machines."""
+    """Return the command to start, and the variables that describe the nodes."""
     if training.script or training.launcher:
         return _started_as_requested(training, attempt, run, launcher=launcher)
     python = launching.python(training.job)
-    words = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
+    args = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
     if launcher:
-        words = ["aip_start.py", *words]
+        args = ["aip_start.py", *args]
     if not training.preset:
-        words += _arguments(training, attempt, run)
+        args += _arguments(training, attempt, run)
     job = training.job
     processes = _processes(training)
     if processes == 1 and job.nodes == 1:
-        return [python, "-u", *words], {}
+        return [python, "-u", *args], {}
     rendezvous = ["--standalone"] if job.nodes == 1 else _meeting(attempt)
-    return [python, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *words], {}
+    return [python, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *args], {}
 
 
 def _started_as_requested(
     training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool
 ) -> tuple[list[str], dict[str, str]]:
-    """`_argv` of a command line, or of a start file with a way to start that was chosen."""
+    """Return `_argv` of a command line, or of a start file with a chosen launcher."""
     switched = program.WITH_HINT_AND_DELAY if launcher else []
     if training.script:
         argv = [*switched, *program.written(run, program.SCRIPT, training.script)]
     else:
         first = ["aip_start.py"] if launcher else []
-        words = _arguments(training, attempt, run)
-        argv = [launching.python(training.job), "-u", *first, training.start_file, *words]
+        args = _arguments(training, attempt, run)
+        argv = [launching.python(training.job), "-u", *first, training.start_file, *args]
     if not layout.is_needed(training):
         return argv, {}
     text = training.worker_script

@@ -25,18 +25,18 @@ class Reached:
 
 
 def reached(user: User) -> dict[str, list[Reached]]:
-    """By preset: the best that trainings this person may see reached, for each data set, newest data first."""
+    """Return by preset the best results of visible trainings, per dataset, newest dataset first."""
     rows = TrainingJob.objects.visible_to(user).exclude(preset="").exclude(metrics={}).order_by("-pk")[:LOOKED_AT]
     best: dict[tuple[str, str], Reached] = {}
     for training in rows:
-        one = _judged(training)
-        known = best.get((training.preset, training.version_label))
-        if one and (known is None or one.value > known.value):
-            best[training.preset, training.version_label] = one
-    found: dict[str, list[Reached]] = {}
-    for (preset, _version), one in best.items():
-        found.setdefault(preset, []).append(one)
-    return {preset: many[:SHOWN] for preset, many in found.items()}
+        result = _judged(training)
+        previous = best.get((training.preset, training.version_label))
+        if result and (previous is None or result.value > previous.value):
+            best[training.preset, training.version_label] = result
+    by_preset: dict[str, list[Reached]] = {}
+    for (preset, _version), result in best.items():
+        by_preset.setdefault(preset, []).append(result)
+    return {preset: many[:SHOWN] for preset, many in by_preset.items()}
 
 
 def _judged(training: TrainingJob) -> Reached | None:
@@ -48,7 +48,7 @@ def _judged(training: TrainingJob) -> Reached | None:
 
 
 def _figures(preset: str) -> tuple[str, ...]:
-    """By what a preset is judged: the figure that lists show of its task, measured on either split."""
-    known = PRESETS.get(preset)
-    key = TASKS.get(known.task).figure[0] if known else ""
+    """Return the metrics that rate a preset: the headline metric of its task, on either split."""
+    preset_card = PRESETS.get(preset)
+    key = TASKS.get(preset_card.task).figure[0] if preset_card else ""
     return (key, key.replace("val/", "test/", 1)) if key else ()

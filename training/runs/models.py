@@ -158,7 +158,7 @@ class PlannedTraining(models.Model):
     dataset = models.ForeignKey(Dataset, models.SET_NULL, null=True, related_name="+")
     data_import = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="+")
     dataset_name = models.CharField(max_length=60)  # also after the dataset is gone
-    request = models.JSONField(default=dict)  # see planned.kept
+    request = models.JSONField(default=dict)  # see planned.serialize_request
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     message = MessageField()  # why it failed
     training = models.OneToOneField(TrainingJob, models.SET_NULL, null=True, blank=True, related_name="plan")

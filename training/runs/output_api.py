@@ -26,8 +26,8 @@ class OutputDatasetIn(ReadingIn):
     name = serializers.CharField(max_length=NAME_MAX, default="", allow_blank=True, help_text="Empty: of the job.")
     folder = serializers.CharField(max_length=500, default="", allow_blank=True, help_text="Empty: all outputs.")
 
-    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        return self.reading(given) | given
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return self.reading(attrs) | attrs
 
 
 class OutputDatasetOut(serializers.ModelSerializer[Import]):

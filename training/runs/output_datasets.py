@@ -30,7 +30,7 @@ def make(job: Job, *, by: User, name: str = "", folder: str = "", **reading: Any
     Raises:
         NotAllowed: this person's roles show no jobs.
         Invalid: the job has not ended, left nothing, or has no such folder.
-        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.begin`.
+        NameTaken, TooLarge, DiskFull: see `datasets.create` and `uploads.create`.
     """
     by.require(Action.JOBS_VIEW)
     origin = {"job": str(job.pk), "folder": folder}

@@ -25,27 +25,27 @@ MODELS_LIST = "registry-models"
 
 
 def control(param: Param, *, explicit: bool = False) -> forms.Field:
-    """The form field of one parameter of a preset; where all are given explicitly, one that begins empty."""
-    words: dict[str, Any] = {"label": param_labels.label(param.name), "help_text": _(param.help), "required": False}
+    """Return the form field of one parameter of a preset; in explicit mode it is initially empty."""
+    texts: dict[str, Any] = {"label": param_labels.label(param.name), "help_text": _(param.help), "required": False}
     if param.choices or (explicit and param.kind == "bool"):
         choices = [(choice, choice) for choice in param.choices] or [("true", _("yes")), ("false", _("no"))]
-        return forms.ChoiceField(choices=[("", _("Choose one")), *choices] if explicit else choices, **words)
+        return forms.ChoiceField(choices=[("", _("Choose one")), *choices] if explicit else choices, **texts)
     if param.kind == "bool":
-        return forms.BooleanField(**words)
+        return forms.BooleanField(**texts)
     if param.kind == "str":
         offers = {"list": MODELS_LIST} if param.name in pretrained_weights.NAMES else {}
-        return forms.CharField(max_length=parameters.MAX_TEXT, widget=forms.TextInput(attrs=offers), **words)
+        return forms.CharField(max_length=parameters.MAX_TEXT, widget=forms.TextInput(attrs=offers), **texts)
     if param.kind == "text":
         attrs = {"rows": 18, "wrap": "off", "spellcheck": "false", "class": "mono", "autocapitalize": "off"}
         if param.name == custom_networks.PARAMETER:
             attrs["data-of-choice"] = f"{custom_networks.CHOICE}={custom_networks.OWN}"
         return forms.CharField(
-            max_length=parameters.MAX_LINES, widget=forms.Textarea(attrs=attrs), strip=False, **words
+            max_length=parameters.MAX_LINES, widget=forms.Textarea(attrs=attrs), strip=False, **texts
         )
     bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
     attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
     widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
-    return forms.CharField(widget=widget, **words)  # the catalog reads it, and its refusal names the bounds
+    return forms.CharField(widget=widget, **texts)  # the catalog reads it, and its refusal names the bounds
 
 
 def _as_sent(value: bool | int | float | str) -> str:
@@ -56,10 +56,10 @@ def _as_sent(value: bool | int | float | str) -> str:
 
 
 def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fields under the words of their groups; groups without fields are left out."""
+    """Return fields by group with the group labels; groups without fields are left out."""
     grouped = [
-        {"label": label, "fields": [row for row in rows if row["group"] == place]}
-        for place, (label, _names) in enumerate(param_labels.GROUPS)
+        {"label": label, "fields": [row for row in rows if row["group"] == index]}
+        for index, (label, _names) in enumerate(param_labels.GROUPS)
     ]
     return [group for group in grouped if group["fields"]]
 
@@ -147,14 +147,14 @@ class ParamFields:
 
     fields: dict[str, forms.Field]
     called: Mapping[str, str]
-    _given: set[str]  # presets whose fields begin with other values than the usual ones
+    _prefilled: set[str]  # presets whose fields have other initial values than the defaults
     shares_usual_fields = False  # whether the form leaves fields with the usual values as they are
     is_explicit = False  # large-scale mode: nothing is filled in, see `training.runs.explicit_mode`
 
-    def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
-        self._given = {name for name, values in given.items() if values}
+    def add_params(self, presets: Iterable[Preset], initial_params: dict[str, dict[str, Any]]) -> None:
+        self._prefilled = {name for name, values in initial_params.items() if values}
         for preset in presets:
-            values = given.get(preset.name, {})
+            values = initial_params.get(preset.name, {})
             is_usual = not values and not self.is_explicit and PRESETS.get(preset.name) is preset
             if self.shares_usual_fields and is_usual:
                 self.fields.update(_usual_fields(preset.name, id(preset), get_language()))
@@ -175,19 +175,19 @@ class ParamFields:
         return params
 
     def check_params(self: Any, preset: Preset) -> None:
-        """Say at once which parameters are wrong, each at its field; what a service refuses of them later, too."""
-        given = self.params_of(preset)
+        """Report wrong parameters at their fields, and prepare the names of errors that a service reports later."""
+        params = self.params_of(preset)
         own = {f"param_{param.name}": f"{preset.name}__{param.name}" for param in preset.parameters}
         self.called = {**getattr(self, "called", {}), **own}
         for param in preset.parameters:
             try:
-                parameters.read_one(param, given.get(param.name, param.default))
+                parameters.read_one(param, params.get(param.name, param.default))
             except parameters.BadParameter as exc:
                 self.add_error(f"{preset.name}__{param.name}", exc.message)
 
     def _key_of(self: Any, preset: Preset) -> tuple[object, ...] | None:
         """What the fields of a preset stand for while they have their usual values; None where they may differ."""
-        if self.is_bound or self.is_explicit or preset.name in self._given or self.prefix:
+        if self.is_bound or self.is_explicit or preset.name in self._prefilled or self.prefix:
             return None
         return (preset.name, id(preset))
 

@@ -61,7 +61,7 @@ def save(
     visibility: str | None = None,
     existing: ParameterSet | None = None,
 ) -> ParameterSet:
-    """Keep parameters under a name, or change an existing set; parameters that differ become a new version.
+    """Save parameters under a name, or change an existing set; different parameters become a new version.
 
     Args:
         params: overrides of the preset's defaults; values equal to a default are not kept.
@@ -73,53 +73,53 @@ def save(
         Invalid: another preset than it was made for, or no such visibility.
     """
     row = existing or ParameterSet(owner=user)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         chosen = parameters.preset_named(preset)
-        kept = parameters.changed(chosen, parameters.read(chosen, params))
-    with found:
+        changed = parameters.changed(chosen, parameters.read(chosen, params))
+    with refusals:
         check_name(user, name, existing=existing)
-    with found:
+    with refusals:
         if existing and existing.preset != preset:
-            said = _("This set is for the preset %(preset)s. Save a new set for another one.")
-            raise Invalid(said % {"preset": existing.preset}, field="preset")
-    with found:
+            message = _("This set is for the preset %(preset)s. Save a new set for another one.")
+            raise Invalid(message % {"preset": existing.preset}, field="preset")
+    with refusals:
         if visibility is not None and visibility not in ParameterSet.Visibility.values:
             raise Invalid(_("Choose one of the given values."), field="visibility")
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
-            return _write(row, user, name, description, visibility, preset, kept)
+            return _write(row, user, name, description, visibility, preset, changed)
     except IntegrityError:
         raise _taken() from None
 
 
 def _write(
-    row: ParameterSet, user: User, name: str, description: str, visibility: str | None, preset: str, kept: Any
+    row: ParameterSet, user: User, name: str, description: str, visibility: str | None, preset: str, params: Any
 ) -> ParameterSet:
     is_new = row.pk is None
     if not is_new:  # two who save at once make two versions, one after the other
         row = ParameterSet.objects.select_for_update().get(pk=row.pk)
-    says_more = is_new or row.params != kept
+    says_more = is_new or row.params != params
     row.number += 1 if says_more and not is_new else 0
-    row.name, row.description, row.preset, row.params = name, description, preset, kept
+    row.name, row.description, row.preset, row.params = name, description, preset, params
     row.visibility = row.visibility if visibility is None else visibility
     row.save()
     if says_more:
-        ParameterSetVersion.objects.create(parameter_set=row, number=row.number, params=kept, made_by=user)
+        ParameterSetVersion.objects.create(parameter_set=row, number=row.number, params=params, made_by=user)
     return row
 
 
 def version_of(row: ParameterSet, number: int | None = None) -> ParameterSetVersion:
-    """A version of a set, the newest where no number is given.
+    """Return a version of a set, the newest if no number is given.
 
     Raises:
         NotFound: it never had so many.
     """
-    found: ParameterSetVersion | None = row.versions.filter(number=number or row.number).first()
-    if found is None:
+    version: ParameterSetVersion | None = row.versions.filter(number=number or row.number).first()
+    if version is None:
         raise NotFound(_("%(name)s has no version %(number)s.") % {"name": row.name, "number": number})
-    return found
+    return version
 
 
 def versions_for(user: User) -> QuerySet[ParameterSetVersion]:
@@ -128,7 +128,7 @@ def versions_for(user: User) -> QuerySet[ParameterSetVersion]:
 
 
 def record_use(training: TrainingJob, version: ParameterSetVersion | None) -> None:
-    """Write down which version a training was begun from, also for the day the set is gone."""
+    """Record which version a training was started from, independent of the set's later deletion."""
     if version is not None:
         ParameterSetUse.objects.create(
             training=training, version=version, name=str(version)[:70], params=version.params

@@ -46,63 +46,63 @@ def preset_named(name: str) -> Preset:
         ) from None
 
 
-def presets_like(words: str) -> list[Preset]:
-    """Presets whose name, title, purpose or architectures hold each of the words; letters may be missing in names."""
+def presets_like(query: str) -> list[Preset]:
+    """Return presets whose name, title, purpose or architectures contain each word; names match with gaps."""
 
     def holds(preset: Preset, word: str) -> bool:
         text = " ".join([preset.name, preset.title, preset.purpose, preset.task, *preset.architectures]).lower()
         letters = iter(preset.name + preset.title.lower())
         return word in text or all(letter in letters for letter in word)
 
-    return [preset for preset in PRESETS.values() if all(holds(preset, word) for word in words.lower().split())]
+    return [preset for preset in PRESETS.values() if all(holds(preset, word) for word in query.lower().split())]
 
 
-def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of `preset`: its defaults, and over them what was given, typed.
+def read(preset: Preset, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of `preset`: the defaults, overridden by `raw`, typed.
 
     Raises:
         BadParameter: unknown, of the wrong type or out of bounds; the sentence names the bounds.
     """
-    known = {param.name: param for param in preset.parameters}
-    found, values = Refusals(), {}
-    for name in given:
-        with found:
-            if name not in known:
-                names = ", ".join(known)
+    by_name = {param.name: param for param in preset.parameters}
+    refusals, values = Refusals(), {}
+    for name in raw:
+        with refusals:
+            if name not in by_name:
+                names = ", ".join(by_name)
                 raise BadParameter(
                     _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
                     % {"preset": preset.name, "name": str(name)[:60], "names": names}
                 )
-    for name, param in known.items():
-        with found:
-            values[name] = read_one(param, given[name]) if name in given else param.default
-    with found:
+    for name, param in by_name.items():
+        with refusals:
+            values[name] = read_one(param, raw[name]) if name in raw else param.default
+    with refusals:
         folds.check(values)
-    with found:
+    with refusals:
         custom_networks.check(values)
-    found.end()
+    refusals.end()
     return values
 
 
-def read_one(param: Param, given: Any) -> Any:
-    """One parameter, typed.
+def read_one(param: Param, raw: Any) -> Any:
+    """Return one parameter, typed.
 
     Raises:
         BadParameter: blaming the field `param_<name>`, with the bounds.
     """
     try:
-        if isinstance(given, float) and not math.isfinite(given):
+        if isinstance(raw, float) and not math.isfinite(raw):
             raise Refused("")
         limit = MAX_LINES if param.kind == "text" else MAX_TEXT
-        if isinstance(given, str) and (len(given) > limit or "\0" in given):
+        if isinstance(raw, str) and (len(raw) > limit or "\0" in raw):
             raise Refused("")
-        return param.read(given)
+        return param.read(raw)
     except (Refused, OverflowError):
         raise BadParameter(bounds(param), field=f"param_{param.name}", name=param.name) from None
 
 
 def bounds(param: Param) -> str:
-    """What a parameter may be, as a sentence: "lr is a number from 1e-07 to 10."."""
+    """Return the permitted values of a parameter as a sentence: "lr is a number from 1e-07 to 10."."""
     unit = f" {_(param.unit)}" if param.unit else ""
     facts = {"name": param.name, "unit": unit, "choices": ", ".join(param.choices)}
     if param.choices:
@@ -115,21 +115,21 @@ def bounds(param: Param) -> str:
         return _("%(name)s is a text of at most %(limit)s characters.") % (facts | {"limit": MAX_LINES})
     low, high = param.minimum, param.maximum
     facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
-    whole = param.kind == "int"
+    is_int = param.kind == "int"
     if low is not None and high is not None:
         message = (
             _("%(name)s is a whole number from %(low)s to %(high)s%(unit)s.")
-            if whole
+            if is_int
             else _("%(name)s is a number from %(low)s to %(high)s%(unit)s.")
         )
     elif low is not None:
         message = (
             _("%(name)s is a whole number from %(low)s%(unit)s on.")
-            if whole
+            if is_int
             else _("%(name)s is a number from %(low)s%(unit)s on.")
         )
     else:
-        message = _("%(name)s is a whole number.") if whole else _("%(name)s is a number.")
+        message = _("%(name)s is a whole number.") if is_int else _("%(name)s is a number.")
     return message % facts
 
 
@@ -139,15 +139,15 @@ def changed(preset: Preset, params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name in defaults and defaults[name] != value}
 
 
-def plain_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of own code: names with numbers, words or true/false, as they will stand in AIP_PARAMS.
+def plain_pairs(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of custom code: names with numbers, texts or true/false, as written to AIP_PARAMS.
 
     Raises:
         BadParameter: a name or value of another kind, or more than 200 of them.
     """
-    if len(given) > MAX_PAIRS:
+    if len(pairs) > MAX_PAIRS:
         raise BadParameter(_("At most %(limit)s parameters.") % {"limit": MAX_PAIRS})
-    for name, value in given.items():
+    for name, value in pairs.items():
         if not name.isprintable() or not 0 < len(name) <= 100:
             raise BadParameter(_("A parameter's name is 1 to 100 printable characters."))
         good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
@@ -155,4 +155,4 @@ def plain_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
             raise BadParameter(_("%(name)s is a number, a short text, or true or false.") % {"name": name})
         if isinstance(value, int) and abs(value) > 2**63:
             raise BadParameter(_("%(name)s is too large a number.") % {"name": name})
-    return dict(given)
+    return dict(pairs)

@@ -55,7 +55,7 @@ def plan(
     dataset_name: str = "",
     split: Mapping[str, Any] | None = None,
 ) -> PlannedTraining:
-    """Make a dataset of an upload, import it, and train on it once it is there.
+    """Create a dataset from an upload, import it, and train on it once it is ready.
 
     Args:
         request: a training of a preset; without one the preset that suits the labels is taken.
@@ -66,23 +66,23 @@ def plan(
     Raises:
         DomainError: all that `jobs.submit` would refuse whatever the data says, and what keeps the data from coming in.
     """
-    found, coming = Refusals(), replace(request, data_comes=True)
-    with found:
+    refusals, checked_request = Refusals(), replace(request, data_comes=True)
+    with refusals:
         if request.is_own_code:
-            said = _("Own code is started on a dataset that is there. Upload the data first.")
-            raise Invalid(said, field="upload")
-        draft = drafts.check(user, coming)
+            message = _("Own code is started on a dataset that is there. Upload the data first.")
+            raise Invalid(message, field="upload")
+        draft = drafts.check(user, checked_request)
         submission.check(user, jobs.KIND, request.following, **draft.resources)
-    with found:
+    with refusals:
         upload = uploads.require(user, upload_id)
         name = dataset_name or _free_name(user, upload.filename)
         datasets.check(owner=user, name=name)
-    found.end()
+    refusals.end()
     with transaction.atomic():
         dataset = datasets.create(owner=user, name=name, intro="")
         row = imports.start(dataset=dataset, by=user, upload_id=upload_id, wanted="auto", agreed=True, split=split)
         return PlannedTraining.objects.create(
-            owner=user, dataset=dataset, data_import=row, dataset_name=name, request=kept(request)
+            owner=user, dataset=dataset, data_import=row, dataset_name=name, request=serialize_request(request)
         )
 
 
@@ -90,11 +90,11 @@ def _free_name(user: User, filename: str) -> str:
     """A name for the dataset from that of the file: photos.tar.gz → photos, photos_2 where that is taken."""
     stem = filename.split(".", maxsplit=1)[0]
     taken = set(Dataset.objects.visible_to(user).values_list("name", flat=True))
-    return titles.derived(stem, taken=taken, room=datasets.NAME_MAX)
+    return titles.derive_name(stem, taken=taken, room=datasets.NAME_MAX)
 
 
-def kept(request: TrainingRequest) -> dict[str, Any]:
-    """A request for a preset as a row keeps it; `request_of` reads it."""
+def serialize_request(request: TrainingRequest) -> dict[str, Any]:
+    """Return a preset's request in the form that a row stores; `request_of` reads it."""
     return {name: getattr(request, name) for name in PLAIN} | {
         "params": dict(request.params),
         "set_version": request.set_version and request.set_version.pk,
@@ -110,25 +110,25 @@ def kept(request: TrainingRequest) -> dict[str, Any]:
 
 
 def request_of(row: PlannedTraining, version: DatasetVersion) -> TrainingRequest:
-    """The request of a plan, now that its data is there.
+    """Return the request of a plan, with its imported data.
 
     Raises:
         NotFound: its cluster is gone.
     """
-    given = row.request  # of an older program it may lack some
-    number, runtime_s = given.get("cluster"), given.get("max_runtime_s")
+    stored = row.request  # of an older program it may lack some
+    number, runtime_s = stored.get("cluster"), stored.get("max_runtime_s")
     cluster = VirtualCluster.objects.filter(pk=number).first() if number else None
     if number and cluster is None:
         raise NotFound(_("Its virtual cluster no longer exists."))
     return TrainingRequest(
-        **{name: given[name] for name in PLAIN if name in given},
+        **{name: stored[name] for name in PLAIN if name in stored},
         version=version,
-        params=given.get("params", {}),
-        set_version=ParameterSetVersion.objects.filter(pk=given.get("set_version")).first(),
-        parent=TrainingJob.objects.visible_to(row.owner).filter(pk=given.get("parent")).first(),
+        params=stored.get("params", {}),
+        set_version=ParameterSetVersion.objects.filter(pk=stored.get("set_version")).first(),
+        parent=TrainingJob.objects.visible_to(row.owner).filter(pk=stored.get("parent")).first(),
         cluster=cluster,
         max_runtime=timedelta(seconds=runtime_s) if runtime_s else None,
-        following=Following(**given.get("following", {})),
+        following=Following(**stored.get("following", {})),
     )
 
 
@@ -136,11 +136,11 @@ def begin_due() -> int:
     """Go on with all plans that wait; returns how many were started."""
     over = Q(data_import=None) | ~Q(data_import__state__in=Import.OPEN)
     rows = PlannedTraining.objects.filter(over, state=S.WAITING)
-    return sum(begin(row.pk) for row in rows.order_by("pk")[:AT_ONCE])
+    return sum(start_plan(row.pk) for row in rows.order_by("pk")[:AT_ONCE])
 
 
-def begin(number: int) -> bool:
-    """Submit the training of one plan if its data is imported; exactly one caller does."""
+def start_plan(number: int) -> bool:
+    """Submit the training of one plan if its data is imported; exactly one caller succeeds."""
     with transaction.atomic():
         rows = PlannedTraining.objects.select_for_update(of=("self",))
         rows = rows.select_related("owner", "data_import__version", "dataset")
@@ -227,7 +227,7 @@ def nudge() -> None:
 
 
 def nudge_if_due(row: PlannedTraining) -> None:
-    """Nudge where the data is there and nobody went on yet, or where the worker that brings it in is gone."""
+    """Trigger the plan if its data is ready but unused, or if the worker that imports it is gone."""
     if row.state != S.WAITING:
         return
     if row.data_import and row.data_import.is_open:

@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, VisibleField, sent
-from aiplatform.lib.idempotency import keep, once_in_parts
+from aiplatform.lib.api import NumberedViewSet, VisibleField, parse_request
+from aiplatform.lib.idempotency import once_in_parts, store_response
 from datasets.models import Upload
 from training.programs.serializers import PLACES
 from training.runs import drafts, planned
@@ -36,10 +36,10 @@ class PlannedIn(TrainingIn):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        beside = [name for name in ABSENT if attrs.get(name)]
-        if beside:
-            said = _("A training on an upload takes no other data and no code. Leave this out.")
-            raise serializers.ValidationError({name: [said] for name in beside})
+        extra_fields = [name for name in ABSENT if attrs.get(name)]
+        if extra_fields:
+            message = _("A training on an upload takes no other data and no code. Leave this out.")
+            raise serializers.ValidationError({name: [message] for name in extra_fields})
         return super().validate(attrs)
 
 
@@ -82,14 +82,16 @@ class PlannedViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=PlannedIn, responses={201: PlannedOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        """Import the upload as a new dataset, and train on it by itself once it is there."""
+        """Import the upload as a new dataset, and train on it automatically once it is ready."""
         request.user.require(Action.DATASETS_CREATE)
-        given = sent(PlannedIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        upload, name = given.pop("upload"), given.pop("dataset")
-        asked = drafts.TrainingRequest(**{field: value for field, value in given.items() if field not in ABSENT})
+        data = parse_request(PlannedIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        upload, name = data.pop("upload"), data.pop("dataset")
+        training_request = drafts.TrainingRequest(
+            **{field: value for field, value in data.items() if field not in ABSENT}
+        )
         with transaction.atomic():
-            row = planned.plan(user=request.user, request=asked, upload_id=upload.pk, dataset_name=name)
-            return keep(request, Response(PlannedOut(row).data, status=201))
+            row = planned.plan(user=request.user, request=training_request, upload_id=upload.pk, dataset_name=name)
+            return store_response(request, Response(PlannedOut(row).data, status=201))
 
     @extend_schema(request=None, responses=PlannedOut)
     @action(detail=True, methods=["post"])

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from datasets.services import report_wording
 from training.runs import planned
 from training.runs.models import PlannedTraining
@@ -19,19 +19,19 @@ ACTS = {"retry": planned.retry, "cancel": planned.cancel}
 
 def _find(request: SignedInRequest, pk: int) -> PlannedTraining:
     rows = PlannedTraining.objects.visible_to(request.user).select_related("dataset", "data_import", "training")
-    found: PlannedTraining = get_object_or_404(rows, pk=pk)
-    return found
+    plan: PlannedTraining = get_object_or_404(rows, pk=pk)
+    return plan
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """How far its data is; leads to the training once that was started. htmx asks for the inner part while it waits."""
+    """Show the progress of the import; redirect to the training once it was started. htmx polls the inner part."""
     row = _find(request, pk)
     planned.nudge_if_due(row)
     if row.training_id:
-        place = reverse("training:job-detail", args=[row.training_id])
-        return HttpResponse(status=204, headers={"HX-Redirect": place}) if request.htmx else redirect(place)
+        url = reverse("training:job-detail", args=[row.training_id])
+        return HttpResponse(status=204, headers={"HX-Redirect": url}) if request.htmx else redirect(url)
     source = row.data_import
     newest = row.dataset.newest if row.dataset else None
     context = {
@@ -51,6 +51,6 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     row = _find(request, pk)
     if verb not in ACTS:
         raise Http404
-    with refusals_said(request):
+    with errors_as_messages(request):
         ACTS[verb](row)
     return redirect("training:job-list") if verb == "cancel" else redirect("training:planned", pk)

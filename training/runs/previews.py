@@ -41,7 +41,7 @@ def mode_of(training: TrainingJob) -> str:
 
 
 def image_of(job: Job) -> Path:
-    """Where the image lies that somebody gave for a look into layers."""
+    """Return the path of the image that was given for a layer inspection."""
     return settings.DATA_ROOT / "jobs" / str(job.pk) / IMAGE
 
 
@@ -53,7 +53,7 @@ def preview(*, user: User, request: TrainingRequest) -> TrainingJob:
 
 
 def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File[Any] | None = None) -> TrainingJob:
-    """Queue a look into the layers of a training, on processor cores.
+    """Queue an inspection of the layers of a training, on CPUs.
 
     Args:
         checkpoint: a name from `checkpoints.valid`; "" takes the newest.
@@ -66,11 +66,11 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     """
     preset = PRESETS.get(training.preset)
     if preset is None or not preset.looks or mode_of(training):
-        said = _("Layers can be shown of trainings of presets with a network. This is none.")
-        raise Invalid(said, field="checkpoint")
+        message = _("Layers can be shown of trainings of presets with a network. This is none.")
+        raise Invalid(message, field="checkpoint")
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
-        said = _("Its owner wrote this network. Clone the training to run it as yours, and look into the clone.")
-        raise Invalid(said, field="checkpoint")
+        message = _("Its owner wrote this network. Clone the training to run it as yours, and look into the clone.")
+        raise Invalid(message, field="checkpoint")
     if image is not None and image.size > MOST_IMAGE_BYTES:
         limit = MOST_IMAGE_BYTES >> 20
         raise Invalid(
@@ -86,18 +86,18 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
         parent=training,
     )
     with transaction.atomic():
-        look = jobs.submit(user=by, request=request)
-        look.extra = {LAYERS: True}
-        look.save(update_fields=["extra"])
-        Job.objects.filter(pk=look.job_id).update(resume_from=str(folder))
+        inspection = jobs.submit(user=by, request=request)
+        inspection.extra = {LAYERS: True}
+        inspection.save(update_fields=["extra"])
+        Job.objects.filter(pk=inspection.job_id).update(resume_from=str(folder))
         if image is not None:
-            _keep(image, image_of(look.job))
-    look.job.refresh_from_db()
-    return look
+            _store_image(image, image_of(inspection.job))
+    inspection.job.refresh_from_db()
+    return inspection
 
 
 def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> TrainingJob:
-    """Queue a profile of some steps of a training: the same program with the same parameters on the same cards.
+    """Queue a profile of some steps of a training: the same program with the same parameters and devices.
 
     The training itself, which may be at work, is not disturbed. The steps are taken from the beginning, with the
     weights that a training begins with.
@@ -111,15 +111,15 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
     """
     preset = PRESETS.get(training.preset)
     if not training.preset:
-        said = _(
+        message = _(
             "Own code profiles itself: `from aip import profile`, and `for batch in profile(loader):` as its loop."
         )
-        raise Invalid(said, field="steps")
+        raise Invalid(message, field="steps")
     if preset is None or not preset.looks or mode_of(training):
         raise Invalid(_("Steps can be profiled of trainings of presets with a network. This is none."), field="steps")
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
-        said = _("Its owner wrote this network. Clone the training to run it as yours, and profile the clone.")
-        raise Invalid(said, field="steps")
+        message = _("Its owner wrote this network. Clone the training to run it as yours, and profile the clone.")
+        raise Invalid(message, field="steps")
     if not 1 <= steps <= MOST_STEPS:
         raise Invalid(_("Profile from 1 to %(most)s steps.") % {"most": MOST_STEPS}, field="steps")
     job = training.job
@@ -139,10 +139,10 @@ def profile(training: TrainingJob, *, by: User, steps: int = USUAL_STEPS) -> Tra
         parent=training,
     )
     with transaction.atomic():
-        look = jobs.submit(user=by, request=request)
-        look.extra = {PROFILE: steps}
-        look.save(update_fields=["extra"])
-    return look
+        profiling = jobs.submit(user=by, request=request)
+        profiling.extra = {PROFILE: steps}
+        profiling.save(update_fields=["extra"])
+    return profiling
 
 
 def latest_layers(training: TrainingJob, user: User) -> TrainingJob | None:
@@ -156,27 +156,29 @@ def latest_profile(training: TrainingJob, user: User) -> TrainingJob | None:
 
 
 def _latest(training: TrainingJob, user: User, mode: str) -> TrainingJob | None:
-    looks: QuerySet[TrainingJob] = TrainingJob.objects.visible_to(user).filter(parent=training)
-    return next((one for one in looks.select_related("job").order_by("-pk")[:50] if mode_of(one) == mode), None)
+    previews: QuerySet[TrainingJob] = TrainingJob.objects.visible_to(user).filter(parent=training)
+    return next(
+        (preview for preview in previews.select_related("job").order_by("-pk")[:50] if mode_of(preview) == mode), None
+    )
 
 
 def handed_over(training: TrainingJob, run: RunDir) -> dict[str, str]:
-    """Variables that tell the program what to show; a given image is put among its inputs."""
+    """Return variables that tell the program what to show; a given image is added to its inputs."""
     mode = mode_of(training)
     if not mode:
         return {}
     if mode == "profile":
         return {"AIP_SHOW": mode, "AIP_SHOW_STEPS": str(int(training.extra[PROFILE]))}
-    given = image_of(training.job)
-    if not given.is_file():
+    image = image_of(training.job)
+    if not image.is_file():
         return {"AIP_SHOW": mode}
     run.inputs.mkdir(parents=True, exist_ok=True)
-    files.link_or_copy(given, run.inputs / IMAGE)
+    files.link_or_copy(image, run.inputs / IMAGE)
     return {"AIP_SHOW": mode, "AIP_SHOW_IMAGE": str(run.inputs / IMAGE)}
 
 
-def _keep(image: File[Any], path: Path) -> None:
+def _store_image(image: File[Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.written_whole(path) as target:
+    with files.atomic_writer(path) as target:
         for chunk in image.chunks():
             target.write(chunk)

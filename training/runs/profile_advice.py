@@ -93,47 +93,47 @@ class Advice:
 
 @dataclass(frozen=True)
 class Loader:
-    """How a DataLoader of torch reads: processes beside the loop (0: the loop reads itself), and pinned memory."""
+    """Settings of a torch DataLoader: worker processes (0: none), and pinned memory."""
 
     workers: int
     pinned: bool
 
 
 def advice(
-    about: Mapping[str, Any], shares: Mapping[str, float], operations: Sequence[tuple[str, float]]
+    facts_of_run: Mapping[str, Any], shares: Mapping[str, float], operations: Sequence[tuple[str, float]]
 ) -> list[Advice]:
-    """What would make a step faster, the most telling first. Bounds are those from which a remedy usually pays.
+    """Return what would make a step faster, most effective first. Thresholds are where a remedy usually pays off.
 
     Args:
-        about: what the program wrote.
+        facts_of_run: what the program wrote.
         operations: name, and share of all operations' own time; the largest first.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: it is no profile.
     """
-    found = []
-    on_card, own = about["kind"] == "cuda", about.get("source") == SCRIPT
-    loader = _loader(about) if own else None
+    advices = []
+    on_card, own = facts_of_run["kind"] == "cuda", facts_of_run.get("source") == SCRIPT
+    loader = _loader(facts_of_run) if own else None
 
     def add(code: str, **facts: Any) -> None:
-        found.append(Advice(code, facts, own))
+        advices.append(Advice(code, facts, own))
 
     if shares["wait"] >= 0.15:
         if loader is None:
             add(WAITS, share=_percent(shares["wait"]))
         elif loader.workers == 0:
-            add(NO_WORKERS, share=_percent(shares["wait"]), count=min(max(int(number(about["cores"])), 1), 64))
+            add(NO_WORKERS, share=_percent(shares["wait"]), count=min(max(int(number(facts_of_run["cores"])), 1), 64))
         else:
             add(FEW_WORKERS, share=_percent(shares["wait"]), count=loader.workers)
     if on_card:
-        kernels, busy_ms = number(about["kernels"]), number(about["device_busy_ms"])
-        step_ms = number(about["step_ms"]) or 1.0
+        kernels, busy_ms = number(facts_of_run["kernels"]), number(facts_of_run["device_busy_ms"])
+        step_ms = number(facts_of_run["step_ms"]) or 1.0
         each_us = 1000 * busy_ms / kernels if kernels else 0.0
         if kernels >= MANY and each_us < SMALL_US:
             add(MANY_KERNELS, count=round(kernels), us=f"{each_us:.0f}")
         elif kernels and busy_ms / step_ms < 0.5 and shares["wait"] < 0.15:
             add(IDLE, share=_percent(busy_ms / step_ms))
-        if about["precision"] == "float32":
+        if facts_of_run["precision"] == "float32":
             add(FLOAT32)
     computing = 1 - shares["wait"]  # shares of operations are of that
     copied = computing * sum(share for name, share in operations if any(word in name.lower() for word in COPYING))
@@ -143,12 +143,12 @@ def advice(
         add(ONE_OPERATION, share=_percent(computing * operations[0][1]), name=operations[0][0])
     if shares["optimizer"] >= 0.2:
         add(OPTIMIZER, share=_percent(shares["optimizer"]))
-    return found
+    return advices
 
 
-def _loader(about: Mapping[str, Any]) -> Loader | None:
-    """How the DataLoader of torch reads that the script goes through; None of any other."""
-    loader = about["loader"]
+def _loader(profile: Mapping[str, Any]) -> Loader | None:
+    """Return the settings of the script's torch DataLoader; None for any other loader."""
+    loader = profile["loader"]
     if loader.get("kind") != "DataLoader":
         return None
     return Loader(workers=int(number(loader["workers"])), pinned=bool(loader["pin_memory"]))
@@ -159,8 +159,8 @@ def _percent(share: float) -> str:
 
 
 def number(value: Any) -> float:
-    """A finite number of a size that can be true; ValueError for anything else."""
-    found = finite(value)
-    if found is None or abs(found) > 1e12:
+    """Return a finite number of plausible size; raise ValueError for anything else."""
+    result = finite(value)
+    if result is None or abs(result) > 1e12:
         raise ValueError("not a number")
-    return found
+    return result

@@ -117,8 +117,8 @@ def latest(training: TrainingJob, user: User) -> tuple[TrainingJob | None, Profi
     return look, read(look) if look else None
 
 
-def found(training: TrainingJob, user: User) -> Profile:
-    """The newest profile of a training.
+def require_profile(training: TrainingJob, user: User) -> Profile:
+    """Return the newest profile of a training.
 
     Raises:
         NoProfile: there is none; the sentence says how one is made.
@@ -127,54 +127,54 @@ def found(training: TrainingJob, user: User) -> Profile:
     if profile is not None:
         return profile
     if not training.preset:
-        said = _(
+        message = _(
             "This script has left no profile yet. It leaves one with `from aip import profile` and "
             "`for batch in profile(loader):` around its loop."
         )
-        raise NoProfile(said)
+        raise NoProfile(message)
     if look is None:
         raise NoProfile(_("Nobody has profiled this training. Profile some of its steps first."))
     raise NoProfile(_("The job that profiles this training has left nothing yet."), look=look.pk)
 
 
 def read(look: TrainingJob) -> Profile | None:
-    """The profile of the newest attempt of a job that left one; None while there is none, and of what is none."""
-    for attempt, about in images.all_facts(look, "profile"):
+    """Return the profile of the newest attempt of a job that has one; None without a valid one."""
+    for attempt, facts in images.all_facts(look, "profile"):
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError, OverflowError):
-            return of(about, attempt)
+            return parse(facts, attempt)
     return None
 
 
-def of(about: Mapping[str, Any], attempt: int = 1) -> Profile:
-    """A profile from what a program wrote.
+def parse(facts: Mapping[str, Any], attempt: int = 1) -> Profile:
+    """Parse a profile written by a program.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: it is none.
     """
-    shares = {part: min(max(number(about["shares"].get(part, 0)), 0.0), 1.0) for part in PARTS}
-    kind = str(about["kind"])
-    operations = _operations(about["operations"], on_card=kind == "cuda")
-    memory, watched_ms = about.get("memory_mib"), about["profiled_step_ms"]
-    own = about.get("source") == SCRIPT
-    known = [part for part in PARTS if not own or part == "other" or part in about["known"]]
+    shares = {part: min(max(number(facts["shares"].get(part, 0)), 0.0), 1.0) for part in PARTS}
+    kind = str(facts["kind"])
+    operations = _operations(facts["operations"], on_card=kind == "cuda")
+    memory, watched_ms = facts.get("memory_mib"), facts["profiled_step_ms"]
+    own = facts.get("source") == SCRIPT
+    parts = [part for part in PARTS if not own or part == "other" or part in facts["known"]]
     return Profile(
         attempt=attempt,
         own=own,
-        steps=int(number(about["steps"])),
-        step_ms=number(about["step_ms"]),
+        steps=int(number(facts["steps"])),
+        step_ms=number(facts["step_ms"]),
         profiled_step_ms=None if own and watched_ms is None else number(watched_ms),
-        device=str(about["device"])[:LONGEST],
+        device=str(facts["device"])[:LONGEST],
         on_card=kind == "cuda",
-        threads=int(number(about["threads"])),
-        batch_size=int(number(about["batch_size"])),
-        precision=str(about["precision"])[:20],
-        shares=[(part, PARTS[part], shares[part]) for part in known],
-        untold=[words for part, words in PARTS.items() if part not in known],
-        named=_named(about["named"]) if own else [],
+        threads=int(number(facts["threads"])),
+        batch_size=int(number(facts["batch_size"])),
+        precision=str(facts["precision"])[:20],
+        shares=[(part, PARTS[part], shares[part]) for part in parts],
+        untold=[label for part, label in PARTS.items() if part not in parts],
+        named=_named(facts["named"]) if own else [],
         operations=operations,
-        of_operations=int(number(about["of_operations"])),
-        bars=_bars(about["timeline"]),
-        advice=advice(about, shares, [(one.name, one.share) for one in operations]),
+        of_operations=int(number(facts["of_operations"])),
+        bars=_bars(facts["timeline"]),
+        advice=advice(facts, shares, [(operation.name, operation.share) for operation in operations]),
         memory_mib=None if memory is None else number(memory),
     )
 
@@ -187,7 +187,7 @@ def _named(shares: Any) -> list[tuple[str, float]]:
 def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
     if not isinstance(rows, list):
         raise TypeError("operations")
-    kept = [
+    operations = [
         Operation(
             name=str(row["name"])[:LONGEST],
             calls=number(row["calls"]),
@@ -199,19 +199,22 @@ def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
         for row in rows[:MOST_ROWS]
     ]
 
-    def own(one: Operation) -> float:
-        return one.self_device_ms if on_card else one.self_cpu_ms
+    def own(operation: Operation) -> float:
+        return operation.self_device_ms if on_card else operation.self_cpu_ms
 
-    whole = sum(map(own, kept)) or 1.0
-    return sorted((replace(one, share=round(own(one) / whole, 4)) for one in kept), key=lambda one: -own(one))
+    total_ms = sum(map(own, operations)) or 1.0
+    return sorted(
+        (replace(operation, share=round(own(operation) / total_ms, 4)) for operation in operations),
+        key=lambda operation: -own(operation),
+    )
 
 
 def _bars(line: Any) -> list[Bar]:
-    """The first steps, one below the other, each from its own beginning."""
+    """Return the bars of the first steps, one below the other, each from its own start."""
     rows = [
-        (int(number(one["step"])), str(one["part"]), number(one["begin_ms"]), number(one["ms"]))
-        for one in line[:MOST_BARS]
-        if one["part"] in PARTS and int(number(one["step"])) in range(STEPS_DRAWN)
+        (int(number(entry["step"])), str(entry["part"]), number(entry["begin_ms"]), number(entry["ms"]))
+        for entry in line[:MOST_BARS]
+        if entry["part"] in PARTS and int(number(entry["step"])) in range(STEPS_DRAWN)
     ]
     begins = {step: min(begin for own, _part, begin, _ms in rows if own == step) for step, *_rest in rows}
     longest = max((begin + ms - begins[step] for step, _part, begin, ms in rows), default=0.0) or 1.0

@@ -47,9 +47,9 @@ class TrainingJobQuerySet(OwnedQuerySet):
             return self
         return self.filter(job__state__in=GROUPS.get(word, (word,)))
 
-    def named_like(self, words: str) -> Self:
-        """Name, description, preset or dataset contains each of the words."""
-        return search.having(self, words, "job__name", "description", "preset", "version_label")
+    def named_like(self, query: str) -> Self:
+        """Filter by words that name, description, preset or dataset contain."""
+        return search.filter_by_text(self, query, "job__name", "description", "preset", "version_label")
 
 
 class ParameterSetQuerySet(OwnedQuerySet):
@@ -60,6 +60,6 @@ class ParameterSetQuerySet(OwnedQuerySet):
         """With their owners and the number of trainings begun from them."""
         return self.select_related("owner").annotate(uses=Count("versions__uses"))
 
-    def named_like(self, words: str) -> Self:
-        """Name, description or preset contains each of the words."""
-        return search.having(self, words, "name", "description", "preset")
+    def named_like(self, query: str) -> Self:
+        """Filter by words that name, description or preset contain."""
+        return search.filter_by_text(self, query, "name", "description", "preset")

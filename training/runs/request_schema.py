@@ -60,52 +60,52 @@ def of_form(form: SubmitForm) -> dict[str, Any]:
     params = _typed(chosen, form.params_of(chosen)) if chosen else data.get("pairs") or {}
     preset = chosen.name if chosen else data.get("from_preset") or ""
     more = {"params": params, "preset": preset, "min_nodes": data.get("min_nodes") or 0}
-    found = request_body.of_form(form, data, PLAIN) | request_body.of_following(form.following())
+    request = request_body.of_form(form, data, PLAIN) | request_body.of_following(form.following())
     versions = {name: request_body.number_of(data.get(name)) for name in ("version", "eval_version")}
-    return request_body.shortened(found | versions | more, DEFAULTS)
+    return request_body.shortened(request | versions | more, DEFAULTS)
 
 
 def _typed(preset: Preset, params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the types that the preset reads; a value that it refuses is kept as typed."""
-    found = dict(params)
+    typed = dict(params)
     for param in preset.parameters:
-        if param.name in found:
+        if param.name in typed:
             with contextlib.suppress(Refused):
-                found[param.name] = param.read(found[param.name])
-    return found
+                typed[param.name] = param.read(typed[param.name])
+    return typed
 
 
 def initial(user: User, request: Request) -> dict[str, Any]:
-    """Initial values of the form for a request, which may be half wrong."""
+    """Return initial values of the form for a request, which may be partly invalid."""
     cards = 1 if drafts.card_ids() else 0  # as the service chooses where the text says nothing
-    given = DEFAULTS | {"gpus_per_node": cards, "cpus": drafts.default_cpus()} | dict(request)
-    params = given["params"]
-    begun = {name: given[name] for name in (*PLAIN, "version", "eval_version", "retries", "retry_pause_s")}
+    values = DEFAULTS | {"gpus_per_node": cards, "cpus": drafts.default_cpus()} | dict(request)
+    params = values["params"]
+    begun = {name: values[name] for name in (*PLAIN, "version", "eval_version", "retries", "retry_pause_s")}
     return (
         begun
-        | request_initial.shared(user, given)
+        | request_initial.shared(user, values)
         | {
-            "from_preset": given["preset"],
+            "from_preset": values["preset"],
             "pairs": written_pairs(params) if isinstance(params, dict) else str(params),
-            "after": request_body.words_of(given["after"]),
-            "after_end": request_body.words_of(given["after_end"]),
-            "outputs_of": request_body.words_of(given["outputs_of"]),
+            "after": request_body.words_of(values["after"]),
+            "after_end": request_body.words_of(values["after_end"]),
+            "outputs_of": request_body.words_of(values["outputs_of"]),
         }
     )
 
 
 def of_job(job: Job) -> dict[str, Any]:
-    """The request that would make this training again; secrets by name, to be given anew."""
+    """Return the request that would create this training again; secrets by name, to be entered again."""
     training = TrainingJob.objects.select_related(
         "job__cluster", "job__owner", "code", "version__dataset", "eval_version"
     ).get(job=job)
-    given = jobs.as_request(training)
+    values = jobs.as_request(training)
     secret = snippets.secrets_of(training)
-    request = request_body.of_request(given, training.secret_names) | request_body.of_retries(given["following"])
+    request = request_body.of_request(values, training.secret_names) | request_body.of_retries(values["following"])
     request |= {
-        "params": {name: "" if secret_names.is_secret(name) else value for name, value in given["params"].items()},
-        **{name: _without(given[name], secret) for name in LINES},
-        **{name: request_body.number_of(given[name]) for name in ("version", "eval_version")},
+        "params": {name: "" if secret_names.is_secret(name) else value for name, value in values["params"].items()},
+        **{name: _without(values[name], secret) for name in LINES},
+        **{name: request_body.number_of(values[name]) for name in ("version", "eval_version")},
     }
     return request_body.shortened(request, DEFAULTS)
 
@@ -123,15 +123,15 @@ def _check(user: User, data: dict[str, Any]) -> Resources:
         launcher = data["launcher"] or (Launcher.TORCHRUN if several else Launcher.ONCE)
         fields |= {"start_file": "", "command": "true", "launcher": launcher}
     request = TrainingRequest(**fields)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not comes and not request.is_own_code and not request.preset:
             raise Invalid(_("Give a preset, a command, or code with its start file."), field="command")
         drafts.check(user, request)
-    with found:
+    with refusals:
         resources = drafts.resources_of(user, request)
         submission.check(user, jobs.KIND, request.following, **resources)
-    found.end()
+    refusals.end()
     return resources
 
 

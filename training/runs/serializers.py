@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
-from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.programs import script
@@ -33,7 +33,7 @@ class TrainingResourcesIn(StrictMixin, ResourcesIn):
 
 
 class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
-    """A training with somebody's own code."""
+    """A training with custom code."""
 
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of data and preset.")
     version = VisibleField(
@@ -106,12 +106,12 @@ class TrainingIn(RequestIn):
             attrs["preset"] = chosen.preset
             version = chosen.versions.filter(number=number or chosen.number).first()
             if version is None:
-                said = _("%(name)s has no version %(number)s.") % {"name": chosen.name, "number": number}
-                raise serializers.ValidationError({"parameter_set_version": [said]})
+                message = _("%(name)s has no version %(number)s.") % {"name": chosen.name, "number": number}
+                raise serializers.ValidationError({"parameter_set_version": [message]})
             theirs = custom_networks.is_own(version.params) and version.made_by_id != self.context["request"].user.pk
             if theirs and not number and custom_networks.PARAMETER not in attrs["params"]:
-                said = _("Somebody else wrote the network in %(name)s, and may change it. Name the version you read.")
-                raise serializers.ValidationError({"parameter_set_version": [said % {"name": chosen.name}]})
+                text = _("Somebody else wrote the network in %(name)s, and may change it. Name the version you read.")
+                raise serializers.ValidationError({"parameter_set_version": [text % {"name": chosen.name}]})
             attrs["params"] = {**version.params, **attrs["params"]}
             attrs["set_version"] = version
         return attrs
@@ -247,10 +247,10 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         read_only_fields = fields
 
     def get_params(self, training: TrainingJob) -> dict[str, Any]:
-        return training.params if training.preset else hidden(training.params)
+        return training.params if training.preset else mask_params(training.params)
 
     def get_arguments(self, training: TrainingJob) -> str:
-        return hushed(training.arguments, snippets.secrets_of(training))
+        return mask_text(training.arguments, snippets.secrets_of(training))
 
     def get_command(self, training: TrainingJob) -> str:
         return script.shown(training.script)
@@ -259,7 +259,7 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         return script.shown(training.worker_script)
 
     def get_variables(self, training: TrainingJob) -> dict[str, str]:
-        return hidden(training.variables)
+        return mask_params(training.variables)
 
     def get_datasets(self, training: TrainingJob) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in training.inputs.all()]
@@ -269,8 +269,8 @@ class TrainingOut(OutMixin, ProgressFields, serializers.ModelSerializer):
         if use is None:
             return None
         version = use.version
-        known = {"id": version.parameter_set_id, "number": version.number} if version else {"id": None, "number": None}
-        return known | {"name": use.name}
+        entry = {"id": version.parameter_set_id, "number": version.number} if version else {"id": None, "number": None}
+        return entry | {"name": use.name}
 
     def get_image(self, training: TrainingJob) -> dict[str, Any] | None:
         use = getattr(training.job, "image_use", None)

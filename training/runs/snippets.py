@@ -13,14 +13,14 @@ from training.runs.models import TrainingJob
 
 
 def secrets_of(training: TrainingJob) -> list[str]:
-    """Values of own code's parameters and arguments whose names say that they are secret."""
+    """Return the values of custom code's parameters and arguments whose names mark them as secret."""
     if training.preset:
         return []
     try:
-        words = shell_words.split(training.arguments)
+        args = shell_words.split(training.arguments)
     except ValueError:
-        words = training.arguments.split()
-    named = [*secret_names.values(training.params), *secret_names.values_in_words(words)]
+        args = training.arguments.split()
+    named = [*secret_names.find_secrets(training.params), *secret_names.find_secrets_in_args(args)]
     return named + program.named_secrets(training)
 
 
@@ -68,12 +68,12 @@ def request_of(training: TrainingJob) -> dict[str, Any]:
 
 
 def as_cli(training: TrainingJob) -> str:
-    """`aip train submit …`; own code is named by its snapshot."""
+    """Return `aip train submit …`; custom code is referenced by its snapshot."""
     body = request_of(training)
-    words = ["aip", "train", "submit", str(body["name"])]
+    args = ["aip", "train", "submit", str(body["name"])]
     data = [body["version"], *body.get("datasets", ())] if "version" in body else []
     for number in data:
-        words += ["--data", str(number)]
+        args += ["--data", str(number)]
     for name, option in (
         ("preset", "--preset"),
         ("code", "--snapshot"),
@@ -94,22 +94,22 @@ def as_cli(training: TrainingJob) -> str:
         ("description", "--description"),
     ):
         if body.get(name) is not None:
-            words += [option, str(body[name])]
+            args += [option, str(body[name])]
     if "extra" in body:
-        words.append(f"--extra={body['extra']}")
+        args.append(f"--extra={body['extra']}")
     for name, value in body.get("params", {}).items():
-        words += ["-p", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
+        args += ["-p", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
     for name, value in body.get("variables", {}).items():
-        words += ["--env", f"{name}={value}"]
+        args += ["--env", f"{name}={value}"]
     for name in body.get("secrets", ()):
-        words += ["--secret", name]
+        args += ["--secret", name]
     if "max_disk_bytes" in body:
-        words += ["--max-disk", f"{body['max_disk_bytes']}B"]
+        args += ["--max-disk", f"{body['max_disk_bytes']}B"]
     if "max_runtime_s" in body:
-        words += ["--max-runtime", f"{body['max_runtime_s']}s"]
-    words += [flag for name, flag in (("preemptible", "--preemptible"), ("root_inside", "--root")) if body.get(name)]
-    words += [flag for name, flag in (("writes_checkpoints", "--writes-checkpoints"),) if body.get(name)]
-    return shlex.join(words)
+        args += ["--max-runtime", f"{body['max_runtime_s']}s"]
+    args += [flag for name, flag in (("preemptible", "--preemptible"), ("root_inside", "--root")) if body.get(name)]
+    args += [flag for name, flag in (("writes_checkpoints", "--writes-checkpoints"),) if body.get(name)]
+    return shlex.join(args)
 
 
 def as_curl(training: TrainingJob, address: str) -> str:

@@ -21,7 +21,7 @@ CONTROL_COMMANDS = {
 
 def legal(training: TrainingJob) -> list[str]:
     """List the verbs that make sense now, for the API."""
-    return [button.verb for button in buttons.of(training.job) if button.allowed]
+    return [button.verb for button in buttons.list_buttons(training.job) if button.allowed]
 
 
 def steer(training: TrainingJob, verb: str, *, by: User) -> TrainingJob:

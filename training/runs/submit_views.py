@@ -13,7 +13,7 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from datasets.models import DatasetVersion
 from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
@@ -40,32 +40,35 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     `?explicit=1` fills in no parameters, for large-scale mode; `?outputs_of=` names a job whose outputs it reads.
     """
     has_data = _has_annotated(request.user)
-    initial, given, pattern = _beginning(request, has_data=has_data)
+    initial, initial_params, pattern = _beginning(request, has_data=has_data)
     if "gpus_per_node" not in initial:
         initial |= default_device(PRESETS.get(initial["preset"]))
-    form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
+    form = SubmitForm(
+        request.POST or None, request.FILES or None, user=request.user, initial=initial, initial_params=initial_params
+    )
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
-                asked = drafts.TrainingRequest(**form.request_fields())
+            with errors_shown_on(form):
+                training_request = drafts.TrainingRequest(**form.request_fields())
                 if upload := form.cleaned_data.get("upload_id"):
                     request.user.require(Action.DATASETS_CREATE)
                     return redirect(
-                        "training:planned", planned.plan(user=request.user, request=asked, upload_id=upload).pk
+                        "training:planned",
+                        planned.plan(user=request.user, request=training_request, upload_id=upload).pk,
                     )
-                training = jobs.submit(user=request.user, request=asked)
+                training = jobs.submit(user=request.user, request=training_request)
                 return redirect("training:job-detail", training.pk)
         else:
-            look_further(form, drafts.check_parts)
+            check_valid_fields(form, drafts.check_parts)
     begun_from = form.begun_from()
     context = {
         "form": form,
         "groups": form.groups(),
         "previewed": " ".join(preset.name for preset in PRESETS.values() if preset.looks),
         "pattern": pattern,
-        "switches": extra_options.known(),
+        "switches": extra_options.list_switches(),
         "standing_extra": drafts.standing_extra(),
         "chosen": form["preset"].value(),
         "own": OWN,
@@ -92,10 +95,12 @@ def default_device(preset: Preset | None) -> dict[str, Any]:
 @needs(Action.TRAINING_SUBMIT)
 @require_POST
 def job_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    """Render the panel that shows whether the request fits now, waits, or never fits. Incomplete forms are accepted."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = preview.look(request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear())
+    verdict = preview.preview_request(
+        request.user, image_forms.resources_of(form), kind=jobs.KIND, unclear=form.unclear()
+    )
     nodes, cards = form.total_devices()
     return render(
         request,
@@ -115,16 +120,16 @@ def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, A
     initial |= {"outputs_of": number} if (number := ids.number(query.get("outputs_of", ""))) else {}
     if version := ids.number(query.get("version", "")):
         initial["version"] = version
-        found = DatasetVersion.objects.usable_by(request.user).filter(pk=version).first()
-        initial["preset"] = (found and preset_for(found)) or initial["preset"]
+        row = DatasetVersion.objects.usable_by(request.user).filter(pk=version).first()
+        initial["preset"] = (row and preset_for(row)) or initial["preset"]
     if query.get("preset") in PRESETS or query.get("preset") == OWN:
         initial["preset"] = query["preset"]
-    if words := query.get("weights", ""):
+    if reference := query.get("weights", ""):
         try:
-            preset, params = pretrained_weights.begun_from(request.user, words)
+            preset, params = pretrained_weights.begun_from(request.user, reference)
         except parameters.BadParameter as exc:
             raise Http404(exc.message) from None
-        return initial | {"preset": preset}, {preset: params}, words
+        return initial | {"preset": preset}, {preset: params}, reference
     if number := ids.number(query.get("set", "")):
         rows = ParameterSet.objects.visible_to(request.user).usable_by(request.user)
         chosen = get_object_or_404(rows, pk=number, preset__in=PRESETS)
@@ -132,9 +137,9 @@ def _beginning(request: SignedInRequest, *, has_data: bool) -> tuple[dict[str, A
         return initial | {"preset": chosen.preset, "set_version": begun.pk}, {chosen.preset: begun.params}, begun
     if number := ids.number(query.get("clone", "")):
         parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
-        given = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
-        known = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
-        return initial | _of_clone(request.user, parent, given), {parent.preset: known["params"]}, parent
+        values = request_secrets.as_known_to(request.user, parent.job, jobs.as_request(parent))
+        visible = request_secrets.as_known_to(request.user, parent.job, {"params": parent.params})
+        return initial | _of_clone(request.user, parent, values), {parent.preset: visible["params"]}, parent
     return initial, {}, None
 
 

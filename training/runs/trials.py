@@ -22,24 +22,24 @@ def mark(job: Job, *, study: int, number: int) -> None:
 
 
 def mark_pruned(job: Job) -> None:
-    """Say that its current attempt is asked to finish because it is not worth going on."""
+    """Mark that the current attempt was requested to finish because the trial is not promising."""
     job.spec = {**job.spec, MARK: {**job.spec.get(MARK, {}), "pruned": job.attempt_number}}
     job.save(update_fields=["spec"])
 
 
-def of(job: Job) -> dict[str, Any]:
-    """The mark; {} of what is no trial."""
-    found = job.spec.get(MARK)
-    return found if isinstance(found, dict) else {}
+def read_mark(job: Job) -> dict[str, Any]:
+    """Return the mark; {} if the job is no trial."""
+    mark = job.spec.get(MARK)
+    return mark if isinstance(mark, dict) else {}
 
 
 def is_pruned(job: Job, attempt: int) -> bool:
     """Whether this attempt ended because it was not worth going on: it leaves no result."""
-    return attempt > 0 and of(job).get("pruned") == attempt
+    return attempt > 0 and read_mark(job).get("pruned") == attempt
 
 
-def tell(job: Job) -> None:
-    """Have the study of a trial look at it now; a lost message only costs until the next sweep."""
-    if number := of(job).get("id"):
+def notify_study(job: Job) -> None:
+    """Let the study of a trial check it now; a lost message only delays it until the next sweep."""
+    if number := read_mark(job).get("id"):
         with transaction.atomic():
             enqueue("studies.advance", study_id=number)

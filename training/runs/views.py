@@ -15,8 +15,8 @@ from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.columns import USER_NAMES, narrow
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
+from aiplatform.lib.secret_names import mask_params, mask_text
 from aiplatform.lib.zips import send_zip
 from training.presets.catalog import PRESETS
 from training.programs import layout, program
@@ -95,9 +95,9 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
-    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
-    state, words = request.GET.get("state", ""), request.GET.get("q", "")
-    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(words[:100])
+    """List visible trainings; `?q=`, `?state=`, `?mine=1`, `?looks=1`, `?ordering=`. htmx gets the table."""
+    state, query = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = TrainingJob.objects.visible_to(request.user).for_table().in_state(state).named_like(query[:100])
     if request.GET.get("mine") == "1":
         rows = rows.filter(job__owner=request.user)
     if request.GET.get("looks") != "1":
@@ -142,13 +142,13 @@ def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The overview, or by `?tab=` the tab that a page of any job calls so."""
+    """Show the overview, or redirect to the tab named by `?tab=`."""
     training = training_or_404(request, pk)
-    asked = job_tabs.of(request.GET.get("tab", "")).name
-    if asked != job_tabs.OVERVIEW:
-        return redirect(ROUTES[asked], pk)
+    tab = job_tabs.find(request.GET.get("tab", "")).name
+    if tab != job_tabs.OVERVIEW:
+        return redirect(ROUTES[tab], pk)
     preset = PRESETS.get(training.preset)
-    changed = parameter_sets.differences(preset, training.params if preset else hidden(training.params))
+    changed = parameter_sets.differences(preset, training.params if preset else mask_params(training.params))
     shown_figures = list(results.readable(training.metrics))
     return shown(
         request,
@@ -167,22 +167,22 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _set_use(request: SignedInRequest, training: TrainingJob) -> dict[str, Any] | None:
-    """The parameter set that it was begun from, and whether the reader may see that."""
+    """Return the parameter set that the training was started from, and whether the reader may see it."""
     use = getattr(training, "set_use", None)
     if use is None:
         return None
     number = use.version and use.version.parameter_set_id
-    seen = bool(number) and ParameterSet.objects.visible_to(request.user).filter(pk=number).exists()
+    is_visible = bool(number) and ParameterSet.objects.visible_to(request.user).filter(pk=number).exists()
     changed = parameter_sets.is_changed(training, use)
-    return {"name": use.name, "version": use.version, "seen": seen, "changed": changed}
+    return {"name": use.name, "version": use.version, "seen": is_visible, "changed": changed}
 
 
 def _program_facts(training: TrainingJob) -> list[Fact]:
-    """What own code runs, how it is started, and what it is told."""
-    found = program.script_facts(training)
+    """Return the program of custom code, how it is started, and its variables."""
+    facts = program.script_facts(training)
     if training.launcher and layout.is_needed(training):
-        found.append(Fact(_("Way to start"), layout.started_words(training)))
-    return found + program.variable_facts(training)
+        facts.append(Fact(_("Way to start"), layout.started_words(training)))
+    return facts + program.variable_facts(training)
 
 
 @needs(Action.TRAINING_VIEW)
@@ -226,7 +226,7 @@ def _profile(request: SignedInRequest, training: TrainingJob) -> dict[str, Any]:
 def job_profile(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue a profile; what it found appears on the tab of metrics."""
     training = training_or_404(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         previews.profile(training, by=request.user, steps=ids.number(request.POST.get("steps", "")) or 0)
     return redirect("training:job-metrics", pk)
 
@@ -293,8 +293,8 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
     ]
     secrets = snippets.secrets_of(training)
     more = panels_of(request, training, job_tabs.SPEC)
-    quiet = [(key, label, hushed(text, secrets)) for key, label, text in ways]
-    return shown(request, training, "job-spec", spec=hushed(snippets.pretty(training), secrets), ways=quiet, **more)
+    quiet = [(key, label, mask_text(text, secrets)) for key, label, text in ways]
+    return shown(request, training, "job-spec", spec=mask_text(snippets.pretty(training), secrets), ways=quiet, **more)
 
 
 @needs(Action.TRAINING_CONTROL)
@@ -302,7 +302,7 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
 def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Pause, continue, finish or stop: sends the control command; the state follows."""
     training = training_or_404(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         steering.steer(training, verb, by=request.user)
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
@@ -325,7 +325,7 @@ def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
         initial={**initial, "checkpoint": request.GET.get("checkpoint", choices[0][0] if choices else "")},
     )
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             jobs.restore(
                 training,
                 by=request.user,

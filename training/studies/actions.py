@@ -192,5 +192,5 @@ def train_best(
     if study.is_own_code and by.pk != study.owner_id:
         raise NotAllowed(_("It is made of code of its owner. Start a training of your own."))
     taken = set(TrainingJob.objects.filter(job__owner=by).values_list("job__name", flat=True))
-    name = titles.derived(study.name, "best", taken=taken, room=100)
+    name = titles.derive_name(study.name, "best", taken=taken, room=100)
     return requests.submit(study, trial.params | dict(params or {}), name=name, user=by)

@@ -10,22 +10,22 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.idempotency import once, once_in_parts
+from aiplatform.lib.idempotency import once_in_parts
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, object_action
 from training.runs.serializers import TrainingDetailOut
 from training.studies import actions, budget, creating, decider, limits, presentation
 from training.studies.creating import StudyRequest
+from training.studies.filters import StudyFilters
 from training.studies.limits import Limits
 from training.studies.models import Study
-from training.studies.orders import ORDERING
 
 EVALUATORS = (decider.PED_ANOVA, decider.FANOVA)
 
@@ -204,99 +204,54 @@ def request_of(given: dict[str, Any]) -> StudyRequest:
     return StudyRequest(limits=allowed, **given)
 
 
-class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """Searches for parameters: many trainings of one request."""
 
-    needs = {
-        "list": Action.TRAINING_VIEW,
-        "retrieve": Action.TRAINING_VIEW,
-        "trials": Action.TRAINING_VIEW,
-        "curves": Action.TRAINING_VIEW,
-        "importance": Action.TRAINING_VIEW,
-        "create": Action.TRAINING_SUBMIT,
-        "partial_update": Action.TRAINING_SUBMIT,
-        "destroy": Action.TRAINING_CONTROL,
-        "pause": Action.TRAINING_CONTROL,
-        "resume": Action.TRAINING_CONTROL,
-        "stop": Action.TRAINING_CONTROL,
-        "enqueue": Action.TRAINING_SUBMIT,
-        "best": Action.TRAINING_SUBMIT,
-    }
-    asks = {"list": ("state", "search", "name"), "importance": ("objective", "evaluator")}
-    orders = ORDERING
-    serializer_class = StudyOut
-    queryset = Study.objects.none()
+    view_permission, change_permission = Action.TRAINING_VIEW, Action.TRAINING_SUBMIT
+    needs = dict.fromkeys(("trials", "curves", "importance"), Action.TRAINING_VIEW) | dict.fromkeys(
+        ("destroy", "pause", "resume", "stop"), Action.TRAINING_CONTROL
+    )
+    asks = {"importance": ("objective", "evaluator")}
+    serializer_class, list_serializer_class = StudyDetailOut, StudyOut
+    create_serializer_class, change_serializer_class = StudyIn, StudyChangeIn
+    filters = StudyFilters
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Study.objects.visible_to(user)
-        if self.action not in ("list", "retrieve", "trials", "curves", "importance"):
-            rows = rows.editable_by(user)
-        if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.in_state(queries.one_of(given, "state", *Study.State.values))
-            rows = rows.named_like(given.get("search", "")[:100])
-            if "name" in given:
-                rows = rows.filter(name=given["name"])
-        return rows.for_list()
+    def service_check(self) -> Any:
+        return creating.check_parts if self.action == "create" else None
 
-    def get_serializer_class(self) -> Any:
-        return StudyOut if self.action == "list" else StudyDetailOut
+    def create_object(self, **values: Any) -> Study:
+        return creating.create(user=self.request.user, request=request_of(values))
 
-    def answer(self, study: Study, status: int = 200) -> Response:
-        user: Any = self.request.user
-        fresh = Study.objects.visible_to(user).for_list().get(pk=study.pk)
-        return Response(StudyDetailOut(fresh, context=self.get_serializer_context()).data, status=status)
+    def change_object(self, study: Study, **values: Any) -> Study:
+        about = {name: values.pop(name) for name in ("description", "visibility") if name in values}
+        if "time_limit_s" in values:
+            seconds = values.pop("time_limit_s")
+            values["time_limit"] = timedelta(seconds=seconds) if seconds else None
+        allowed = Limits(**{**vars(actions.limits_of(study)), **values}) if values else None
+        return actions.change(study, limits=allowed, **about)
 
-    @extend_schema(request=StudyIn, responses={201: StudyDetailOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        """Begin a study."""
-        given = sent(StudyIn(data=request.data, context=self.get_serializer_context()), creating.check_parts)
-        return self.answer(creating.create(user=request.user, request=request_of(given)), 201)
+    def delete_object(self, study: Study) -> None:
+        actions.delete(study)
 
-    @extend_schema(request=StudyChangeIn, responses=StudyDetailOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change its limits, description or who sees it."""
-        study = self.get_object()
-        given = sent(StudyChangeIn(data=request.data))
-        about = {name: given.pop(name) for name in ("description", "visibility") if name in given}
-        if "time_limit_s" in given:
-            seconds = given.pop("time_limit_s")
-            given["time_limit"] = timedelta(seconds=seconds) if seconds else None
-        allowed = Limits(**{**vars(actions.limits_of(study)), **given}) if given else None
-        return self.answer(actions.change(study, limits=allowed, **about))
+    @object_action()
+    def pause(self, study: Study) -> Study:
+        """Start no new trials."""
+        return actions.pause(study, by=self.request.user)
 
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        """Delete it once it is over; its trainings stay."""
-        actions.delete(self.get_object())
-        return Response(status=204)
+    @object_action()
+    def resume(self, study: Study) -> Study:
+        """Continue after a pause, or after it ended and a limit was raised."""
+        return actions.resume(study, by=self.request.user)
 
-    @extend_schema(request=None, responses=StudyDetailOut)
-    @action(detail=True, methods=["post"])
-    def pause(self, request: ApiRequest, pk: str) -> Response:
-        """Begin no new trials."""
-        return self.answer(actions.pause(self.get_object(), by=request.user))
+    @object_action(status=202)
+    def stop(self, study: Study) -> Study:
+        """Stop it with all of its trials."""
+        return actions.stop(study, by=self.request.user)
 
-    @extend_schema(request=None, responses=StudyDetailOut)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: ApiRequest, pk: str) -> Response:
-        """Go on after a pause, or after it ended and a limit was raised."""
-        return self.answer(actions.resume(self.get_object(), by=request.user))
-
-    @extend_schema(request=None, responses=StudyDetailOut)
-    @action(detail=True, methods=["post"])
-    def stop(self, request: ApiRequest, pk: str) -> Response:
-        """End it with all of its trials."""
-        return self.answer(actions.stop(self.get_object(), by=request.user), 202)
-
-    @extend_schema(request=ParamsIn, responses=StudyDetailOut)
-    @action(detail=True, methods=["post"])
-    @once
-    def enqueue(self, request: ApiRequest, pk: str) -> Response:
+    @object_action(ParamsIn, status=202, once=True)
+    def enqueue(self, study: Study, params: dict[str, Any]) -> Study:
         """Try these parameters next; the sampler adds what is missing."""
-        study = self.get_object()
-        return self.answer(actions.put_next(study, sent(ParamsIn(data=request.data))["params"]), 202)
+        return actions.put_next(study, params)
 
     @extend_schema(request=BestIn, responses={201: TrainingDetailOut})
     @action(detail=True, methods=["post"])
@@ -304,7 +259,7 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def best(self, request: ApiRequest, pk: str) -> Response:
         """Train with the best parameters once more, as an ordinary training."""
         study = self.get_object()
-        given = sent(BestIn(data=request.data))
+        given = parse_request(BestIn(data=request.data))
         training = actions.train_best(study, by=request.user, number=given["trial"], params=given["params"])
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
 
@@ -335,12 +290,12 @@ class StudyViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def importance(self, request: ApiRequest, pk: str) -> Response:
         """How much each parameter mattered; empty while too few trials say so."""
         study = self.get_object()
-        given = queries.given(request)
+        given = queries.read_filters(request)
         keys = [one["key"] for one in study.objectives]
         key = given.get("objective") or keys[0]
         if key not in keys:
             said = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
             raise Invalid(said, field="objective")
-        evaluator = queries.one_of(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
+        evaluator = queries.read_choice(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
         found = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)
         return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": found}).data)

@@ -146,7 +146,7 @@ def check_name(user: User, name: str) -> None:
 def free_name(user: User, *parts: str) -> str:
     """A name for a study of this person that is not taken."""
     taken = set(Study.objects.filter(owner=user).values_list("name", flat=True))
-    return titles.derived(*parts, "study", taken=taken, room=80)
+    return titles.derive_name(*parts, "study", taken=taken, room=80)
 
 
 def check_parts(*, space: Sequence[Any] = (), objectives: Sequence[Any] = (), pruner: Any = None) -> None:

@@ -44,11 +44,11 @@ class RunImportanceViewSet(PlatformViewSet):
     )  # fmt: skip
     def list(self, request: ApiRequest) -> Response:
         """How much each parameter mattered for a figure (PED-ANOVA); empty while too few runs say so."""
-        given = queries.given(request)
+        given = queries.read_filters(request)
         found = mattering.of_runs(
             request.user,
             figure=given.get("figure", ""),
             text=given.get("filter", ""),
-            archived=queries.one_of(given, "archived", "true", "false") == "true",
+            archived=queries.read_choice(given, "archived", "true", "false") == "true",
         )
         return Response(dataclasses.asdict(found))

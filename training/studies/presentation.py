@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.presets.catalog import PRESETS
 from training.studies import budget, decider, objectives, problems, space, values
 from training.studies.models import WAITING, Study, Trial
@@ -18,7 +18,7 @@ S, T = Study.State, Trial.State
 def fixed(study: Study) -> dict[str, Any]:
     """Parameters that are the same for all trials."""
     given = study.request.get("params", {})
-    return dict(given) if study.preset else hidden(given)
+    return dict(given) if study.preset else mask_params(given)
 
 
 def so_far(study: Study, trials: Sequence[Trial]) -> dict[int, float]:

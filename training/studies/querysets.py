@@ -7,7 +7,6 @@ from typing import Self
 from django.db.models import Count, F, Q
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 from workers.core.states import FINAL, JobState
 
 
@@ -20,13 +19,6 @@ class StudyQuerySet(OwnedQuerySet):
         started = set(JobState.values) - {JobState.QUEUED}
         live = Count("trials", filter=Q(trials__state="running", trials__training__job__state__in=started))
         return self.select_related("owner", "version__dataset").annotate(made=Count("trials"), live=live)
-
-    def in_state(self, word: str) -> Self:
-        return self.filter(state=word) if word else self
-
-    def named_like(self, words: str) -> Self:
-        """Name, description, preset or dataset contains each of the words."""
-        return search.having(self, words, "name", "description", "preset", "version_label")
 
     def due(self) -> Self:
         """Those that begin trials, and those with a trial that ended, or was restored, since it was looked at."""

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from datasets.models import DatasetVersion
 from training.catalog.task_kinds import preset_for
 from training.presets.catalog import PRESETS
@@ -35,10 +35,10 @@ def new(request: SignedInRequest) -> HttpResponse:
         initial=_initial(request, chosen, version),
     )  # fmt: skip
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
         if form.is_valid():
-            with refusals_shown_on(form):
+            with errors_shown_on(form):
                 study = creating.create(user=request.user, request=form.study_request())
                 return redirect("studies:detail", study.pk)
     rows = form.rows()

@@ -55,7 +55,7 @@ def reached(training: TrainingJob, objectives: Sequence[Objective]) -> list[floa
 
 def ended_as_no_number(training: TrainingJob, key: str) -> bool:
     """Whether the newest line with this figure says NaN or infinity, which is in no curve."""
-    path = RunDir.of(training.job_id, training.job.attempt_number).metrics
+    path = RunDir.for_attempt(training.job_id, training.job.attempt_number).metrics
     try:
         with os.fdopen(files.open_beneath(path.parent, path.name), "rb") as file:
             file.seek(0, os.SEEK_END)

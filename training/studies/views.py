@@ -1,4 +1,4 @@
-"""Pages of studies: the list, one study, its acts. The form of a new one is in `starting`."""
+"""Pages of studies: the list, one study, its actions. The form of a new one is in `starting`."""
 
 from __future__ import annotations
 
@@ -7,135 +7,116 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.pages import name_typed, needs, refusals_said
+from aiplatform.lib.ordering import ListPage
+from aiplatform.objects.pages import ObjectPages, action
+from aiplatform.objects.tables import Column, MainColumn, Table
 from training.programs.pairs import read_pairs
 from training.studies import actions, budget, objectives, presentation
+from training.studies.filters import StudyFilters
 from training.studies.models import Study, Trial
-from training.studies.orders import ORDERING
 from training.studies.sorting import heads, ordered
 
-ACTS = {"pause": actions.pause, "resume": actions.resume, "stop": actions.stop}
 
+class StudyPages(ObjectPages[Study]):
+    """Pages of studies; `starting` has the form of a new one."""
 
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def index(request: SignedInRequest) -> HttpResponse:
-    """Studies this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Study.objects.visible_to(request.user).named_like(request.GET.get("q", "")[:100])
-    if (state := request.GET.get("state", "")) in Study.State.values:
-        rows = rows.in_state(state)
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = ORDERING.page(request, rows.for_list())
-    context = {
-        "page": page,
-        "states": [("", _("all")), *Study.State.choices],
-        "refresh": any(row.state == Study.State.RUNNING for row in page.rows),
-    }
-    return render(request, "studies/_table.html" if request.htmx else "studies/list.html", context)
+    model, filters = Study, StudyFilters
+    namespace = "studies"
+    view_permission, change_permission = Action.TRAINING_VIEW, Action.TRAINING_SUBMIT
+    needs = {"delete": Action.TRAINING_CONTROL}
+    table = Table(
+        MainColumn(_("Name"), "row.name", sort="name", below="row.description"),
+        Column(_("State"), "{% state_chip row.state row.get_state_display %}", sort="state"),
+        Column(_("Dataset"), template="studies/_dataset_cell.html", sort="dataset"),
+        Column(_("Goal"), template="studies/_goal_cell.html"),
+        Column(_("Trials"), "{{ row.made }} / {{ row.max_trials }}", kind="num", css="nowrap"),
+        Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
+        Column(_("Created"), "row.created_at|ago", sort="created", kind="time"),
+        anchor="study",
+    )
+    region, layout = "studies", "wide"
+    title, lead = _("Studies"), _("Searches for good parameters by many trainings of one request.")
+    filter_label, no_match_text = _("Filter studies"), _("No study matches this filter.")
+    empty_text = _("No studies yet. Say which parameters may vary, and many short trainings find good values.")
+    new_title, deleted_text = _("New study"), _("Study %(name)s is deleted.")
+    detail_template, live_template = "studies/detail.html", "studies/_now.html"
 
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        is_live = any(row.state == Study.State.RUNNING for row in rows)
+        return {"refresh_s": request.user.refresh_s} if is_live else {}
 
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One study; `?ordering=` sorts its trials. htmx gets what changes while it runs."""
-    study: Study = get_object_or_404(Study.objects.visible_to(request.user).for_list(), pk=pk)
-    trials = list(study.trials.with_jobs().order_by("number"))
-    goals = objectives.of_rows(study.objectives)
-    best, rows = budget.best_of(study, trials), presentation.trial_rows(study, trials)
-    for row in rows:
-        row["cells"] = [row["params"].get(one["name"]) for one in study.space]
-    ordering = request.GET.get("ordering", "")
-    may_change = Study.objects.editable_by(request.user).filter(pk=pk).exists()
-    context: dict[str, Any] = {
-        "study": study,
-        "goals": goals,
-        "ranges": presentation.ranges(study),
-        "fixed": presentation.fixed(study),
-        "preset_title": presentation.preset_title(study),
-        "rows": ordered(rows, ordering),
-        "heads": heads(study, ordering),
-        "best": best,
-        "counts": presentation.counts(trials),
-        "made": len(trials),
-        "most": budget.most(study),
-        "hours": budget.hours(study),
-        "is_live": study.state == Study.State.RUNNING or any(row.state == Trial.State.RUNNING for row in trials),
-        "may_control": may_change and request.user.can(Action.TRAINING_CONTROL),
-        "may_change": may_change and request.user.can(Action.TRAINING_SUBMIT),
-        "data": {
-            "trials": reverse("api-studies-trials", args=[pk]),
-            "curves": reverse("api-studies-curves", args=[pk]),
-            "importance": reverse("api-studies-importance", args=[pk]),
-            "objectives": study.objectives,
-            "space": study.space,
-        },
-    }
-    return render(request, "studies/_now.html" if request.htmx else "studies/detail.html", context)
+    def details(self, request: SignedInRequest, row: Study, is_own: bool) -> dict[str, Any]:
+        """The study with its trials, which `?ordering=` sorts."""
+        trials = list(row.trials.with_jobs().order_by("number"))
+        best, trial_rows = budget.best_of(row, trials), presentation.trial_rows(row, trials)
+        for one in trial_rows:
+            one["cells"] = [one["params"].get(dimension["name"]) for dimension in row.space]
+        ordering = request.GET.get("ordering", "")
+        return {
+            "study": row,
+            "goals": objectives.of_rows(row.objectives),
+            "ranges": presentation.ranges(row),
+            "fixed": presentation.fixed(row),
+            "preset_title": presentation.preset_title(row),
+            "rows": ordered(trial_rows, ordering),
+            "heads": heads(row, ordering),
+            "best": best,
+            "counts": presentation.counts(trials),
+            "made": len(trials),
+            "most": budget.most(row),
+            "hours": budget.hours(row),
+            "is_live": row.state == Study.State.RUNNING or any(one.state == Trial.State.RUNNING for one in trials),
+            "may_control": is_own and request.user.can(Action.TRAINING_CONTROL),
+            "data": {
+                "trials": reverse("api-studies-trials", args=[row.pk]),
+                "curves": reverse("api-studies-curves", args=[row.pk]),
+                "importance": reverse("api-studies-importance", args=[row.pk]),
+                "objectives": row.objectives,
+                "space": row.space,
+            },
+        }
 
+    def remove(self, request: SignedInRequest, row: Study) -> None:
+        actions.delete(row)
 
-@require_POST
-@needs(Action.TRAINING_CONTROL)
-def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Pause, resume or stop a study."""
-    study = _changeable(request, pk)
-    with refusals_said(request):
-        ACTS[verb](study, by=request.user)
-    return redirect("studies:detail", pk)
+    @action(Action.TRAINING_CONTROL)
+    def pause(self, request: SignedInRequest, row: Study) -> None:
+        """Start no new trials."""
+        actions.pause(row, by=request.user)
 
+    @action(Action.TRAINING_CONTROL)
+    def resume(self, request: SignedInRequest, row: Study) -> None:
+        """Continue after a pause or the end."""
+        actions.resume(row, by=request.user)
 
-@require_POST
-@needs(Action.TRAINING_SUBMIT)
-def enqueue(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Try parameters next: one `name = value` a line."""
-    study = _changeable(request, pk)
-    with refusals_said(request):
-        actions.put_next(study, _pairs(request))
+    @action(Action.TRAINING_CONTROL)
+    def stop(self, request: SignedInRequest, row: Study) -> None:
+        """Stop the study with its trials."""
+        actions.stop(row, by=request.user)
+
+    @action()
+    def enqueue(self, request: SignedInRequest, row: Study) -> None:
+        """Try parameters next: one `name = value` a line."""
+        actions.put_next(row, _pairs(request))
         messages.info(request, _("They are tried next."))
-    return redirect("studies:detail", pk)
 
-
-@require_POST
-@needs(Action.TRAINING_SUBMIT)
-def best(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Train with the best parameters once more; `params` are lines `name = value` in place of the study's own."""
-    study = _changeable(request, pk)
-    with refusals_said(request):
-        training = actions.train_best(study, by=request.user, params=_pairs(request))
+    @action()
+    def best(self, request: SignedInRequest, row: Study) -> HttpResponse:
+        """Train with the best parameters again; `params` are lines `name = value` that replace the study's own."""
+        training = actions.train_best(row, by=request.user, params=_pairs(request))
         return redirect("training:job-detail", training.pk)
-    return redirect("studies:detail", pk)
 
-
-@require_POST
-@needs(Action.TRAINING_SUBMIT)
-def limits(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Change how many trials there may be, in all and at once."""
-    study = _changeable(request, pk)
-    with refusals_said(request):
-        actions.change_counts(study, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
-    return redirect("studies:detail", pk)
-
-
-@require_POST
-@needs(Action.TRAINING_CONTROL)
-def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a study, once its name was typed."""
-    study = _changeable(request, pk)
-    if not name_typed(request, study.name):
-        return redirect("studies:detail", pk)
-    with refusals_said(request):
-        actions.delete(study)
-        messages.info(request, _("Study %(name)s is deleted.") % {"name": study.name})
-        return redirect("studies:list")
-    return redirect("studies:detail", pk)
+    @action()
+    def limits(self, request: SignedInRequest, row: Study) -> None:
+        """Change how many trials there may be, in all and at once."""
+        actions.change_counts(row, request.POST.get("max_trials", ""), request.POST.get("at_once", ""))
 
 
 def _pairs(request: SignedInRequest) -> dict[str, Any]:
@@ -148,9 +129,3 @@ def _pairs(request: SignedInRequest) -> dict[str, Any]:
         return read_pairs(request.POST.get("params", "")[:20_000])
     except ValidationError as exc:
         raise Invalid(" ".join(exc.messages), field="params") from None
-
-
-def _changeable(request: SignedInRequest, pk: int) -> Study:
-    rows = Study.objects.visible_to(request.user).editable_by(request.user)
-    found: Study = get_object_or_404(rows, pk=pk)
-    return found

@@ -119,7 +119,7 @@ class Requests:
         if not _has_no_broker():
             threading.Thread(target=self._run, args=[stopped], name="requests", daemon=True).start()
 
-    def take(self) -> tuple[set[int], bool]:
+    def take_all(self) -> tuple[set[int], bool]:
         """Return the jobs since the last call, and whether messages may have been lost."""
         with self._lock:
             jobs, lost = self._jobs, self._lost

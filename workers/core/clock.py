@@ -29,6 +29,6 @@ def offset_s() -> float:
     if time.monotonic() - _seen["at"] >= EVERY_S:
         with connection.cursor() as cursor:
             cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
-            told = float(cursor.fetchone()[0])
-        _seen.update(at=time.monotonic(), off_s=told - datetime.now(UTC).timestamp())
+            database_time = float(cursor.fetchone()[0])
+        _seen.update(at=time.monotonic(), off_s=database_time - datetime.now(UTC).timestamp())
     return _seen["off_s"]

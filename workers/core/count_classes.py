@@ -27,4 +27,4 @@ class CountClass:
 JOB = CountClass("job", "jobs_per_user", "user_jobs", "no_jobs_allowed")
 ENVIRONMENT = CountClass("environment", "environments_per_user", "user_environments", "no_environments_allowed")
 
-CLASSES: dict[str, CountClass] = {one.name: one for one in (JOB, ENVIRONMENT)}
+CLASSES: dict[str, CountClass] = {count_class.name: count_class for count_class in (JOB, ENVIRONMENT)}

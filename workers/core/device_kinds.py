@@ -42,5 +42,5 @@ KINDS: dict[str, DeviceKind] = {kind.name: kind for kind in (GPU, NPU, CPU)}
 
 
 def rules(name: str) -> DeviceKind:
-    """The rules of a kind; one that nobody described is handed out like a GPU."""
+    """The rules of a kind; an unknown one is assigned like a GPU."""
     return KINDS.get(name) or DeviceKind(name, name.upper())

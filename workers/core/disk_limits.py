@@ -44,12 +44,12 @@ def check(cluster: VirtualCluster, requested: int | None) -> None:
     Raises:
         OverDiskLimit: naming both.
     """
-    most = cluster.max_disk_bytes
-    if requested is not None and most is not None and requested > most:
+    maximum = cluster.max_disk_bytes
+    if requested is not None and maximum is not None and requested > maximum:
         raise OverDiskLimit(
             _("%(asked)s of disk space requested; a job in %(cluster)s can use at most %(most)s.")
-            % {"asked": units.size(requested), "most": units.size(most), "cluster": cluster.name},
-            asked=requested, most=most,
+            % {"asked": units.size(requested), "most": units.size(maximum), "cluster": cluster.name},
+            asked=requested, most=maximum,
         )  # fmt: skip
 
 
@@ -67,15 +67,15 @@ def check_size(value: int | None, field: str = "max_disk_bytes") -> None:
         )
 
 
-def check_of_cluster(default: int | None, most: int | None) -> None:
+def check_of_cluster(default: int | None, maximum: int | None) -> None:
     """Refuse disk limits of a cluster that are out of range, or a default above the maximum.
 
     Raises:
         Invalid: naming the field.
     """
-    check_size(most)
+    check_size(maximum)
     check_size(default, "default_disk_bytes")
-    if default is not None and most is not None and default > most:
+    if default is not None and maximum is not None and default > maximum:
         raise Invalid(_("The default disk limit is more than the maximum."), field="default_disk_bytes")
 
 
@@ -88,7 +88,7 @@ def of_ticket(attempt: Attempt, rank: int, launch: Launch, tmp: Path) -> Mapping
     limit = limit_bytes(attempt.job)
     if limit is None:
         return {}
-    own = [RunDir.of(attempt.job_id, attempt.number).of_rank(rank), tmp, *launch.own_folders, *_layers(launch)]
+    own = [RunDir.for_attempt(attempt.job_id, attempt.number).of_rank(rank), tmp, *launch.own_folders, *_layers(launch)]
     number = (attempt.pk * _RANKS + rank % _RANKS) % project_quota.FIRST_PROJECT
     return {
         "disk_bytes": limit,

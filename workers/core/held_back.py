@@ -36,16 +36,16 @@ class Held:
 
 
 def reasons(moment: datetime) -> dict[int, Held]:
-    """Queued jobs that may not start at `moment`, by number; of several reasons the one that a person can act on."""
-    found = dict.fromkeys(Approval.objects.holding().values_list("job", flat=True), Held("unapproved"))
+    """Queued jobs that may not start at `moment`, by number; of several reasons the one that a user can act on."""
+    held_jobs = dict.fromkeys(Approval.objects.holding().values_list("job", flat=True), Held("unapproved"))
     for job, held in _paused(moment).items():
-        found.setdefault(job, held)
+        held_jobs.setdefault(job, held)
     for job, held in _following().items():
-        found.setdefault(job, held)
+        held_jobs.setdefault(job, held)
     for job, held in _machine_away().items():
-        found.setdefault(job, held)
-    _limit_arrays(found)
-    return found
+        held_jobs.setdefault(job, held)
+    _limit_arrays(held_jobs)
+    return held_jobs
 
 
 def holding(jobs: Collection[int]) -> set[int]:
@@ -83,7 +83,7 @@ def _held_by(others: list[tuple[int, str, str, str]]) -> Held:
 
 
 def by_machine(names: Collection[str]) -> dict[str, Held]:
-    """What is said to jobs that belong to one of these machines; machines that take work are left out."""
+    """Reasons for jobs that are bound to one of these nodes; nodes that accept work are left out."""
     if not names:
         return {}
     states = dict(Node.objects.filter(name__in=names).values_list("name", "state"))
@@ -101,17 +101,17 @@ def _machine_away() -> dict[int, Held]:
     return {job: away[name] for job, name in pinned.items() if name in away}
 
 
-def _limit_arrays(found: dict[int, Held]) -> None:
-    """Hold back those jobs of an array that would be more than run of it at a time; lower indices go first."""
+def _limit_arrays(held_jobs: dict[int, Held]) -> None:
+    """Hold back the jobs of an array beyond the number that may run at a time; lower indices go first."""
     waiting = Job.objects.filter(state=JobState.QUEUED, array__at_once__isnull=False)
     rows = list(waiting.order_by("array", "array_index").values_list("pk", "array_id"))
     arrays = {array for _job, array in rows}
     limits = JobArray.objects.filter(pk__in=arrays).annotate(live=Count("jobs", filter=Q(jobs__state__in=LIVE)))
     room = {pk: (limit, limit - live) for pk, limit, live in limits.values_list("pk", "at_once", "live")}
     for job, array in rows:
-        if job in found:
+        if job in held_jobs:
             continue
         limit, left = room[array]
         if left < 1:
-            found[job] = Held("array_full", {"limit": limit})
+            held_jobs[job] = Held("array_full", {"limit": limit})
         room[array] = (limit, left - 1)

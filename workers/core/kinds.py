@@ -20,7 +20,7 @@ from accounts.access.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
-from aiplatform.lib.search import Hit, having
+from aiplatform.lib.search import Hit, filter_by_text
 from workers.core.count_classes import JOB, CountClass
 from workers.core.device_kinds import KINDS as DEVICE_KINDS
 from workers.core.models import Attempt, Job
@@ -44,7 +44,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run a job again: what it is called, a sentence of what it does, and where it leads.
+    """One way to run a job again: its label, a sentence that describes it, and its target.
 
     `verb` is an act of the job itself, `url` a page. `why` says why it is not possible now; empty where it is.
     """
@@ -52,7 +52,7 @@ class Way:
     key: str
     label: Any
     icon: str
-    about: Any
+    description: Any
     verb: str = ""
     url: str = ""
     why: str = ""
@@ -90,15 +90,15 @@ class Launch:
     notes: list[str] = field(default_factory=list)  # lines for the log of what was done before, see log_lines
     own_network: bool = False  # a loopback of its own and nothing else, where the sandbox can give one
 
-    def keep(self, path: Path) -> None:
-        """Write it down for the other ranks of a gang; only the platform may read it."""
+    def save(self, path: Path) -> None:
+        """Write it for the other ranks of a gang; only the platform may read it."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         write_json(path, values | {name: [str(p) for p in values[name]] for name in _PATHS})
         path.chmod(0o600)
 
     @classmethod
-    def kept(cls, path: Path) -> Launch:
-        """What `keep` wrote.
+    def load(cls, path: Path) -> Launch:
+        """Read what `save` wrote.
 
         Raises:
             OSError: nothing was.
@@ -114,7 +114,7 @@ class NotYet(DomainError):
 
 
 class JobKind:
-    """One meaning of a job: a name, a label, `prepare`, and whatever else differs from what stands here.
+    """One kind of job: a name, a label, `prepare`, and what differs from the defaults here.
 
     Methods may be called again after a crash: they are idempotent.
 
@@ -189,7 +189,7 @@ class JobKind:
         return {}
 
     def further(self, job: Job, launch: Launch) -> Launch:
-        """What the other machines of a gang start: `launch`, with what lies on each machine's own disk."""
+        """Launch of the other ranks of a gang: `launch`, with what is on each node's own disk."""
         return launch
 
     def capabilities(self, job: Job) -> Capabilities:
@@ -197,7 +197,7 @@ class JobKind:
         return self.can
 
     def idle(self, jobs: Collection[int]) -> Collection[int]:
-        """Those of its running jobs, by number, whose cards whoever waits may have; their owners know that."""
+        """Running jobs of this kind, by number, whose devices waiting jobs may have; their owners know that."""
         return ()
 
     def expected_runtimes(self, jobs: QuerySet[Job]) -> Mapping[int, float]:
@@ -211,7 +211,7 @@ class JobKind:
         """Points were added to the curves of a job that runs; called on its machine, after each few seconds of them."""
 
     def is_quiet(self, job: Job) -> bool:
-        """Whether its owner need not be told that it ended: something larger that it belongs to says so."""
+        """Whether its end causes no notification: that of a larger unit it belongs to does."""
         return False
 
     def check_restore(self, job: Job) -> None:
@@ -222,7 +222,7 @@ class JobKind:
         return []
 
     def again(self, job: Job, user: User) -> list[Way]:
-        """Ways to run the job again beside continuing and restoring it, of those this person may go."""
+        """Further ways to run the job again, in addition to continuing and restoring it, that are open to this user."""
         return []
 
     def url(self, job: Job) -> str:
@@ -245,10 +245,10 @@ class JobKind:
         """How many things of this kind the person may see, for the overview."""
         return Job.objects.visible_to(user).filter(kind=self.name).count()
 
-    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
-        """What the global search finds of this kind: its jobs by name."""
+    def find(self, user: User, query: str, limit: int) -> Iterator[Hit]:
+        """Hits of the global search for this kind: its jobs by name."""
         jobs = Job.objects.visible_to(user).filter(kind=self.name).select_related(*self.related)
-        for job in having(jobs, words, "name").order_by("-pk")[:limit]:
+        for job in filter_by_text(jobs, query, "name").order_by("-pk")[:limit]:
             if url := url_of(job):
                 yield Hit(job.name, url)
 
@@ -270,14 +270,14 @@ def class_of(name: str) -> str:
     return classes().get(name, JOB.name)
 
 
-def meant_by(words: Collection[str]) -> frozenset[str]:
-    """The kinds that a resource group is kept for: those named, and all of a class that is named."""
-    return frozenset(words) | {kind.name for kind in KINDS if kind.counts_as.name in words}
+def meant_by(names: Collection[str]) -> frozenset[str]:
+    """The kinds that a resource group is reserved for: those named, and all of a named class."""
+    return frozenset(names) | {kind.name for kind in KINDS if kind.counts_as.name in names}
 
 
-def anybody_submits(words: Collection[str]) -> bool:
-    """Whether people can submit jobs of any kind that a resource group is kept for."""
-    return any(KINDS.get(name).offered for name in meant_by(words) if name in KINDS)
+def has_submittable(names: Collection[str]) -> bool:
+    """Whether users can submit jobs of any kind that a resource group is reserved for."""
+    return any(KINDS.get(name).offered for name in meant_by(names) if name in KINDS)
 
 
 def related() -> tuple[str, ...]:
@@ -292,7 +292,7 @@ def reported(job: Job) -> None:
 
 
 def is_quiet(job: Job) -> bool:
-    """Whether nobody is told of the end of this job."""
+    """Whether the end of this job causes no notification."""
     kind = KINDS.find(job.kind)
     return kind is not None and kind.is_quiet(job)
 
@@ -303,17 +303,17 @@ def idle_guarded(name: str) -> bool:
 
 
 def idle(running: Mapping[str, Collection[int]]) -> frozenset[int]:
-    """Which running jobs, given by kind, give their cards to whoever waits."""
-    known = [(KINDS.get(name), jobs) for name, jobs in running.items() if name in KINDS]
-    return frozenset(job for kind, jobs in known for job in kind.idle(jobs))
+    """Running jobs, given by kind, that release their devices to waiting jobs."""
+    pairs = [(KINDS.get(name), jobs) for name, jobs in running.items() if name in KINDS]
+    return frozenset(job for kind, jobs in pairs for job in kind.idle(jobs))
 
 
 def expected_runtimes(jobs: QuerySet[Job]) -> dict[int, float]:
     """Return the run times in seconds, by number, that the kinds of `jobs` expect; jobs without one are left out."""
-    found: dict[int, float] = {}
+    runtimes: dict[int, float] = {}
     for kind in KINDS:
-        found |= kind.expected_runtimes(jobs.filter(kind=kind.name))
-    return found
+        runtimes |= kind.expected_runtimes(jobs.filter(kind=kind.name))
+    return runtimes
 
 
 def answering_requests() -> frozenset[str]:
@@ -348,7 +348,7 @@ def icon_of(name: str) -> str:
 
 
 def url_of(job: Job) -> str:
-    """The page that shows this job best; "" for a kind that has none, or whose own record is gone."""
+    """The best page for this job; "" for a kind that has none, or after its own record was deleted."""
     try:
         return get(job.kind).url(job)
     except (KeyError, ObjectDoesNotExist):

@@ -32,20 +32,20 @@ GAP = longest_gap(env.NODE_LOST_S)
 
 
 def watched(name: str, moment: datetime) -> timedelta:
-    """For how long somebody has acted without a gap."""
+    """For how long the lease has been held without a gap."""
     since = Lease.objects.filter(name=name).values_list("watched_since", flat=True).first()
     return moment - since if since else timedelta(0)
 
 
-def take(name: str, holder: str) -> int | None:
-    """Become or stay the holder; return the epoch, or None while somebody else holds it."""
+def acquire(name: str, holder: str) -> int | None:
+    """Become or stay the holder; return the epoch, or None while another process holds it."""
     row = Lease.objects.filter(name=name)
     row.filter(renewed_at__lt=now() - GAP).update(watched_since=now())
-    claim = CLAIMS.take(row, holder=holder)
+    claim = CLAIMS.acquire(row, holder=holder)
     if claim is None and not row.exists():
         with suppress(IntegrityError), transaction.atomic():  # another process was faster
             Lease.objects.create(name=name)
-        claim = CLAIMS.take(row, holder=holder)
+        claim = CLAIMS.acquire(row, holder=holder)
     return claim.epoch if claim else None
 
 

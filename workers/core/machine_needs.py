@@ -51,14 +51,14 @@ def of_facts(facts: Mapping[str, object]) -> Needs:
 
 def cuda_number(text: str) -> int:
     """12040 for "12.4"; 0 for what is no version."""
-    found = re.match(r"(\d{1,3})\.(\d{1,2})", text)
-    return int(found.group(1)) * 1000 + int(found.group(2)) * 10 if found else 0
+    match = re.match(r"(\d{1,3})\.(\d{1,2})", text)
+    return int(match.group(1)) * 1000 + int(match.group(2)) * 10 if match else 0
 
 
 def driver_number(text: str) -> int:
-    """470 for "470.82.01"; 0 where there is no driver, or nobody knows."""
-    found = re.match(r"\d{2,4}", text)
-    return int(found.group()) if found else 0
+    """470 for "470.82.01"; 0 without a driver, or if it is unknown."""
+    match = re.match(r"\d{2,4}", text)
+    return int(match.group()) if match else 0
 
 
 def processor(name: str) -> str:
@@ -67,7 +67,7 @@ def processor(name: str) -> str:
 
 
 def fits(needs: Needs, *, driver: int, arch: str, cards: bool) -> bool:
-    """Whether a machine has what is needed; what nobody knows of it counts as there.
+    """Whether a node has what is needed; an unknown property counts as present.
 
     Args:
         driver: its major number, 0 where nobody knows.

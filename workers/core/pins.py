@@ -1,6 +1,6 @@
 """Pins: waiting jobs that may start on one machine alone, because what they go on with lies on its disk.
 
-    pins.register(pins.Source("images", boxes.machines, boxes.kept))        # in AppConfig.ready()
+    pins.register(pins.Source("images", boxes.machines, boxes.count_by_node))        # in AppConfig.ready()
 
 Whoever keeps something of a job on one machine says so here; planner input, `held_back` and machine pages ask.
 """
@@ -23,14 +23,14 @@ Machines = Callable[[QuerySet[Job]], Mapping[int, str]]
 
 @dataclass(frozen=True)
 class Source:
-    """Somebody who keeps things of jobs on machines.
+    """An app that stores data of jobs on nodes.
 
-    `kept` counts all of these jobs: (machine, state of the job, how many).
+    `counts` returns all of these jobs: (machine, state of the job, how many).
     """
 
     name: str
     machines: Machines
-    kept: Callable[[], Iterable[tuple[str, str, int]]]
+    counts: Callable[[], Iterable[tuple[str, str, int]]]
 
 
 @dataclass
@@ -50,30 +50,30 @@ register = SOURCES.register  # called once from the owning app's AppConfig.ready
 
 def of_waiting() -> dict[int, str]:
     """Names of machines by waiting job; jobs that may start anywhere are left out."""
-    return _of(Job.objects.filter(state=JobState.QUEUED))
+    return _nodes_of(Job.objects.filter(state=JobState.QUEUED))
 
 
 def of_job(job: Job) -> str:
     """The name of the machine that a job belongs to; "" where it may start anywhere."""
-    return _of(Job.objects.filter(pk=job.pk)).get(job.pk, "")
+    return _nodes_of(Job.objects.filter(pk=job.pk)).get(job.pk, "")
 
 
-def _of(jobs: QuerySet[Job]) -> dict[int, str]:
-    found: dict[int, str] = {}
+def _nodes_of(jobs: QuerySet[Job]) -> dict[int, str]:
+    nodes: dict[int, str] = {}
     for source in SOURCES:
-        found |= source.machines(jobs)
-    return found
+        nodes |= source.machines(jobs)
+    return nodes
 
 
-def kept() -> dict[str, Kept]:
-    """How many jobs each machine keeps something of; machines that keep nothing are left out."""
-    found: dict[str, Kept] = defaultdict(Kept)
+def count_by_node() -> dict[str, Kept]:
+    """Number of jobs with data on each node; nodes without any are left out."""
+    counts: dict[str, Kept] = defaultdict(Kept)
     for source in SOURCES:
-        for machine, state, count in source.kept():
+        for machine, state, count in source.counts():
             if state == JobState.QUEUED:
-                found[machine].waiting += count
+                counts[machine].waiting += count
             elif state in FINAL:
-                found[machine].over += count
+                counts[machine].over += count
             else:
-                found[machine].live += count
-    return dict(found)
+                counts[machine].live += count
+    return dict(counts)

@@ -14,9 +14,9 @@ SOURCES: Registry[Callable[[], Mapping[int, Tiers]]] = Registry("source of tiers
 
 def tiers_of_waiting() -> dict[int, Tiers]:
     """Bounds of queued jobs by number; jobs that run anywhere are left out."""
-    found: dict[int, Tiers] = {}
+    tiers: dict[int, Tiers] = {}
     for source in SOURCES:
-        for job, (least, most) in source().items():
-            known = found.get(job, (0, most))
-            found[job] = (max(known[0], least), min(known[1], most))
-    return found
+        for job, (lower, upper) in source().items():
+            bounds = tiers.get(job, (0, upper))
+            tiers[job] = (max(bounds[0], lower), min(bounds[1], upper))
+    return tiers

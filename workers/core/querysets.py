@@ -68,11 +68,11 @@ class RequestQuerySet(QuerySet[Any]):
         """Requests about one's own jobs, and those that one may answer."""
         if user.can(Action.CLUSTER_MANAGE):
             return self
-        mine = Q(job__owner=user)
+        condition = Q(job__owner=user)
         if user.can(Action.CLUSTER_ADMINISTER):
-            led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
-            mine |= Q(job__cluster__in=led)
-        return self.filter(mine)
+            administered = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
+            condition |= Q(job__cluster__in=administered)
+        return self.filter(condition)
 
     def answerable_by(self, user: User) -> Self:
         """Requests of clusters one is in charge of."""
@@ -80,8 +80,8 @@ class RequestQuerySet(QuerySet[Any]):
             return self
         if not user.can(Action.CLUSTER_ADMINISTER):
             return self.none()
-        led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
-        return self.filter(job__cluster__in=led)
+        administered = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
+        return self.filter(job__cluster__in=administered)
 
     def answered_in(self, cluster: VirtualCluster) -> Self:
         """Requests of a cluster that were answered, newest first."""
@@ -136,8 +136,8 @@ class AlarmQuerySet(QuerySet[Any]):
         """Alarms and their rules are a matter of those who manage the machines."""
         return self if user.can(Action.CLUSTER_MANAGE) else self.none()
 
-    def narrowed(self, *, severity: str = "", rule: str = "", words: str = "") -> Self:
+    def narrowed(self, *, severity: str = "", rule: str = "", query: str = "") -> Self:
         """Alarms of a severity, of a rule (its key), with each of the words in what they are about; "" for all."""
         rows = self.filter(severity=severity) if severity else self
         rows = rows.filter(rule__key=rule) if rule else rows
-        return search.having(rows, words, "subject")
+        return search.filter_by_text(rows, query, "subject")

@@ -15,7 +15,7 @@ class RunDir:
     path: Path
 
     @classmethod
-    def of(cls, job_id: int, number: int) -> RunDir:
+    def for_attempt(cls, job_id: int, number: int) -> RunDir:
         return cls(settings.DATA_ROOT / "jobs" / str(job_id) / str(number))
 
     def of_rank(self, rank: int) -> Path:

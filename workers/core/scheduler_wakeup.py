@@ -49,7 +49,7 @@ def wake() -> None:
 def wait(seconds: float, *, without_broker_s: float = 1.0) -> None:
     """Sleep until `notify` is called, at most `seconds`; at most `without_broker_s` while the broker is away."""
     client = _client(max(_PATIENCE_S, seconds + 1.0))
-    begun = time.monotonic()
+    started_at = time.monotonic()
     if client is not None:
         try:
             client.blpop([KEY], timeout=seconds)
@@ -57,4 +57,4 @@ def wait(seconds: float, *, without_broker_s: float = 1.0) -> None:
             log.info("no bell for now: %s", exc)
         else:
             return
-    time.sleep(max(0.0, min(seconds, without_broker_s) - (time.monotonic() - begun)))
+    time.sleep(max(0.0, min(seconds, without_broker_s) - (time.monotonic() - started_at)))

@@ -40,15 +40,15 @@ def job_tmp(run: RunDir, rank: int) -> Path:
 
 
 def make(folder: Path) -> None:
-    """Make a folder that only its own jobs write to; on the way to it others pass, but do not look round."""
+    """Create a folder that only its own jobs write to; its parents can be passed, but not listed."""
     if not env.SCRATCH_ROOT:
         folder.mkdir(parents=True, exist_ok=True)
         return
     for each in [*reversed(folder.relative_to(root()).parents)][1:]:
-        place = root() / each
-        if not place.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-            place.chmod(0o711)
+        path = root() / each
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o711)
     folder.mkdir(exist_ok=True, mode=0o700)
 
 
@@ -56,10 +56,10 @@ def sweep() -> int:
     """Remove temporary files of attempts that ended a while ago from the scratch disk; return of how many."""
     if not env.SCRATCH_ROOT:
         return 0
-    found = {path: (path.parent.name, path.name) for path in (root() / TMP).glob("*/*") if path.name.isdecimal()}
+    attempts = {path: (path.parent.name, path.name) for path in (root() / TMP).glob("*/*") if path.name.isdecimal()}
     live = Attempt.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now() - KEPT))
-    kept = {(str(job), str(number)) for job, number in live.values_list("job_id", "number")}
-    over = [path for path, attempt in found.items() if attempt not in kept]
+    live_attempts = {(str(job), str(number)) for job, number in live.values_list("job_id", "number")}
+    over = [path for path, attempt in attempts.items() if attempt not in live_attempts]
     for path in over:
         shutil.rmtree(path, ignore_errors=True)
         with suppress(OSError):  # another attempt has its files there

@@ -26,9 +26,9 @@ def last_error(path: Path) -> str:
     except OSError:
         return ""
     for line in reversed(lines):
-        _time, mark, words = line.partition(_ERROR_MARK)
-        if mark and words.strip():
-            return words.strip()[:MAX_ERROR_LENGTH]
+        _time, mark, message = line.partition(_ERROR_MARK)
+        if mark and message.strip():
+            return message.strip()[:MAX_ERROR_LENGTH]
     return ""
 
 
@@ -46,10 +46,10 @@ def add(path: Path, phase: str, code: str, /, **facts: object) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         end = os.pread(descriptor, _SEEN_BYTES, max(0, size - _SEEN_BYTES)).decode(errors="replace")
-        if any((found := log_lines.read(line)) and found[:2] == (phase, code) for line in end.split("\n")):
+        if any((entry := log_lines.read(line)) and entry[:2] == (phase, code) for line in end.split("\n")):
             return
-        begun = "\n" if end and not end.endswith("\n") else ""
-        os.write(descriptor, f"{begun}{log_lines.line(phase, code, **facts)}\n".encode())
+        separator = "\n" if end and not end.endswith("\n") else ""
+        os.write(descriptor, f"{separator}{log_lines.line(phase, code, **facts)}\n".encode())
     except OSError as exc:
         log.warning("log=%s nothing added: %s", path, exc)
     finally:

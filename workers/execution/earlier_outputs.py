@@ -24,9 +24,11 @@ class OutputsGone(DomainError):
 def folder_of(job: Job) -> Path | None:
     """The outputs of a job that is over: of its newest attempt that completed, else of the newest with any."""
     folders = {number: files.folder_of(job, number) for number in files.attempts(job)}
-    there = {number: folder for number, folder in folders.items() if folder and any(walk_beneath(folder, lenient=True))}
+    filled = {
+        number: folder for number, folder in folders.items() if folder and any(walk_beneath(folder, lenient=True))
+    }
     completed = set(job.attempts.filter(state__in=COMPLETED).values_list("number", flat=True))
-    return next((folder for number, folder in there.items() if number in completed), next(iter(there.values()), None))
+    return next((folder for number, folder in filled.items() if number in completed), next(iter(filled.values()), None))
 
 
 def linked(attempt: Attempt, run: RunDir) -> Mapping[str, str]:

@@ -36,8 +36,8 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
     if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.eviction_refusal:
         raise IllegalMove(_("Only running work leaves its cards."), state=job.state, verb="evict")
-    begun = attempt.returned_at or attempt.started_at or attempt.assigned_at
-    if why != "guarantee" and now() - begun < timedelta(seconds=env.MIN_RUN_S):
+    running_since = attempt.returned_at or attempt.started_at or attempt.assigned_at
+    if why != "guarantee" and now() - running_since < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="evict")
     node, mib = eviction_policy.card_memory(attempt)
     if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):
@@ -62,8 +62,8 @@ def left(attempt: Attempt) -> Job:
 @transaction.atomic
 def stayed(attempt: Attempt, why: Message) -> Job:
     """Record that an attempt could not leave its cards: it runs on, and no eviction is requested again in it."""
-    seen = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
-    if seen.update(desired=Desired.RUN, makes_room_for=None, message=transitions.NOTHING):
+    unchanged = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
+    if unchanged.update(desired=Desired.RUN, makes_room_for=None, message=transitions.NOTHING):
         Attempt.objects.filter(pk=attempt.pk).update(eviction_refusal=str(why.facts.get("text", why.code))[:300] or "?")
         job = Job.objects.get(pk=attempt.job_id)
         transitions.note(job, "stayed", wording.message("job.stays", why=why))
@@ -90,9 +90,9 @@ def come_back(job_id: int) -> Job:
             raise IllegalMove(_("Its cards are not free."), state=job.state, verb="come_back")
     moment = now()
     evicted_s = attempt.evicted_s + (moment - attempt.evicted_at).total_seconds()
-    mine = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
+    rows = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
     job_row = Job.objects.filter(pk=job.pk, state=job.state, desired=Desired.EVICT, attempt_number=job.attempt_number)
-    if not mine.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not job_row.update(
+    if not rows.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not job_row.update(
         desired=Desired.RUN
     ):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})

@@ -13,8 +13,8 @@ from workers.execution.exec.peers import PROGRAM
 _SIOCGIFADDR, _SIOCGIFNETMASK = 0x8915, 0x891B
 
 
-def of(rank: int, address: str) -> dict[str, str]:
-    """The variables of one rank.
+def for_rank(rank: int, address: str) -> dict[str, str]:
+    """Return the environment variables of one rank.
 
     `PET_…` are torchrun's own names for its options. Nothing is guessed from host names: nodes may not know each
     other by name.
@@ -22,24 +22,24 @@ def of(rank: int, address: str) -> dict[str, str]:
     Args:
         address: the node's own, as the others know it.
     """
-    told = {
+    variables = {
         "PET_RDZV_CONF": f"is_host={'true' if rank == 0 else 'false'}",
         "PET_LOCAL_ADDR": address,
     }
     interface = interface_of(address)
     if interface:
-        told |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-    return told | of_mpi(network_of(interface))
+        variables |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
+    return variables | for_mpi(network_of(interface))
 
 
-def of_mpi(network: str = "") -> dict[str, str]:
-    """How mpirun starts programs on the other machines, whoever wrote it, and which network those use.
+def for_mpi(network: str = "") -> dict[str, str]:
+    """Variables that tell any mpirun how to start programs on the other nodes, and which network to use.
 
     Open MPI 4 reads `OMPI_MCA_…`, 5 `PRTE_MCA_…` too, MPICH and Intel MPI the others. Cores are not handed out by the
     platform, so two jobs whose processes were tied to the first ones would share them. Reading another process's
     memory, which is how Open MPI hands over long messages, takes rights that a job does not have.
     """
-    told = {
+    variables = {
         "OMPI_MCA_plm_rsh_agent": PROGRAM,
         "PRTE_MCA_plm_ssh_agent": PROGRAM,
         "HYDRA_LAUNCHER": "rsh",
@@ -55,9 +55,9 @@ def of_mpi(network: str = "") -> dict[str, str]:
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     }
     if network:
-        told |= {"OMPI_MCA_btl_tcp_if_include": network, "OMPI_MCA_oob_tcp_if_include": network}
-        told |= {"PRTE_MCA_prte_if_include": network}
-    return told
+        variables |= {"OMPI_MCA_btl_tcp_if_include": network, "OMPI_MCA_oob_tcp_if_include": network}
+        variables |= {"PRTE_MCA_prte_if_include": network}
+    return variables
 
 
 def rdma_files(folder: Path = Path("/dev/infiniband")) -> list[str]:
@@ -71,22 +71,22 @@ def rdma_files(folder: Path = Path("/dev/infiniband")) -> list[str]:
 def interface_of(address: str) -> str:
     """Name of this machine's network interface with an IPv4 address; "" where there is none."""
     for _number, name in socket.if_nameindex():
-        if _asked(name, _SIOCGIFADDR) == address:
+        if _interface_address(name, _SIOCGIFADDR) == address:
             return name
     return ""
 
 
 def network_of(interface: str) -> str:
     """The network of an interface, as "10.1.2.0/24"; "" without one."""
-    address, mask = (_asked(interface, what) for what in (_SIOCGIFADDR, _SIOCGIFNETMASK))
+    address, mask = (_interface_address(interface, what) for what in (_SIOCGIFADDR, _SIOCGIFNETMASK))
     return str(ipaddress.ip_network(f"{address}/{mask}", strict=False)) if address and mask else ""
 
 
-def _asked(interface: str, what: int) -> str:
-    """An address that the kernel keeps of an interface; "" where it keeps none."""
+def _interface_address(interface: str, request: int) -> str:
+    """Read an address of an interface from the kernel; "" without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            found = fcntl.ioctl(probe, what, struct.pack("256s", interface.encode()[:15]))
+            reply = fcntl.ioctl(probe, request, struct.pack("256s", interface.encode()[:15]))
         except OSError:
             return ""
-    return socket.inet_ntoa(found[20:24])
+    return socket.inet_ntoa(reply[20:24])

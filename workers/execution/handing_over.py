@@ -43,12 +43,12 @@ def opened(job: Job, run: RunDir) -> Opened:
         if not env.NODE_JOINED:
             raise
     try:
-        found: Opened | None = json.loads((run.path / HANDED).read_bytes())
+        values: Opened | None = json.loads((run.path / HANDED).read_bytes())
     except FileNotFoundError:
         raise kinds.NotYet(_("Its secrets are on their way to this machine.")) from None
-    if found is None:
+    if values is None:
         raise sealed.Unsealable
-    return found
+    return values
 
 
 def is_needed(job: Job, node: str) -> bool:
@@ -57,20 +57,20 @@ def is_needed(job: Job, node: str) -> bool:
 
 
 def write(attempt: Attempt) -> bool:
-    """Write down what an attempt needs to start on another machine; whether it was not there yet. Safe to repeat."""
+    """Write what an attempt needs to start on another node; return whether it was new. Safe to repeat."""
     if env.NODE_JOINED:  # no server, so it has no key either
         return False
-    run = RunDir.of(attempt.job_id, attempt.number)
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
     if (run.path / HANDED).exists() or (run.path / records.LAUNCH).exists() or not kinds.sealed_of(attempt.job):
         return False
     try:
-        found: Opened | None = _open(attempt.job)
+        values: Opened | None = _open(attempt.job)
     except sealed.Unsealable:
-        found = None
+        values = None
     run.path.mkdir(parents=True, exist_ok=True)
-    with files.written_whole(run.path / HANDED) as file:
+    with files.atomic_writer(run.path / HANDED) as file:
         os.fchmod(file.fileno(), 0o600)  # before anything is in it
-        file.write(json.dumps(found).encode())
+        file.write(json.dumps(values).encode())
     if Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists():
         return True
     forget(run)
@@ -93,7 +93,7 @@ def forget_ended() -> None:
     since = timezone.now() - LOOKED_FOR
     over = Allocation.objects.filter(attempt__ended_at__gt=since, attempt__job__kind__in=kinds.sealing())
     for job, number in set(_led_elsewhere(over).values_list("attempt__job_id", "attempt__number")):
-        forget(RunDir.of(job, number))
+        forget(RunDir.for_attempt(job, number))
 
 
 def _led_elsewhere(held: QuerySet[Allocation]) -> QuerySet[Allocation]:

@@ -34,12 +34,12 @@ class ShutOut(DomainError):
 
 def uid_of(owner_id: int) -> int:
     """The user that jobs of a person run under; 0 is the platform's own, where it has no other to give files to."""
-    return env.JOB_UIDS + owner_id if os.geteuid() == 0 and may_give(Path(settings.DATA_ROOT)) else 0
+    return env.JOB_UIDS + owner_id if os.geteuid() == 0 and can_chown(Path(settings.DATA_ROOT)) else 0
 
 
 @cache
-def may_give(folder: Path) -> bool:
-    """Whether root may give files away here; network storage often takes root for nobody. Asked once per process."""
+def can_chown(folder: Path) -> bool:
+    """Whether root may change the owner of files here; network storage often squashes root. Cached."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".give-") as probe:
         try:
             os.fchown(probe.fileno(), env.JOB_UIDS, env.JOB_UIDS)
@@ -80,44 +80,44 @@ def who(
 
 
 def groups_of(devices: Iterable[str]) -> list[int]:
-    """Groups that device files are kept for, where others may not open them; root's own group is for nobody."""
-    found = set()
+    """Groups that device files are reserved for, where others may not open them; root's own group is left out."""
+    groups = set()
     for path in devices:
         with contextlib.suppress(OSError):
-            about = Path(path).stat()
-            if about.st_mode & 0o066 == 0o060:
-                found.add(about.st_gid)
-    return sorted(found - {0})
+            status = Path(path).stat()
+            if status.st_mode & 0o066 == 0o060:
+                groups.add(status.st_gid)
+    return sorted(groups - {0})
 
 
 def refuse_unreadable(paths: Iterable[Path], uid: int) -> None:
-    """Refuse what the user of a job may not read at its top: data that was registered where it lies.
+    """Refuse data, registered in place, whose top the user of a job may not read.
 
     Raises:
         Unreadable: with what to do.
     """
     for path in paths if uid else ():
-        about = path.stat()
-        wanted = 0o005 if stat.S_ISDIR(about.st_mode) else 0o004
-        if about.st_mode & wanted != wanted and about.st_uid != uid:
+        status = path.stat()
+        wanted = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
+        if status.st_mode & wanted != wanted and status.st_uid != uid:
             raise Unreadable(wording.message("job.unreadable", path=str(path)))
 
 
 def open_way(folder: Path) -> None:
     """Let the group of all jobs pass through a folder of root's that is closed to others."""
-    about = folder.stat()
-    if about.st_uid == 0 and about.st_gid == 0 and not about.st_mode & 0o001:
+    status = folder.stat()
+    if status.st_uid == 0 and status.st_gid == 0 and not status.st_mode & 0o001:
         os.chown(folder, -1, env.JOB_UIDS)
-        folder.chmod((about.st_mode & 0o7700) | 0o010)
+        folder.chmod((status.st_mode & 0o7700) | 0o010)
 
 
 def closed_to_jobs(paths: Iterable[Path], uid: int = 0) -> Path | None:
-    """The first folder on the way to one of these that a job below tier 2 cannot pass, None where it gets to all."""
+    """The first parent folder of these paths that a job below tier 2 cannot pass, None where it reaches all."""
     groups = {env.JOB_UIDS, uid or env.JOB_UIDS}
     folders = {folder for path in paths for folder in path.resolve().parents}
     for folder in sorted(folders):
-        about = folder.stat()
-        if not about.st_mode & 0o001 and not (about.st_gid in groups and about.st_mode & 0o010):
+        status = folder.stat()
+        if not status.st_mode & 0o001 and not (status.st_gid in groups and status.st_mode & 0o010):
             return folder
     return None
 
@@ -135,6 +135,6 @@ def lend(folder: Path, uid: int) -> None:
         return
     for _path, folders, files, at in os.fwalk(folder):
         for name in (*folders, *files):
-            about = os.stat(name, dir_fd=at, follow_symlinks=False)
-            if about.st_uid == 0 and not about.st_mode & 0o004:
+            status = os.stat(name, dir_fd=at, follow_symlinks=False)
+            if status.st_uid == 0 and not status.st_mode & 0o004:
                 os.chown(name, -1, uid, dir_fd=at, follow_symlinks=False)

@@ -71,10 +71,10 @@ def hand_over(attempt_id: int) -> None:
 
 def by_rank(attempt: Attempt) -> dict[int, list[Allocation]]:
     """Live allocations of an attempt by rank, each by device index."""
-    found: dict[int, list[Allocation]] = {}
+    ranks: dict[int, list[Allocation]] = {}
     for held in _live(attempt.allocations.all()):
-        found.setdefault(held.rank, []).append(held)
-    return found
+        ranks.setdefault(held.rank, []).append(held)
+    return ranks
 
 
 def _live(allocations: QuerySet[Allocation]) -> QuerySet[Allocation]:
@@ -118,9 +118,9 @@ def start_each(attempt_ids: Sequence[int]) -> None:
     with after_commit.collected(), ExitStack() as locks:
         prepared = []
         for attempt in _attempts(pk__in=attempt_ids).order_by("pk"):
-            mine = held.get(attempt.pk, [])
+            allocations = held.get(attempt.pk, [])
             try:
-                if tickets.on_this_node(mine) and (rank := _prepare_rank(attempt, 0, mine, locks)):
+                if tickets.on_this_node(allocations) and (rank := _prepare_rank(attempt, 0, allocations, locks)):
                     prepared.append(rank)
             except (OperationalError, InterfaceError):
                 log.warning("database away, %s attempts are left to the agent", len(attempt_ids) - len(prepared))
@@ -148,7 +148,7 @@ def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: Ex
     Args:
         locks: keeps others from starting it until they are released.
     """
-    run = RunDir.of(attempt.job_id, attempt.number)
+    run = RunDir.for_attempt(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     home.mkdir(parents=True, exist_ok=True)
     if not locks.enter_context(_one_at_a_time(home)):
@@ -160,8 +160,8 @@ def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: Ex
     if attempt.job.desired in (Desired.STOP, Desired.FINISH):
         return None if _never_begun(attempt, home) else _PreparedRank(attempt, home, None)
     try:
-        with at_most(PREPARE_LIMIT_S, _late()), _held_back(home) as begun:
-            if begun:
+        with at_most(PREPARE_LIMIT_S, _late()), _held_back(home) as has_started:
+            if has_started:
                 return _PreparedRank(attempt, home, None)
             goes_on = _prepare(attempt, rank, held, run, home)
     except kinds.NotYet as exc:
@@ -180,15 +180,15 @@ def _prepare_rank(attempt: Attempt, rank: int, held: list[Allocation], locks: Ex
 
 
 def _note_waiting(attempt: Attempt, marker: Path, why: str) -> None:
-    """Note that it is tried again; the log has each reason once, as it is asked for every few seconds."""
+    """Note that the launch is repeated; the log has each reason once, as it is repeated every few seconds."""
     if not marker.exists() or marker.read_text() != why:
         log.info("job=%s attempt=%s waits: %s", attempt.job_id, attempt.number, why)
     marker.write_text(why)
 
 
 def give_up(attempt: Attempt) -> None:
-    """End an attempt that nobody could start in time, so that its cards serve others."""
-    home = RunDir.of(attempt.job_id, attempt.number).path
+    """End an attempt that could not be started in time, so that its devices serve others."""
+    home = RunDir.for_attempt(attempt.job_id, attempt.number).path
     home.mkdir(parents=True, exist_ok=True)
     _failed(attempt, home, _late())
 
@@ -255,9 +255,9 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
             launch = add(launch, attempt)
         records.write(run.spec, attempt.job.spec)
         if attempt.job.nodes > 1:
-            launch.keep(run.path / COMMAND)
+            launch.save(run.path / COMMAND)
     else:
-        launch = kinds.get(attempt.job.kind).further(attempt.job, Launch.kept(run.path / COMMAND))
+        launch = kinds.get(attempt.job.kind).further(attempt.job, Launch.load(run.path / COMMAND))
         attempt.refresh_from_db(fields=["checkpoint_in"])
     for arrive in ARRIVALS:
         arrive(attempt, launch, home)
@@ -333,13 +333,13 @@ def _refused(attempt: Attempt, home: Path, **why: str) -> bool:
         log.error("job=%s attempt=%s no record can be written: %s", attempt.job_id, attempt.number, exc)
         refused = not (home / records.SUPERVISOR).exists()
     if refused:
-        handing_over.forget(RunDir.of(attempt.job_id, attempt.number))
+        handing_over.forget(RunDir.for_attempt(attempt.job_id, attempt.number))
     return refused
 
 
 @contextmanager
 def _held_back(home: Path) -> Iterator[bool]:
-    """Whether this run has begun; until the end of the block it does not, whoever tries."""
+    """Yield whether this run has started; it cannot start before the end of the block."""
     lock = claims.hold_back(home)
     try:
         yield (home / records.SUPERVISOR).exists()
@@ -349,7 +349,7 @@ def _held_back(home: Path) -> Iterator[bool]:
 
 @contextmanager
 def _one_at_a_time(home: Path) -> Iterator[bool]:
-    """Whether nobody else is starting this attempt: task and agent may both try, and neither waits for the other."""
+    """Yield whether no other process starts this attempt: task and agent may both try, and neither waits."""
     with (home / ".launch").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,7 +32,7 @@ def lose(
     at_most: int | None = MOST_LOSSES,
     is_over: bool = False,
 ) -> Job:
-    """End a live attempt as lost and queue its job again, unless somebody wanted it to end.
+    """End a live attempt as lost and queue its job again, unless its end was requested.
 
     Args:
         again: what the event log says to its queueing.
@@ -70,7 +70,7 @@ def _has_saved(job: Job) -> bool:
     """Whether there is something to keep: a checkpoint, or a file among the outputs of its last attempt."""
     if checkpoints.newest_checkpoint(job):
         return True
-    outputs = RunDir.of(job.pk, job.attempt_number).outputs
+    outputs = RunDir.for_attempt(job.pk, job.attempt_number).outputs
     return any(files.walk_beneath(outputs)) if outputs.is_dir() else False
 
 

@@ -56,7 +56,7 @@ class Gain:
 
 
 def measure(card: Card, *, clients: int, seconds: float, folder: Path, program: str = STEPS) -> Gain:
-    """Measure on a card that nobody uses; takes twice `seconds` and the start of the programs.
+    """Measure on an unused GPU; takes twice `seconds` and the start of the programs.
 
     Args:
         clients: how many programs share the card, 2 to 8.
@@ -101,7 +101,7 @@ def daemon_for(card: Card) -> Iterator[Daemon]:
 
 
 def together(home: Path, card: Card, clients: int, seconds: float, program: str, daemon: Daemon | None) -> float:
-    """Let the programs compute at the same time; their steps per second together.
+    """Run the programs at the same time; return the sum of their steps per second.
 
     Args:
         daemon: they are its clients; None: they take turns.
@@ -112,12 +112,12 @@ def together(home: Path, card: Card, clients: int, seconds: float, program: str,
     runs: list[MeasurementJob] = []
     try:
         for number in range(clients):
-            runs.append(_begin(home / str(number), card, clients, seconds, program, daemon))  # noqa: PERF401 - those that began are ended below
+            runs.append(_start(home / str(number), card, clients, seconds, program, daemon))  # noqa: PERF401 - those that began are ended below
         for run in runs:
             run.wait_for_line("ready", WAIT_S)
-        known = daemon.programs() if daemon else None
-        if daemon and len(known or []) < clients:
-            raise Failed(f"{len(known or [])} of {clients} programs became clients of MPS; see {daemon.log}")
+        members = daemon.programs() if daemon else None
+        if daemon and len(members or []) < clients:
+            raise Failed(f"{len(members or [])} of {clients} programs became clients of MPS; see {daemon.log}")
         for run in runs:
             (run.path / "inputs" / "go").touch()
         for run in runs:
@@ -128,7 +128,7 @@ def together(home: Path, card: Card, clients: int, seconds: float, program: str,
             run.kill()
 
 
-def _begin(path: Path, card: Card, clients: int, seconds: float, program: str, daemon: Daemon | None) -> MeasurementJob:
+def _start(path: Path, card: Card, clients: int, seconds: float, program: str, daemon: Daemon | None) -> MeasurementJob:
     """Start one program on an equal share of the card."""
     argv = [sys.executable, "-c", program, str(path / "inputs" / "go"), str(seconds)]
     if daemon is None:

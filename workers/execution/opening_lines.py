@@ -13,8 +13,8 @@ from workers.supervisor.log_lines import line
 from workers.supervisor.ticket import Ticket
 
 
-def of(ticket: Ticket, attempt: Attempt, held: list[Allocation], launch: Launch) -> list[str]:
-    """The opening lines of one rank, by what its supervisor is handed.
+def build(ticket: Ticket, attempt: Attempt, held: list[Allocation], launch: Launch) -> list[str]:
+    """The opening lines of one rank, by what its supervisor receives.
 
     The supervisor writes them, once, before it starts the command: whoever prepares a run may be killed and begin anew.
 
@@ -37,8 +37,8 @@ def _environment(ticket: Ticket, attempt: Attempt, held: list[Allocation]) -> li
     if job.retried:
         lines.append(line(log_lines.ENVIRONMENT, "retry", number=job.retried, most=job.retries))
     devices = ",".join(_device(row.device) for row in held)
-    place: dict[str, Any] = {"node": held[0].node.name, "rank": ticket.rank, "nodes": job.nodes, "devices": devices}
-    lines += [line(log_lines.ENVIRONMENT, "machine", **place), line(log_lines.ENVIRONMENT, "sandbox", tier=ticket.tier)]
+    facts: dict[str, Any] = {"node": held[0].node.name, "rank": ticket.rank, "nodes": job.nodes, "devices": devices}
+    lines += [line(log_lines.ENVIRONMENT, "machine", **facts), line(log_lines.ENVIRONMENT, "sandbox", tier=ticket.tier)]
     if attempt.checkpoint_in:
         lines.append(
             line(log_lines.ENVIRONMENT, "resumes", checkpoint=attempt.checkpoint_in.rstrip("/").rpartition("/")[2])
@@ -58,8 +58,8 @@ def _network(ticket: Ticket, attempt: Attempt, held: list[Allocation]) -> list[s
     if "AIP_PORT" in ticket.env:
         lines.append(line(log_lines.NETWORK, "port", port=ticket.env["AIP_PORT"]))
     if attempt.job.nodes > 1 and ticket.env.get("MASTER_ADDR"):
-        place = {"address": ticket.env["MASTER_ADDR"], "port": ticket.env.get("MASTER_PORT", "0")}
-        lines.append(line(log_lines.NETWORK, "meeting", **place))
+        facts = {"address": ticket.env["MASTER_ADDR"], "port": ticket.env.get("MASTER_PORT", "0")}
+        lines.append(line(log_lines.NETWORK, "meeting", **facts))
     return lines
 
 
@@ -79,9 +79,9 @@ def _image(ticket: Ticket) -> list[str]:
 
 
 def _command(ticket: Ticket, launch: Launch) -> str:
-    """What is run, in the words of whoever requested it; secrets are starred out before anything is quoted."""
-    words = ["python" if word == sys.executable else word for word in ticket.argv]
-    text = launch.command or shlex.join(_starred(word, ticket) for word in words)
+    """The command as it was requested; secrets are starred out before anything is quoted."""
+    arguments = ["python" if word == sys.executable else word for word in ticket.argv]
+    text = launch.command or shlex.join(_starred(word, ticket) for word in arguments)
     return _starred(text, ticket)
 
 

@@ -17,7 +17,7 @@ APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 @cache
 def guards() -> dict[str, bool]:
-    """Each guard by its key, and whether it stands; found out once per process."""
+    """Whether each guard is active, by its key; determined once per process."""
     tier = tickets.tier()[0]
     contained = tier >= sandbox.CONTAINER
     own_user = os.geteuid() == 0 and not obstacle()
@@ -35,7 +35,7 @@ def guards() -> dict[str, bool]:
 def obstacle() -> str:
     """Why jobs of a platform that is root run as root here, "" where they do not."""
     root = Path(settings.DATA_ROOT)
-    if not job_users.may_give(root):
+    if not job_users.can_chown(root):
         return f"{root}: this storage lets root give no file to another user"
     if tickets.tier()[0] >= sandbox.BUBBLEWRAP:
         return ""

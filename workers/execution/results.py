@@ -44,7 +44,7 @@ def publish(job_id: int) -> None:
         return
     for attempt in waiting(job):
         metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
-        _take_in_files(attempt)
+        _ingest_files(attempt)
         try:
             kind.ended(job, attempt)
         finally:
@@ -52,11 +52,11 @@ def publish(job_id: int) -> None:
         Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
     job.refresh_from_db(fields=["state"])
     if job.is_final:
-        listeners.tell(job)
+        listeners.notify_ended(job)
 
 
-def _take_in_files(attempt: Attempt) -> None:
-    """Read the rest of the files that it reported in. Whatever stands in them, the attempt is handed over."""
+def _ingest_files(attempt: Attempt) -> None:
+    """Read the rest of the files that it reported in. Their content cannot keep the attempt from being handed over."""
     try:
         reporting.ingest(attempt, ended=True)
     except (OSError, ValueError):

@@ -36,15 +36,15 @@ def hold(attempt: Attempt, run: RunDir) -> None:
             break
         remove_tree(run.path / FOLDER)  # of an earlier call that was killed
         try:
-            kept = _linked(source, run.path / FOLDER)
+            checkpoint = _linked(source, run.path / FOLDER)
         except (OSError, ValueError, DomainError) as exc:
             log.warning("job=%s checkpoint %s cannot be kept: %s", attempt.job_id, source, exc)
             source = checkpoints.newest_checkpoint(attempt.job)
             continue
         _hold_the_one_before(source, run.path / FOLDER)
         _hold_the_best(source, run.path / FOLDER)
-        Attempt.objects.filter(pk=attempt.pk).update(checkpoint_in=str(kept))
-        attempt.checkpoint_in = str(kept)
+        Attempt.objects.filter(pk=attempt.pk).update(checkpoint_in=str(checkpoint))
+        attempt.checkpoint_in = str(checkpoint)
         return
     Attempt.objects.filter(pk=attempt.pk).update(checkpoint_in="")
     attempt.checkpoint_in = ""

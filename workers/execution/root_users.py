@@ -24,7 +24,7 @@ PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 class NoRootHere(DomainError):
-    """A job that asked for root inside came to a machine that has none."""
+    """A job that needs root inside was placed on a node that has none."""
 
     code = "no_root_here"
 
@@ -35,7 +35,7 @@ def works(level: int, bwrap: str) -> bool:
     if not sandbox.BUBBLEWRAP <= level < sandbox.CONTAINER:
         return False
     is_root = os.geteuid() == 0
-    if is_root and not job_users.may_give(Path(settings.DATA_ROOT)):
+    if is_root and not job_users.can_chown(Path(settings.DATA_ROOT)):
         return False  # jobs are the platform's own user there, which is root outside
     uid = tiers.NOBODY if is_root else 0
     return not tiers.trial(
@@ -72,8 +72,12 @@ def of_job(job: Job, uid: int, level: int, bwrap: str) -> dict[str, Any]:
     return ids(uid, job.owner_id)
 
 
-def environment(job: Job, told: dict[str, str]) -> dict[str, str]:
-    """The variables of a job, with what programs of root look for."""
+def environment(job: Job, variables: dict[str, str]) -> dict[str, str]:
+    """The variables of a job, with those that programs of root expect."""
     if not job.root_inside:
-        return told
-    return told | {"USER": "root", "LOGNAME": "root"} | ({"PATH": told["PATH"] + PATH} if "PATH" in told else {})
+        return variables
+    return (
+        variables
+        | {"USER": "root", "LOGNAME": "root"}
+        | ({"PATH": variables["PATH"] + PATH} if "PATH" in variables else {})
+    )

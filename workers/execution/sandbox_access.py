@@ -24,14 +24,14 @@ def fields(attempt: Attempt, rank: int, level: int, launch: Launch) -> dict[str,
         return {}
     socket_paths.folder().parent.mkdir(parents=True, exist_ok=True)
     socket_paths.forget_earlier(attempt.job_id, attempt.number)
-    way_in = {"exec_socket": str(socket_paths.of(attempt.job_id, attempt.number, rank))}
+    way_in = {"exec_socket": str(socket_paths.for_rank(attempt.job_id, attempt.number, rank))}
     if not is_alone(attempt, level, launch):
         return way_in
     return way_in | {"own_network": True, "egress_socket": str(socket_paths.egress()) if _has_egress() else ""}
 
 
 def has_server(attempt: Attempt) -> bool:
-    """Whether an exec server runs beside the job's command: its kind wants it. A container may lack Python."""
+    """Whether the job's kind runs an exec server with its command. A container may lack Python."""
     return kinds.has_exec_server(attempt.job.kind)
 
 
@@ -69,7 +69,7 @@ def readable(attempt: Attempt, level: int, launch: Launch) -> list[Path]:
     if not (is_alone(attempt, level, launch) and _has_egress()):
         return [Path(exec_socket.INSIDE)]
     folder = socket_paths.egress_folder()
-    inside_programs.put(folder, sandbox.CONNECT, "connect.py")
+    inside_programs.write_program(folder, sandbox.CONNECT, "connect.py")
     return [Path(exec_socket.INSIDE), folder]
 
 
@@ -84,12 +84,12 @@ def programs(attempt: Attempt, level: int, launch: Launch, peers: list[Path]) ->
 
 
 def environment(attempt: Attempt, level: int, launch: Launch) -> dict[str, str]:
-    """What programs are told of the way out, in the names that they look for."""
+    """Variables that point programs to the egress proxy, under the names that they read."""
     if not (is_alone(attempt, level, launch) and _has_egress()):
         return {}
     proxy, here = f"http://127.0.0.1:{exec_socket.PROXY_PORT}", "localhost,127.0.0.1,::1"
-    told = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": here}
-    return told | {name.lower(): value for name, value in told.items()} | {"PIP_PROXY": proxy}
+    variables = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": here}
+    return variables | {name.lower(): value for name, value in variables.items()} | {"PIP_PROXY": proxy}
 
 
 def _has_egress() -> bool:

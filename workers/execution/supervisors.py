@@ -40,7 +40,7 @@ class NoRoom(Exception):
 
 
 class NoAnswer(Exception):
-    """Nobody said anything in time, which means nothing: what holds stands in the run directory."""
+    """No reply arrived in time, which means nothing: the run directory holds the facts."""
 
 
 class StartRequest:
@@ -74,7 +74,7 @@ class StartRequest:
             raise SupervisorFailed(answer.partition(": ")[2])
 
     def close(self) -> None:
-        """Give up the answer, if nobody waited for it; what was requested may have begun."""
+        """Give up the reply if it was not awaited; what was requested may have started."""
         if self._pipe is not None:
             os.close(self._pipe)
             self._pipe = None
@@ -159,20 +159,20 @@ class ForkServer:
         with self._lock:
             if self._door is None or self.process is None or self.process.poll() is not None:
                 self.close()
-                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                with theirs:
-                    command = [sys.executable, "-I", "-S", str(FORK_SERVER), str(theirs.fileno()), _ROOM]
+                local, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                with remote:
+                    command = [sys.executable, "-I", "-S", str(FORK_SERVER), str(remote.fileno()), _ROOM]
                     self.process = subprocess.Popen(  # noqa: S603 - our own program
                         command,
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
                         env=_ENVIRONMENT,
-                        pass_fds=[theirs.fileno()],
+                        pass_fds=[remote.fileno()],
                         start_new_session=True,  # Ctrl-C is not meant for it
                         cwd="/",
                     )
-                self._door = ours
+                self._door = local
             return self._door
 
     def close(self) -> None:

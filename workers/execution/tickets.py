@@ -63,7 +63,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         launch: what the kind wants started.
     """
     job = attempt.job
-    run = RunDir.of(job.pk, attempt.number)
+    run = RunDir.for_attempt(job.pk, attempt.number)
     level, bwrap = tier()
     tmp = scratch.job_tmp(run, rank)
     for folder in (run.code, run.inputs, run.outputs, run.checkpoints):
@@ -81,7 +81,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     if level < sandbox.CONTAINER:
         environ["AIP_ENV_FILE"] = env_file.PATH if level >= sandbox.BUBBLEWRAP else str(tmp / env_file.NAME)
     if job.nodes > 1:
-        environ |= gang_environment.of(rank, held[0].node.address)
+        environ |= gang_environment.for_rank(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     uid = job_users.uid_of(job.owner_id)
@@ -139,27 +139,27 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
         **disk_limits.of_ticket(attempt, rank, launch, tmp),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
-        secrets=[*launch.secrets, *secret_names.values(launch.env)],
+        secrets=[*launch.secrets, *secret_names.find_secrets(launch.env)],
         rlimits={"CORE": 0},
     )
-    ticket.opening = opening_lines.of(ticket, attempt, held, launch)
+    ticket.opening = opening_lines.build(ticket, attempt, held, launch)
     return ticket
 
 
 def _own_limits(job: Job) -> dict[str, Any]:
     """What the kernel allows from tier 3 on. Cards bring the cluster's most cores."""
-    most = bounds.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
-    return {"processes": env.JOB_PROCESSES, "cpus_most": most}
+    cpus_most = bounds.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
+    return {"processes": env.JOB_PROCESSES, "cpus_most": cpus_most}
 
 
 def _contained(job: Job, uid: int, launch: Launch) -> dict[str, Any]:
     """What tier 4 adds: the container, of the job's own image or the operator's, and the user inside."""
     python = sys.executable if _mounts_python() else env.CONTAINER_PYTHON
-    about = engines.user_of(containers().container, uid) | {"python": python}
-    about |= launch.container
+    fields = engines.user_of(containers().container, uid) | {"python": python}
+    fields |= launch.container
     if launch.ports or job.nodes > 1:  # others have to reach it
-        about |= {"network": "host"}
-    return {"uid": uid if about["user"].startswith(f"{uid}:") else 0, "container": about}
+        fields |= {"network": "host"}
+    return {"uid": uid if fields["user"].startswith(f"{uid}:") else 0, "container": fields}
 
 
 def _mounts_python() -> bool:
@@ -216,7 +216,7 @@ def array_environment(job: Job) -> dict[str, str]:
 
 
 def share_environment(held: list[Allocation], mps: Path | None, *, limited: bool = True) -> dict[str, str]:
-    """What a job on a share of a card is told; nothing for whole cards.
+    """Variables of a job on a share of a GPU; none for whole GPUs.
 
     `AIP_GPU_MEMORY_FRACTION` is for `torch.cuda.set_per_process_memory_fraction`, which presets and the SDK call.
     Where MPS runs, its own limits come on top: those hold for any program.
@@ -230,15 +230,15 @@ def share_environment(held: list[Allocation], mps: Path | None, *, limited: bool
         return {}
     fraction = part.share / part.device.capacity
     memory_mib = int(part.device.memory_mib * fraction)
-    told = {"AIP_GPU_MEMORY_FRACTION": f"{fraction:.4f}", "AIP_GPU_MEMORY_MIB": str(memory_mib)}
+    variables = {"AIP_GPU_MEMORY_FRACTION": f"{fraction:.4f}", "AIP_GPU_MEMORY_MIB": str(memory_mib)}
     if mps:
-        told["CUDA_MPS_PIPE_DIRECTORY"] = str(mps)
+        variables["CUDA_MPS_PIPE_DIRECTORY"] = str(mps)
     if mps and limited:
-        told |= {
+        variables |= {
             "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={memory_mib}M",
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 * fraction:g}",
         }
-    return told
+    return variables
 
 
 def mps_folder(held: list[Allocation]) -> Path | None:
@@ -260,18 +260,18 @@ def words(can: Capabilities) -> list[str]:
 
 
 def device_files(cards: list[Device]) -> list[str]:
-    """Device files a job on these cards may open."""
+    """Device files that a job on these devices may open."""
     real = [card for card in cards if not card.simulated]
     if not real:
         return []
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
-    whole = sorted({minor_of(_whole(card)) for card in real})
+    minors = sorted({minor_of(_parent_of(card)) for card in real})
     slices = ["/dev/nvidia-caps"] if any(card.parent is not None for card in real) else []
-    return [*(f"/dev/nvidia{minor}" for minor in whole), *slices, *shared]
+    return [*(f"/dev/nvidia{minor}" for minor in minors), *slices, *shared]
 
 
-def _whole(card: Device) -> Device:
-    """The card that a MIG slice is cut from, or the card itself."""
+def _parent_of(card: Device) -> Device:
+    """The GPU that a MIG slice is cut from, or the GPU itself."""
     if card.parent is None:
         return card
     cut = Device.objects.filter(node=card.node_id, kind=card.kind, index=card.parent, parent=None)
@@ -279,10 +279,10 @@ def _whole(card: Device) -> Device:
 
 
 def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> int:
-    """The number in the card's device file. It may differ from the driver's order, and does in containers."""
-    for about in drivers.glob("*/information"):
+    """The number in the GPU's device file. It may differ from the driver's order, and does in containers."""
+    for information in drivers.glob("*/information"):
         try:
-            facts = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+            facts = dict(line.split(":", 1) for line in information.read_text().splitlines() if ":" in line)
         except OSError:
             continue
         if facts.get("GPU UUID", "").strip() == card.uuid:

@@ -16,7 +16,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import Job, VirtualCluster
 from workers.images.containers import adding
@@ -90,7 +90,7 @@ class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
         read_only_fields = fields
 
     def get_description(self, image: Image) -> str:
-        return catalog.about(image)
+        return catalog.describe(image)
 
     def get_requirements(self, image: Image) -> str:
         return image.engine.requirements if image.engine else ""
@@ -115,7 +115,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "build": Action.JOBS_SUBMIT,
         "save": Action.JOBS_SUBMIT,
         "container": Action.JOBS_SUBMIT,
-        "look": Action.JOBS_SUBMIT,
+        "look_up": Action.JOBS_SUBMIT,
         "forget": Action.JOBS_CONTROL,
         "partial_update": Action.JOBS_SUBMIT,
         "destroy": Action.JOBS_SUBMIT,
@@ -126,16 +126,16 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @cached_property
     def bases(self) -> set[int]:
-        """Whose names the caller sees among the images that others stand on; asked once for a list."""
+        """Base images whose names the caller may see; read once for a list."""
         return below.bases_seen(self.request.user)
 
     def get_queryset(self) -> Any:
-        catalog.all_there()
+        catalog.create_all()
         rows = Image.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            given = queries.given(self.request)
-            rows = rows.of_kind(queries.one_of(given, "kind", *Image.Kind.values))
-            rows = rows.named_like(given.get("search", "")[:100])
+            params = queries.read_filters(self.request)
+            rows = rows.of_kind(queries.read_choice(params, "kind", *Image.Kind.values))
+            rows = rows.named_like(params.get("search", "")[:100])
         return rows
 
     def _answer(self, image: Image, status: int = 200) -> Response:
@@ -146,8 +146,8 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         """Ask for an engine; follow the job `build_job`."""
-        given = BuildIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(given, engines.check, user=request.user)
+        serializer = BuildIn(data=request.data, context=self.get_serializer_context())
+        fields = parse_request(serializer, engines.check, user=request.user)
         return self._answer(engines.build(user=request.user, **fields), 201)
 
     @extend_schema(request=None, responses=ImageOut)
@@ -163,8 +163,8 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def save(self, request: ApiRequest) -> Response:
         """Save what was installed in a job, which goes on afterwards. Ask for the image until it is ready."""
-        given = SaveIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(given, engines.check_name, user=request.user)
+        serializer = SaveIn(data=request.data, context=self.get_serializer_context())
+        fields = parse_request(serializer, engines.check_name, user=request.user)
         if not Job.objects.editable_by(request.user).filter(pk=fields["job"].pk).exists():
             self.permission_denied(request)
         return self._answer(saving.request(by=request.user, **fields), 201)
@@ -184,23 +184,25 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def container(self, request: ApiRequest) -> Response:
         """Add a container image; it is looked up at once. Ask for it until it is ready or failed."""
-        given = ContainerIn(data=request.data, context=self.get_serializer_context())
-        return self._answer(adding.add(user=request.user, **sent(given, adding.check, user=request.user)), 201)
+        serializer = ContainerIn(data=request.data, context=self.get_serializer_context())
+        return self._answer(
+            adding.add(user=request.user, **parse_request(serializer, adding.check, user=request.user)), 201
+        )
 
     @extend_schema(request=None, responses=ImageOut)
-    @action(detail=True, methods=["post"])
-    def look(self, request: ApiRequest, pk: str) -> Response:
+    @action(detail=True, methods=["post"], url_path="look", url_name="look")
+    def look_up(self, request: ApiRequest, pk: str) -> Response:
         """Look a container image up again: its tag may name another one now."""
         image = self._own(request, pk)
-        adding.look_again(image)
+        adding.look_up_again(image)
         return self._answer(image)
 
     @extend_schema(request=EditIn, responses=ImageOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         image = self._own(request, pk)
-        given = sent(EditIn(data=request.data))
-        known = {"description": image.description, "visibility": image.visibility}
-        return self._answer(images.edit(image=image, **{**known, **given}))
+        changes = parse_request(EditIn(data=request.data))
+        values = {"description": image.description, "visibility": image.visibility}
+        return self._answer(images.edit(image=image, **{**values, **changes}))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: str) -> Response:

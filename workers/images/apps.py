@@ -26,7 +26,7 @@ class ImagesConfig(AppConfig):
 
         kinds.register(EngineKind())
         messages.register()
-        pins.register(pins.Source("images", boxes.machines, boxes.kept))
+        pins.register(pins.Source("images", boxes.machines, boxes.count_by_node))
         job_page.PANELS.register(job_page.Panel("image", "images/_panel.html", panel.shown, order=60))
         placement.SOURCES.register(uses.tiers_of_waiting)
         launch.ARRIVALS.register(arrive)

@@ -51,32 +51,32 @@ def main(plan: "dict[str, Any]") -> None:
     if plan["platform"]:
         packages = next(target.glob("lib/python3*/site-packages"))
         (packages / MARK).write_text("".join(f"{folder}\n" for folder in plan["platform"]))
-    keep_news_out(target)
-    found = subprocess.run([python, "-I", "-c", _LOOK], stdout=subprocess.PIPE, text=True, check=True)
-    _write(Path(os.environ["AIP_OUTPUT_DIR"], "engine.json"), json.loads(found.stdout))
+    disable_news(target)
+    result = subprocess.run([python, "-I", "-c", _LOOK], stdout=subprocess.PIPE, text=True, check=True)
+    _write(Path(os.environ["AIP_OUTPUT_DIR"], "engine.json"), json.loads(result.stdout))
     print("[build] ready", flush=True)
 
 
-def keep_news_out(target: Path) -> None:
-    """Let a JupyterLab ask nobody whether it may fetch news from its makers; people can still switch them on."""
+def disable_news(target: Path) -> None:
+    """Keep a JupyterLab from asking whether it may fetch news from its makers; users can still enable them."""
     lab = target / "share/jupyter/lab"
     if lab.is_dir():
         (lab / "settings").mkdir(exist_ok=True)
         _write(lab / "settings/overrides.json", {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}})
 
 
-def index(given: str) -> list[str]:
-    """Return pip's options for an index; without one pip's own way is left as it is."""
-    if not given:
+def index(location: str) -> list[str]:
+    """Return pip's options for an index; without one pip's own configuration applies."""
+    if not location:
         return []
-    return ["--no-index", "--find-links", given] if given.startswith("/") else ["--index-url", given]
+    return ["--no-index", "--find-links", location] if location.startswith("/") else ["--index-url", location]
 
 
 def _step(name: str, argv: list[str]) -> None:
-    begun = time.monotonic()
+    started_at = time.monotonic()
     print(name, flush=True)
     subprocess.run(argv, check=True)
-    print(f"{name}: {time.monotonic() - begun:.1f} s", flush=True)
+    print(f"{name}: {time.monotonic() - started_at:.1f} s", flush=True)
 
 
 def _write(path: Path, value: object) -> None:

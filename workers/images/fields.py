@@ -37,10 +37,10 @@ def source_of(image: Image) -> str:
 
 
 def framework_of(image: Image) -> str:
-    """The Python and the frameworks that an image is known to have, as "Python 3.11, torch 2.13.0, CUDA 13.0"."""
-    known = image.contents
-    words = (("Python", "python"), ("torch", "torch"), ("CUDA", "cuda"))
-    return ", ".join(f"{word} {known[name]}" for word, name in words if known.get(name))
+    """Python and frameworks of an image as far as known, as "Python 3.11, torch 2.13.0, CUDA 13.0"."""
+    contents = image.contents
+    labels = (("Python", "python"), ("torch", "torch"), ("CUDA", "cuda"))
+    return ", ".join(f"{word} {contents[name]}" for word, name in labels if contents.get(name))
 
 
 class _BySource(ModelChoiceIterator):
@@ -61,22 +61,22 @@ class ImageChoice(forms.ModelChoiceField):
     iterator = _BySource
 
     def __init__(self, **more: Any) -> None:
-        given = {
+        defaults = {
             "label": pgettext_lazy("container", "Image"),
             "required": False,
             "empty_label": gettext_lazy("The platform's own programs"),
             "help_text": gettext_lazy("Where python and other programs come from."),
         }
-        super().__init__(Image.objects.none(), **{**given, **more})
+        super().__init__(Image.objects.none(), **{**defaults, **more})
 
     def offer(self, user: User) -> None:
         """Let the field name what this person may use."""
-        catalog.all_there()
+        catalog.create_all()
         self.queryset = Image.objects.usable_by(user).startable().for_choice().order_by("kind", "name", "tag")
 
     def label_from_instance(self, obj: Image) -> str:
         if obj.built_in:
-            return f"{obj} – {catalog.about(obj)}"
+            return f"{obj} – {catalog.describe(obj)}"
         name = _("%(name)s of %(owner)s") % {"name": obj, "owner": obj.owner}
         framework = framework_of(obj)
         return f"{name} – {framework}" if framework else name

@@ -55,7 +55,7 @@ class EngineKind(JobKind):
         target.mkdir(exist_ok=True)
         target.chmod(0o755)
         own, plan = run.path / "builder.py", run.path / "plan.json"
-        files.write_whole(own, Path(builder.__file__).read_bytes())
+        files.write_atomically(own, Path(builder.__file__).read_bytes())
         write_json(plan, engines.plan(engine))
         for path in (own, plan):
             path.chmod(0o644)
@@ -69,21 +69,21 @@ class EngineKind(JobKind):
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        """Take the folder over, where the build succeeded; else say why there is none."""
+        """Take over the folder of a successful build; otherwise save why it failed."""
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()
         if engine is None or engine.state != State.BUILDING:
             return
         if attempt.state != JobState.SUCCEEDED:
             engines.failed(engine, job, wording.message("image.build_failed", job=job.pk))
             return
-        found = _facts(RunDir.of(job.pk, attempt.number))
-        if found is None:
+        facts = _facts(RunDir.for_attempt(job.pk, attempt.number))
+        if facts is None:
             engines.failed(engine, job, wording.message("image.build_incomplete", job=job.pk))
         else:
-            engines.seal(engine, job, found)
+            engines.seal(engine, job, facts)
 
     def check_restore(self, job: Job) -> None:
-        """Refuse to build what is there, or what nobody wants any more."""
+        """Refuse to build an image that is built already, or deleted."""
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()
         if engine is None or engine.state == State.READY:
             raise NothingToBuild(_("This image is built already, or was deleted."))
@@ -103,13 +103,13 @@ class NothingToBuild(DomainError):
 
 
 def _facts(run: RunDir) -> dict[str, object] | None:
-    """What the builder found; a build is somebody's programs, so that is not believed without a look."""
+    """The builder's result; a build runs users' programs, so it is validated."""
     try:
         with open(files.open_beneath(run.path, "outputs/engine.json"), "rb") as file:  # noqa: PTH123 - a descriptor
-            found = json.loads(file.read(LONGEST))
+            facts = json.loads(file.read(LONGEST))
     except (OSError, ValueError, RecursionError, DomainError):
         return None
-    return found if isinstance(found, dict) else None
+    return facts if isinstance(facts, dict) else None
 
 
 def page_of(image: Image) -> str:

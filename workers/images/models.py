@@ -149,7 +149,7 @@ class Image(models.Model):
 
     @property
     def is_saved(self) -> bool:
-        """Whether somebody saved it of a job, as layers or as a container image."""
+        """Whether it was saved from a job, as layers or as a container image."""
         return self.kind == self.Kind.SAVED or self.source == self.Source.SAVED
 
     @property
@@ -173,7 +173,7 @@ class Image(models.Model):
 
 
 class ImageUse(models.Model):
-    """A job and the image that it runs in. `boxed`: with a writable layer of its own, which lies on one machine."""
+    """A job and the image that it runs in. `boxed`: with its own writable layer, which is stored on one node."""
 
     job = models.OneToOneField(Job, models.CASCADE, primary_key=True, related_name="image_use")
     image = models.ForeignKey(Image, models.SET_NULL, null=True, related_name="uses")

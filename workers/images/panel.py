@@ -16,16 +16,16 @@ from workers.images.store import boxes
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:
-    """What the part shows; None for a job without an image."""
+    """Content of the panel; None for a job without an image."""
     use = ImageUse.objects.filter(job=job).select_related("image").first()
     if use is None:
         return None
-    seen = use.image and Image.objects.visible_to(user).filter(pk=use.image.pk).exists()
+    is_visible = use.image and Image.objects.visible_to(user).filter(pk=use.image.pk).exists()
     away = held_back.by_machine({use.node} if use.boxed and use.node and job.is_final else ()).get(use.node)
     own = Job.objects.editable_by(user).filter(pk=job.pk).exists()
     return {
         "use": use,
-        "url": reverse("images:detail", args=[use.image.pk]) if seen and use.image else "",
+        "url": reverse("images:detail", args=[use.image.pk]) if is_visible and use.image else "",
         "away": wait_reasons.sentence(away.code, away.args) if away else "",  # what a restored job would wait for
         "can_save": own and user.can(Action.JOBS_SUBMIT) and not saving.why_not(job, user),
         "can_forget": own and user.can(Action.JOBS_CONTROL) and boxes.can_forget(job) and bool(use.boxed and use.node),

@@ -20,7 +20,7 @@ class ImageQuerySet(OwnedQuerySet):
     shared = ("images.image", "pk")
 
     def editable_by(self, user: User) -> Self:
-        """As for everything owned; what the platform brings along nobody changes."""
+        """As for everything owned; built-in images of the platform cannot be edited."""
         return super().editable_by(user).filter(built_in="")
 
     def makeable_by(self, user: User) -> Self:
@@ -50,16 +50,16 @@ class ImageQuerySet(OwnedQuerySet):
         rows = field.related_model._default_manager.filter(only, **{name: OuterRef("pk")}).order_by().values(name)
         return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number")), 0)
 
-    def named_like(self, words: str) -> Self:
+    def named_like(self, query: str) -> Self:
         """Name, tag or description contains each of the words."""
-        return search.having(self, words, "name", "tag", "description")
+        return search.filter_by_text(self, query, "name", "tag", "description")
 
     def of_kind(self, kind: str) -> Self:
         """Images of one kind; all for an empty word."""
         return self.filter(kind=kind) if kind else self
 
     def startable(self) -> Self:
-        """What a new job may name: what is ready, or is built when somebody asks for it."""
+        """Images that a new job may name: those that are ready, or are built on demand."""
         return self.filter(Q(kind="engine") | Q(kind__in=("saved", "container"), state="ready"))
 
 

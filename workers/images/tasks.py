@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="images.save", ignore_result=True)
 def save(image_id: int) -> None:
-    """Save one image, on the machine where its box lies. Safe to run twice."""
+    """Save one image, on the node with its box. Safe to run twice."""
     saving.run(image_id)
 
 
 @shared_task(name="images.look", ignore_result=True)
-def look(image_id: int) -> None:
+def look_up(image_id: int) -> None:
     """Look a container image up in its registry. Safe to run twice."""
     adding.run(image_id)
 
@@ -49,20 +49,20 @@ def newest(job_id: int) -> None:
 
 @shared_task(name="images.clean", ignore_result=True)
 def clean(job_id: int) -> None:
-    """Delete a box that was forgotten, on the machine where it lies."""
+    """Delete a box that was given up, on its node."""
     boxes.clean(job_id)
 
 
 @shared_task(name="images.measure", ignore_result=True)
 def measure(job_id: int) -> None:
-    """Note how large a box is, on the machine where it lies."""
+    """Save the size of a box, on its node."""
     for use in ImageUse.objects.filter(pk=job_id, boxed=True):
         boxes.measure(use)
 
 
 @shared_task(name="images.tidy", ignore_result=True)
 def tidy() -> None:
-    """Delete what nobody needs on this machine: boxes without a row, layers without an image."""
+    """Delete unneeded files on this node: boxes without a row, layers without an image."""
     for job_id in boxes.strays():
         try:
             boxes.clean(job_id)
@@ -78,7 +78,7 @@ def tidy() -> None:
 def sweep() -> None:
     """Continue what a lost message or a dead worker left: saves, builds, forgotten engines; each machine tidies up."""
     steps = (
-        saving.go_on, saving.sweep_files, adding.go_on, collecting.go_on, tidying.tidy_blobs, engines.settle,
+        saving.resend, saving.sweep_files, adding.resend, collecting.go_on, tidying.tidy_blobs, engines.settle,
         engines.forget_unused,
     )  # fmt: skip
     for step in steps:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from workers.core.models import Job
 from workers.images import usage
 from workers.images.containers import adding
@@ -30,14 +30,14 @@ KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]
 @require_safe
 def index(request: SignedInRequest) -> HttpResponse:
     """Images this person may see; `?q=`, `?kind=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    catalog.all_there()
+    catalog.create_all()
     rows = Image.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
     rows = rows.of_kind(request.GET.get("kind", ""))
     if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)
     page = ORDERING.page(request, rows)
     for image in page:
-        image.about = catalog.about(image)
+        image.about = catalog.describe(image)
     alive = any(image.status in ALIVE for image in page)
     context = {"page": page, "kinds": KINDS, "refresh": alive}
     return render(request, "images/_table.html" if request.htmx else "images/list.html", context)
@@ -48,11 +48,11 @@ def new(request: SignedInRequest) -> HttpResponse:
     """Ask for an engine of packages."""
     form = BuildForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             image = engines.build(user=request.user, **form.cleaned_data)
             return redirect("images:detail", image.pk)
     else:
-        look_further(form, engines.check, user=request.user)
+        check_valid_fields(form, engines.check, user=request.user)
     return render(request, "images/new.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -61,14 +61,14 @@ def new(request: SignedInRequest) -> HttpResponse:
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One image: what is in it, where it came from, who uses it."""
     image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
-    seen = Job.objects.visible_to(request.user)
+    visible_jobs = Job.objects.visible_to(request.user)
     job = image.job if image.is_saved else image.engine.job if image.engine else None
     may_edit = Image.objects.editable_by(request.user).filter(pk=pk).exists()
     context = {
         "image": image,
-        "about": catalog.about(image),
+        "about": catalog.describe(image),
         "chain": layers.chain(image)[:-1],
-        "job": seen.filter(pk=job.pk).first() if job else None,
+        "job": visible_jobs.filter(pk=job.pk).first() if job else None,
         "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
         "may_edit": may_edit,
         "base": below.shown_facts(image, below.bases_seen(request.user)).get("base", ""),
@@ -88,7 +88,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def build(request: SignedInRequest, pk: int) -> HttpResponse:
     """Build an engine that is not there, or try again what failed: a build, or the saving of one's own image."""
     image = get_object_or_404(Image.objects.visible_to(request.user).makeable_by(request.user), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         images.make(image, by=request.user)
     return redirect("images:detail", pk)
 
@@ -99,11 +99,11 @@ def save(request: SignedInRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
     form = SaveForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             image = saving.request(job=job, by=request.user, **form.cleaned_data)
             return redirect("images:detail", image.pk)
     else:
-        look_further(form, engines.check_name, user=request.user)
+        check_valid_fields(form, engines.check_name, user=request.user)
     return render(
         request, "images/save.html", {"form": form, **_box(job, request.user)}, status=422 if form.errors else 200
     )
@@ -114,8 +114,8 @@ def save(request: SignedInRequest, pk: int) -> HttpResponse:
 def forget(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete what was installed in a job that is over; its name must have been typed."""
     job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
-    if name_typed(request, job.name):
-        with refusals_said(request):
+    if is_name_confirmed(request, job.name):
+        with errors_as_messages(request):
             boxes.forget(job, by=request.user)
     return redirect("workers:job", pk)
 
@@ -126,7 +126,7 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
     form = EditForm(request.POST or None, instance=image)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             images.edit(image=image, **form.cleaned_data)
             return redirect("images:detail", pk)
     return render(request, "images/edit.html", {"form": form, "image": image}, status=422 if form.errors else 200)
@@ -137,23 +137,23 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete an image that nothing needs; its name must have been typed."""
     image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
-    if not name_typed(request, image.name):
+    if not is_name_confirmed(request, image.name):
         return redirect("images:detail", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         images.delete(image=image, by=request.user)
         return redirect("images:list")
     return redirect("images:detail", pk)
 
 
 def _box(job: Job, user: User) -> dict[str, Any]:
-    """What the page of saving shows of a job's box."""
-    use = uses.of(job)
-    found = boxes.measured(use) if use else None
+    """Content of the save page about a job's box."""
+    use = uses.find(job)
+    figures = boxes.measured(use) if use else None
     return {
         "job": job,
         "use": use,
         "why_not": saving.why_not(job, user),
-        "figures": found,
+        "figures": figures,
         "left_out": archive.LEFT_OUT,
         "left_out_on_top": archive.LEFT_OUT_ON_TOP,
         "runs": not job.is_final,

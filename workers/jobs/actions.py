@@ -65,7 +65,7 @@ def resume(job: Job, *, by: User | None = None) -> Job:
 
 @transaction.atomic
 def suspend(job: Job, *, by: User | None = None) -> Job:
-    """Let a running or paused job save and give its devices back; it waits, paused, until somebody continues it.
+    """Let a running or paused job save and release its devices; it waits, paused, until it is continued.
 
     Raises:
         IllegalMove: it cannot save, or holds nothing to give back.
@@ -123,19 +123,19 @@ def force_stop(job: Job, *, by: User) -> Job:
         return stop(job, by=by)
     if fresh.is_final:
         raise IllegalMove(_("It has ended."), state=fresh.state, verb="force")
-    seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
+    unchanged = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
     asked_before = fresh.desired == Desired.STOP and fresh.reason
     reason = fresh.reason if asked_before else Reason.OWNER if by.pk == fresh.owner_id else Reason.OPERATOR
-    message = _forced_words(fresh)
-    if not seen.update(desired=Desired.STOP, forced_at=now(), reason=reason, message=message):
+    message = _forced_message(fresh)
+    if not unchanged.update(desired=Desired.STOP, forced_at=now(), reason=reason, message=message):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
     transitions.note(fresh, "force_requested", message, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))
 
 
-def _forced_words(job: Job) -> Message:
-    """What the job says from now on: whether somebody is there to do it."""
+def _forced_message(job: Job) -> Message:
+    """Message of the job from now on: whether its nodes answer."""
     held = Node.objects.filter(allocations__attempt__job=job, allocations__released_at=None).distinct()
     silent = [(now() - node.heartbeat_at, node.name) for node in held]
     silent = sorted(pair for pair in silent if pair[0] > timedelta(seconds=env.NODE_SUSPECT_S))
@@ -161,7 +161,7 @@ def restore(
         DomainError: the kind refuses, where the owner may no longer use data or cluster.
     """
     fresh = Job.objects.get(pk=job.pk)
-    button = next(button for button in buttons.of(fresh) if button.verb == "restore")
+    button = next(button for button in buttons.list_buttons(fresh) if button.verb == "restore")
     if not button.allowed:
         raise IllegalMove(button.why, state=fresh.state, verb="restore")
     root_rights.check_restore(fresh)
@@ -172,7 +172,7 @@ def restore(
     vain = fresh.dependencies.filter(needs=Dependency.Needs.SUCCESS, on__state__in=FINAL - COMPLETED)
     vain.delete()  # else the next pass would stop it again
     moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
-    approval.ask([moved], again=True)
+    approval.request([moved], again=True)
     return _refreshed(job, moved)
 
 
@@ -195,8 +195,8 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
     if job.state not in (JobState.RUNNING, JobState.PAUSED) or job.desired not in (Desired.RUN, Desired.PAUSE):
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
-    begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
-    if why != "guarantee" and now() - begun < timedelta(seconds=env.MIN_RUN_S):
+    started_at = (attempt.started_at or attempt.assigned_at) if attempt else now()
+    if why != "guarantee" and now() - started_at < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     message = wording.message(f"job.room_for_{why}", job=for_job)
     columns = {"reason": Reason.IDLE} if why == "idle" else {}
@@ -232,14 +232,14 @@ def release_paused(job_id: int, *, message: Message) -> Job:
 
 
 def _request(job: Job, verb: str, desired: Desired, by: User | None, message: Message, *, reason: str = "") -> Job:
-    """Write what is wanted, if the button is legal now. The agent of the job's node does it."""
+    """Write a request, if its button is enabled now. The agent of the job's node carries it out."""
     fresh = Job.objects.get(pk=job.pk)
-    button = next(button for button in buttons.of(fresh) if button.verb == verb)
+    button = next(button for button in buttons.list_buttons(fresh) if button.verb == verb)
     if not button.allowed:
         raise IllegalMove(button.why, state=fresh.state, verb=verb)
-    seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
+    unchanged = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
     why = {"reason": reason, "message": message} if reason else {}
-    if not seen.update(desired=desired, **why):
+    if not unchanged.update(desired=desired, **why):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
     transitions.note(fresh, f"{verb}_requested", message, by=by)
     scheduler_wakeup.notify()

@@ -25,21 +25,21 @@ Answer = Approval.Answer
 
 
 class AnsweredAlready(DomainError):
-    """Somebody answered before, or the job does not wait any more."""
+    """The request is answered already, or the job does not wait any more."""
 
     code = "answered_already"
 
 
 def is_needed(owner: User, cluster: VirtualCluster, kind: str) -> bool:
-    """Whether a job waits for an approval; one of a person who would give it does not."""
-    about = kinds.KINDS.find(kind)
-    if about is None or not about.approvable or not cluster.approves_environments:
+    """Whether a job waits for an approval; one of a user who may approve it does not."""
+    job_kind = kinds.KINDS.find(kind)
+    if job_kind is None or not job_kind.approvable or not cluster.approves_environments:
         return False
     return not members.deciders(cluster).filter(pk=owner.pk).exists()
 
 
-def ask(jobs: Sequence[Job], *, again: bool = False) -> None:
-    """Let jobs that were just queued wait where they need an approval, and tell those who give it.
+def request(jobs: Sequence[Job], *, again: bool = False) -> None:
+    """Let newly queued jobs wait where they need an approval, and notify those who may approve.
 
     Args:
         again: a job that was refused and restored waits anew; one that was approved stays so.
@@ -47,12 +47,12 @@ def ask(jobs: Sequence[Job], *, again: bool = False) -> None:
     if not jobs or not is_needed(jobs[0].owner, jobs[0].cluster, jobs[0].kind):
         return
     for job in jobs:
-        asked = {"answer": Answer.OPEN, "requested_at": now(), "answered_by": None, "answered_at": None, "word": ""}
-        row, made = Approval.objects.get_or_create(job=job, defaults=asked)
-        if not made:
+        columns = {"answer": Answer.OPEN, "requested_at": now(), "answered_by": None, "answered_at": None, "word": ""}
+        row, created = Approval.objects.get_or_create(job=job, defaults=columns)
+        if not created:
             if not again or row.answer != Answer.DENIED:
                 continue
-            Approval.objects.filter(pk=row.pk).update(**asked)
+            Approval.objects.filter(pk=row.pk).update(**columns)
             row.refresh_from_db()
         transitions.note(job, "approval_requested", wording.message("job.approval_requested"), by=job.owner)
         _tell_deciders(row, job)

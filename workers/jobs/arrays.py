@@ -27,7 +27,7 @@ _PART = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?")
 
 @dataclass(frozen=True)
 class Indices:
-    """The indices of an array in order, as somebody wrote them, and how many of its jobs run at a time."""
+    """The indices of an array in order, the text they were parsed from, and how many of its jobs run at a time."""
 
     text: str
     numbers: tuple[int, ...]
@@ -41,9 +41,9 @@ def parse(text: str) -> Indices:
         Invalid: anything else, an index named twice, or too many.
     """
     plain = "".join(text.split())
-    spans, percent, most = plain.partition("%")
+    spans, percent, at_once = plain.partition("%")
     parts = [_PART.fullmatch(part) for part in spans.split(",")]
-    if len(plain) > LONGEST or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", most)):
+    if len(plain) > LONGEST or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", at_once)):
         raise Invalid(_("Write the indices as in 0-99, 1,3,7, or 0-99%8 for eight at a time."), field="array")
     numbers: list[int] = []
     for part in parts:
@@ -52,7 +52,7 @@ def parse(text: str) -> Indices:
             raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MOST_JOBS}, field="array")
     if len(set(numbers)) < len(numbers):
         raise Invalid(_("An index is named twice."), field="array")
-    return Indices(plain, tuple(sorted(numbers)), int(most) if most else None)
+    return Indices(plain, tuple(sorted(numbers)), int(at_once) if at_once else None)
 
 
 def _span(first: str, last: str | None, step: str | None) -> range:
@@ -74,17 +74,17 @@ def states(array: JobArray) -> Mapping[str, int]:
 
 
 def stop(array: JobArray, *, by: User) -> int:
-    """Stop all of its jobs that have not ended; returns how many were asked to. Those that wait end first."""
+    """Stop all of its jobs that have not ended; return how many stops were requested. Queued jobs end first."""
     left = array.jobs.exclude(state__in=FINAL)
     waiting = list(left.filter(state=JobState.QUEUED).order_by("-array_index"))
-    asked = 0
+    count = 0
     for job in [*waiting, *left.exclude(state=JobState.QUEUED)]:
-        asked += _stop(job, by)
-    return asked
+        count += _stop(job, by)
+    return count
 
 
 def _stop(job: Job, by: User) -> bool:
-    """Stop one job; one that somebody moved meanwhile is looked at again."""
+    """Stop one job; one that changed concurrently is tried again."""
     for _turn in range(TURNS):
         try:
             actions.stop(job, by=by)

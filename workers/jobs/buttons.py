@@ -42,25 +42,25 @@ LABELS = {
 }
 
 
-def of(job: Job) -> list[Button]:
+def list_buttons(job: Job) -> list[Button]:
     """All buttons of a job in their usual order."""
     return _all(job, kinds.capabilities_of(job))
 
 
 def _all(job: Job, can: Capabilities) -> list[Button]:
-    found = []
+    buttons = []
     for verb, (label, icon) in LABELS.items():
-        asks = ""
+        question = ""
         if verb == "stop":
-            asks = _("Stop %(job)s?") % {"job": job.name}
+            question = _("Stop %(job)s?") % {"job": job.name}
         elif verb == "suspend":
-            asks = _(
+            question = _(
                 "Suspend %(job)s? It saves a checkpoint, releases its resources and waits until you continue it."
             ) % {"job": job.name}
         elif verb == "finish":
-            asks = _("Finish %(job)s early and keep its result?") % {"job": job.name}
-        found.append(Button(verb, label, icon, _WHY[verb](job, can), asks))
-    return found
+            question = _("Finish %(job)s early and keep its result?") % {"job": job.name}
+        buttons.append(Button(verb, label, icon, _WHY[verb](job, can), question))
+    return buttons
 
 
 def shown(job: Job) -> list[Button]:
@@ -85,9 +85,9 @@ ABOUT = {
 def again(job: Job, user: User, *, may_control: bool) -> list[Way]:
     """The ways to run it again, those that are not possible now with the reason."""
     can = kinds.capabilities_of(job)
-    about = {**ABOUT, "restore": kinds.about_restore(job) or ABOUT["restore"]}
+    descriptions = {**ABOUT, "restore": kinds.about_restore(job) or ABOUT["restore"]}
     own = [
-        Way(button.verb, button.label, button.icon, about[button.verb], verb=button.verb, why=button.why)
+        Way(button.verb, button.label, button.icon, descriptions[button.verb], verb=button.verb, why=button.why)
         for button in _all(job, can)
         if may_control and button.verb in ABOUT and (can.pause or can.restore)
     ]

@@ -19,10 +19,10 @@ def newest_checkpoint(job: Job) -> Path | None:
     leads elsewhere is no checkpoint.
     """
     for number in range(job.attempt_number, 0, -1):
-        folder = RunDir.of(job.pk, number).checkpoints
-        found = sorted((p for p in folder.glob("step-*") if _is_complete(p)), reverse=True)
-        if found:
-            return found[0]
+        folder = RunDir.for_attempt(job.pk, number).checkpoints
+        paths = sorted((p for p in folder.glob("step-*") if _is_complete(p)), reverse=True)
+        if paths:
+            return paths[0]
     return Path(job.resume_from) if job.resume_from and Path(job.resume_from).is_dir() else None
 
 
@@ -32,7 +32,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def own_checkpoint(job: Job, checkpoint: str) -> Path:
-    root = RunDir.of(job.pk, 1).path.parent
+    root = RunDir.for_attempt(job.pk, 1).path.parent
     folder = files.resolve_beneath(root, checkpoint)
     if not (folder / "meta.json").is_file():
         raise Invalid(_("This checkpoint is not complete."), field="checkpoint")

@@ -30,7 +30,7 @@ ENDED_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class Following:
-    """What a job waits for beside devices, and what happens where it fails.
+    """What a job waits for in addition to devices, and what happens where it fails.
 
     Args:
         after: numbers of the owner's jobs that have to complete first.
@@ -72,39 +72,39 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     Raises:
         Invalid: unknown jobs, jobs of others, too many, one that did not complete, a circle, numbers out of range.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 0 <= following.retries <= MOST_RETRIES:
             raise Invalid(_("A job is retried 0 to %(most)s times.") % {"most": MOST_RETRIES}, field="retries")
-    with found:
+    with refusals:
         if not 0 <= following.retry_pause_s <= LONGEST_PAUSE_S:
             raise Invalid(
                 _("The pause before a retry is 0 to %(most)s seconds.") % {"most": LONGEST_PAUSE_S},
                 field="retry_pause_s",
             )
     needs = following.needs()
-    with found:
+    with refusals:
         if len(needs) > MOST_JOBS:
             raise Invalid(_("A job follows at most %(most)s others.") % {"most": MOST_JOBS}, field="after")
     behind = set() if of is None else {of.pk, *_all_after(of.pk)}
     jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MOST_JOBS])
     for number in list(needs)[:MOST_JOBS]:
         field = next(name for name in FIELDS if number in getattr(following, name))
-        with found:
+        with refusals:
             _check_one(jobs.get(number), number, needs[number], field)
             if number in behind:
                 raise Invalid(
                     _("Job %(number)s waits for this one itself. Leave it out.") % {"number": number}, field=field
                 )
-    found.end()
+    refusals.end()
 
 
-def put(job: Job, following: Following) -> None:
-    """Write down what a job follows; `check` was asked before."""
-    put_many([job], following)
+def save(job: Job, following: Following) -> None:
+    """Save what a job follows; `check` has passed before."""
+    save_many([job], following)
 
 
-def put_many(jobs: Iterable[Job], following: Following) -> None:
+def save_many(jobs: Iterable[Job], following: Following) -> None:
     """Write down what each of these jobs follows."""
     needs = following.needs()
     Dependency.objects.bulk_create(
@@ -129,7 +129,7 @@ def change(job: Job, following: Following, *, by: User) -> Job:
         raise IllegalMove(_("Only a waiting job can follow others."), state=fresh.state, verb="after")
     check(owner, following, of=fresh)
     fresh.dependencies.filter(on__owner=owner).delete()  # builds of others' images are no choice of the owner
-    put(fresh, following)
+    save(fresh, following)
     numbers = sorted(following.needs())
     message = (
         wording.message("job.follows", jobs=[str(number) for number in numbers])
@@ -173,10 +173,10 @@ def _check_one(job: Job | None, number: int, need: str, field: str) -> None:
 
 def _all_after(number: int) -> set[int]:
     """Numbers of all waiting jobs that follow this one, directly or through others."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     fresh = {number}
     while fresh:
         rows = Dependency.objects.filter(on__in=fresh, job__state=JobState.QUEUED)
-        fresh = set(rows.values_list("job_id", flat=True)) - found
-        found |= fresh
-    return found
+        fresh = set(rows.values_list("job_id", flat=True)) - numbers
+        numbers |= fresh
+    return numbers

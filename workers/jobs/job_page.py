@@ -120,18 +120,18 @@ def context(job: Job, user: User) -> dict[str, Any]:
     }
 
 
-def events(job: Job, most: int = EVENTS_SHOWN) -> list[JobEvent]:
+def events(job: Job, limit: int = EVENTS_SHOWN) -> list[JobEvent]:
     """The job's events, newest first."""
     rows = narrow(job.events.select_related("by"), by=USER_NAMES)
-    return list(rows.order_by("-pk")[:most])
+    return list(rows.order_by("-pk")[:limit])
 
 
 def places(attempt: Attempt) -> list[Place]:
     """Where an attempt runs or ran, by node."""
-    found: dict[int, Place] = {}
+    nodes: dict[int, Place] = {}
     for held in attempt.allocations.select_related("node", "device").order_by("rank", "device__index"):
-        found.setdefault(held.node_id, Place(held.node, [], held.rank)).devices.append(held.device)
-    return list(found.values())
+        nodes.setdefault(held.node_id, Place(held.node, [], held.rank)).devices.append(held.device)
+    return list(nodes.values())
 
 
 def with_places(jobs: Any) -> Any:

@@ -32,8 +32,8 @@ TABS = (
 )
 
 
-def of(name: str) -> Tab:
-    """The tab of this name; the first one where there is none."""
+def find(name: str) -> Tab:
+    """Return the tab of this name; the first one if there is none."""
     return next((tab for tab in TABS if tab.name == name), TABS[0])
 
 

@@ -34,8 +34,8 @@ LISTENERS: Registry[Listener] = Registry("listener of ended jobs")
 register = LISTENERS.register
 
 
-def tell(job: Job) -> None:
-    """Tell all of them that a job is over. One that breaks is logged, and its own sweep makes up for it."""
+def notify_ended(job: Job) -> None:
+    """Notify all listeners that a job is over. One that fails is logged; its own sweep makes up for it."""
     for listener in LISTENERS:
         try:
             listener.ended(job)

@@ -32,8 +32,8 @@ class NoTimeNeeded(DomainError):
 
 
 @transaction.atomic
-def ask(job: Job, *, hours: float, reason: str, by: User) -> TimeRequest:
-    """Ask for `hours` more than the job's limit; those in charge of its cluster are told.
+def request_time(job: Job, *, hours: float, reason: str, by: User) -> TimeRequest:
+    """Request `hours` more than the job's limit; the deciders of its cluster are notified.
 
     Raises:
         NoTimeNeeded: it has no limit, has ended, or was asked for already.
@@ -87,7 +87,7 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
     if not open_still.update(answer=outcome, span=span, answered_by=by, answered_at=now(), word=word):
         raise NoTimeNeeded(_("This was answered already."))
     if grant:
-        give(job, span, by=by, word=word)
+        grant_time(job, span, by=by, word=word)
     else:
         denied = wording.message("job.more_time_denied_because", word=word)
         transitions.note(job, "time_denied", denied if word else wording.message("job.more_time_denied"), by=by)
@@ -101,8 +101,8 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
 
 
 @transaction.atomic
-def give(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
-    """Let the job run for `span` longer. Its supervisor hears of it from the agent within a second."""
+def grant_time(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
+    """Let the job run for `span` longer. The agent passes it to the supervisor within a second."""
     fresh = Job.objects.select_for_update().get(pk=job.pk)
     Job.objects.filter(pk=job.pk).update(more_time=fresh.more_time + span)
     granted = wording.message("job.more_time_granted", span_s=span.total_seconds())

@@ -29,27 +29,27 @@ def order_context(job: Job, user: User) -> dict[str, Any] | None:
     return {
         "before": [(row.on, row.needs == Dependency.Needs.SUCCESS) for row in before],
         "behind": [row.job for row in behind],
-        "refresh": any(not one.is_final for one in (*(row.on for row in before), *(row.job for row in behind))),
+        "refresh": any(not item.is_final for item in (*(row.on for row in before), *(row.job for row in behind))),
         "may_follow": may_follow,
     }
 
 
 def places_context(job: Job, user: User) -> dict[str, Any] | None:
     """Where its newest attempt runs or ran; None before it was placed."""
-    found = ranks_of(job)
-    return {"ranks": list(found.items()), "live": job.is_live} if found else None
+    ranks = ranks_of(job)
+    return {"ranks": list(ranks.items()), "live": job.is_live} if ranks else None
 
 
 def ranks_of(job: Job) -> dict[int, dict[str, Any]]:
     """Each machine of its newest attempt by rank: {"node", "devices": what it holds there, "ports"}."""
     rows = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number)
-    found: dict[int, dict[str, Any]] = {}
+    ranks: dict[int, dict[str, Any]] = {}
     for held in rows.select_related("node", "device").order_by("rank", "device__index"):
-        place = found.setdefault(held.rank, {"node": held.node, "devices": [], "ports": []})
-        place["devices"].append(held)
+        item = ranks.setdefault(held.rank, {"node": held.node, "devices": [], "ports": []})
+        item["devices"].append(held)
         if held.port:
-            place["ports"].append(held.port)
-    return dict(sorted(found.items()))
+            item["ports"].append(held.port)
+    return dict(sorted(ranks.items()))
 
 
 PANELS = (

@@ -16,7 +16,7 @@ from workers.core.models import Job, VirtualCluster
 from workers.core.states import JobState
 
 SHOWN = 300
-THEIR_LIMITS = frozenset({"user_cards", "user_cores", *(one.full for one in CLASSES.values())})
+THEIR_LIMITS = frozenset({"user_cards", "user_cores", *(job_class.full for job_class in CLASSES.values())})
 """Codes of limits of a person."""
 READ = (
     "kind", "name", "owner", "cluster", "state", "nodes", "gpus_per_node", "cpus", "share", "priority", "position",
@@ -49,9 +49,9 @@ class Entry:
 
 
 def waiting(
-    user: User, *, cluster: int | None = None, mine: bool = False, most: int = SHOWN
+    user: User, *, cluster: int | None = None, mine: bool = False, limit: int = SHOWN
 ) -> tuple[list[Entry], int]:
-    """(the first `most` waiting jobs of the reader's clusters in order, how many wait in all)."""
+    """(the first `limit` waiting jobs of the reader's clusters in order, the number of all waiting jobs)."""
     clusters = dict(VirtualCluster.objects.visible_to(user).values_list("pk", "name"))
     rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=list(clusters))
     if cluster is not None:
@@ -59,20 +59,20 @@ def waiting(
     if mine:
         rows = rows.filter(owner=user)
     ordered = rows.order_by(F("position").asc(nulls_last=True), "-priority", "queued_at", "pk")
-    jobs = list(ordered.only(*READ)[:most])
-    people = User.objects.filter(pk__in={job.owner_id for job in jobs}).only("username", "nickname")
-    words = _Words(
-        owners={person.pk: person for person in people},
+    jobs = list(ordered.only(*READ)[:limit])
+    owners = User.objects.filter(pk__in={job.owner_id for job in jobs}).only("username", "nickname")
+    labels = _Labels(
+        owners={person.pk: person for person in owners},
         clusters=clusters,
         kinds={name: (kinds.label_of(name), kinds.icon_of(name)) for name in {job.kind for job in jobs}},
         cards={count: _cards(count) for count in {job.total_gpus for job in jobs}},
     )
-    entries = [_entry(job, words, known=job.owner_id == user.pk or user.sees_everything) for job in jobs]
-    return entries, len(jobs) if len(jobs) < most else rows.count()
+    entries = [_entry(job, labels, is_visible=job.owner_id == user.pk or user.sees_everything) for job in jobs]
+    return entries, len(jobs) if len(jobs) < limit else rows.count()
 
 
 @dataclass(frozen=True)
-class _Words:
+class _Labels:
     """What many entries say alike, made once: by key, (label, icon) by kind, "2 GPUs" by number."""
 
     owners: dict[int, User]
@@ -85,19 +85,19 @@ def _cards(count: int) -> str:
     return ngettext("%(cards)s GPU", "%(cards)s GPUs", count) % {"cards": count}
 
 
-def _entry(job: Job, words: _Words, *, known: bool) -> Entry:
+def _entry(job: Job, labels: _Labels, *, is_visible: bool) -> Entry:
     sentence = job.wait_sentence
-    label, icon = words.kinds[job.kind]
-    if not known and job.wait_code in THEIR_LIMITS:
+    label, icon = labels.kinds[job.kind]
+    if not is_visible and job.wait_code in THEIR_LIMITS:
         sentence = ""  # how much somebody else uses of their own limit is their business
     return Entry(
-        job=job if known else None,
+        job=job if is_visible else None,
         number=job.pk,
         kind=label,
         icon=icon,
-        owner=words.owners[job.owner_id],
-        cluster=words.clusters[job.cluster_id],
-        asks_for=words.cards[job.total_gpus] if job.total_gpus else f"{units.number(round(job.cpus, 1))} × CPU",
+        owner=labels.owners[job.owner_id],
+        cluster=labels.clusters[job.cluster_id],
+        asks_for=labels.cards[job.total_gpus] if job.total_gpus else f"{units.number(round(job.cpus, 1))} × CPU",
         gpus=job.total_gpus,
         cpus=job.cpus,
         share=job.share,

@@ -76,13 +76,13 @@ def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
     Raises:
         NotAMember: the person does not belong to it, or to none at all.
     """
-    mine = user.memberships.select_related("cluster")
+    memberships = user.memberships.select_related("cluster")
     if cluster is None:
-        membership = mine.order_by("-is_current", "pk").first()
+        membership = memberships.order_by("-is_current", "pk").first()
         if membership is None:
             raise NotAMember(wording.message("job.no_cluster"))
         return membership.cluster
-    if not mine.filter(cluster=cluster).exists():
+    if not memberships.filter(cluster=cluster).exists():
         raise NotAMember(wording.message("job.not_a_member", cluster=cluster.name))
     return cluster
 
@@ -110,7 +110,7 @@ def check_priority(user: User, priority: int) -> None:
 
 
 def request_of(requested: Resources) -> Request:
-    """What is asked, as the planner sees it."""
+    """The request as the planner sees it."""
     return planner_input.request_of(
         nodes=requested.get("nodes", 1),
         gpus_per_node=requested.get("gpus_per_node", 0),
@@ -126,9 +126,9 @@ def request_of(requested: Resources) -> Request:
 
 
 def range_of(requested: Resources) -> tuple[int, int]:
-    """The fewest and the most nodes, where fewer than it wants will do; (0, 0) where not."""
-    least, most = requested.get("min_nodes", 0), requested.get("nodes", 1)
-    return (least, most) if 0 < least < most else (0, 0)
+    """The smallest and the largest number of nodes, where fewer than requested are accepted; (0, 0) otherwise."""
+    lower, upper = requested.get("min_nodes", 0), requested.get("nodes", 1)
+    return (lower, upper) if 0 < lower < upper else (0, 0)
 
 
 def bounded(requested: Resources) -> Resources:
@@ -149,7 +149,7 @@ def bounded(requested: Resources) -> Resources:
 
 
 def check_shape(requested: Resources) -> None:
-    """Refuse numbers that mean nothing, before anybody looks for machines.
+    """Refuse invalid numbers, before nodes are considered.
 
     Raises:
         Invalid: naming the field.
@@ -160,35 +160,35 @@ def check_shape(requested: Resources) -> None:
         requested.get("share", SHARES_PER_DEVICE),
     )
     span, cpus = requested.get("max_runtime"), requested.get("cpus", 1.0)
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 1 <= nodes <= MOST_NODES:
             raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
-    with found:
+    with refusals:
         if not 0 <= requested.get("min_nodes", 0) <= nodes:
             raise Invalid(
                 _("At least 1 machine and at most as many as are asked for, or nothing for all of them at once."),
                 field="min_nodes",
             )
-    with found:
+    with refusals:
         if gpus < 0:
             raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
-    with found:
+    with refusals:
         _check_kind(requested.get("device_kind", GPU.name), gpus)
-    with found:
+    with refusals:
         if not 0 < cpus <= MOST_CPUS:
             raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
-    with found:
+    with refusals:
         if requested.get("memory_mib", 0) < 0:
             raise Invalid(_("The memory cannot be negative."), field="memory_mib")
-    with found:
+    with refusals:
         disk_limits.check_size(requested.get("max_disk_bytes"))
-    with found:
+    with refusals:
         if span is not None and span <= timedelta(0):
             raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
-    with found:
+    with refusals:
         _check_share(requested, share, gpus, nodes)
-    found.end()
+    refusals.end()
 
 
 def _check_kind(kind: str, gpus: int) -> None:
@@ -217,5 +217,7 @@ def shares_on_offer() -> list[tuple[int, int]]:
     The figure is that of the smallest card there is, so that every card keeps the promise.
     """
     cards = Device.objects.filter(health=Device.Health.OK, kind=Device.Kind.GPU).exclude(node__state=Node.State.LOST)
-    sizes = read_once.fact("card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True))))
+    sizes = read_once.get_or_read(
+        "card sizes", lambda: sorted(filter(None, cards.values_list("memory_mib", flat=True)))
+    )
     return [(eighths, sizes[0] * eighths // 8) for eighths in range(1, 8)] if sizes else []

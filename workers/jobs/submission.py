@@ -59,7 +59,7 @@ def submit(
     requested = check(owner, kind, following, **requested)
     common = _columns(owner, kind, spec, following, requested) | {"restart": restart}
     job = Job.objects.create(name=name[:100], **common)
-    _begin([job], following)
+    _write_events([job], following)
     return job
 
 
@@ -105,61 +105,61 @@ def submit_array(
             for number in indices.numbers
         ]
     )
-    _begin(jobs, following)
+    _write_events(jobs, following)
     return jobs
 
 
 def _columns(
     owner: User, kind: str, spec: Mapping[str, Any] | None, following: Following, requested: Resources
 ) -> dict[str, Any]:
-    least, most = resource_request.range_of(requested)
+    lower, upper = resource_request.range_of(requested)
     return {
         "owner": owner, "kind": kind, "spec": dict(spec or {}), "wait_code": "new",
         "retries": following.retries, "retry_pause_s": following.retry_pause_s,
-        **requested, "min_nodes": least, "max_nodes": most,
+        **requested, "min_nodes": lower, "max_nodes": upper,
     }  # fmt: skip
 
 
-def _begin(jobs: Sequence[Job], following: Following) -> None:
-    """The first line of each event log, and what each follows."""
+def _write_events(jobs: Sequence[Job], following: Following) -> None:
+    """Write the first line of each event log, and what each job follows."""
     queued = wording.message("job.queued")
     JobEvent.objects.bulk_create(
         JobEvent(job=job, attempt=0, event="queued", state=job.state, by=job.owner, message=queued) for job in jobs
     )
-    following_jobs.put_many(jobs, following)
-    approval.ask(jobs)
+    following_jobs.save_many(jobs, following)
+    approval.request(jobs)
     scheduler_wakeup.notify()
 
 
 def check(owner: User, kind: str, following: Following = NOTHING, /, **requested: Unpack[Resources]) -> Resources:
     """Refuse at once what `submit` refuses, and write nothing; returns the request as the job gets it."""
-    about = kinds.get(kind)  # a typo is our bug: let it fly
-    requested = {"preemptible": about.preemptible, **requested}
-    found = Refusals()
-    with found:
+    job_kind = kinds.get(kind)  # a typo is our bug: let it fly
+    requested = {"preemptible": job_kind.preemptible, **requested}
+    refusals = Refusals()
+    with refusals:
         following_jobs.check(owner, following)
-    with found:
+    with refusals:
         wanted = requested.get("device_kind", "gpu")
-        if requested.get("gpus_per_node", 0) and wanted not in about.device_kinds:
-            facts = {"kind": about.label, "device": rules(wanted).label}
-            said = _("%(kind)s does not compute on cards of kind %(device)s. Choose another type of device.")
-            raise Invalid(said % facts, field="device_kind")
+        if requested.get("gpus_per_node", 0) and wanted not in job_kind.device_kinds:
+            facts = {"kind": job_kind.label, "device": rules(wanted).label}
+            text = _("%(kind)s does not compute on cards of kind %(device)s. Choose another type of device.")
+            raise Invalid(text % facts, field="device_kind")
     shaped = False
-    with found:
+    with refusals:
         resource_request.check_shape(requested)
         shaped = True
-    with found:
-        root_rights.check(owner, about, requested.get("root_inside", False))
-    with found:
+    with refusals:
+        root_rights.check(owner, job_kind, requested.get("root_inside", False))
+    with refusals:
         resource_request.check_priority(owner, requested.get("priority", 0))
-    with found:
+    with refusals:
         if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
             raise Invalid(_("You do not belong to this cluster."), field="cluster")
         if shaped:  # other numbers mean nothing to machines
-            with found:
+            with refusals:
                 requested = resource_request.bounded(requested)
             check_fit(kind, **requested)
-    found.end()
+    refusals.end()
     return requested
 
 
@@ -169,22 +169,22 @@ def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
     Raises:
         NeverFits: one for each number that is too large. While no machine has joined at all nothing is refused.
     """
-    machines = read_once.fact("machines", planner_input.machines)
+    machines = read_once.get_or_read("machines", planner_input.machines)
     if not machines:
         return
-    request, place = resource_request.request_of(requested), requested["cluster"]
-    devices = read_once.fact("devices", planner_input.devices)
-    groups = read_once.fact("groups", planner_input.resource_groups)
-    cluster = read_once.fact(("cluster", place.pk), lambda: planner_input.cluster_of(place))
+    request, target = resource_request.request_of(requested), requested["cluster"]
+    devices = read_once.get_or_read("devices", planner_input.devices)
+    groups = read_once.get_or_read("groups", planner_input.resource_groups)
+    cluster = read_once.get_or_read(("cluster", target.pk), lambda: planner_input.cluster_of(target))
     reasons = why_never(
         request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups,
-        clusters=read_once.fact("clusters", planner_input.clusters),
+        clusters=read_once.get_or_read("clusters", planner_input.clusters),
         preemptible=requested.get("preemptible", kinds.get(kind).preemptible),
     )  # fmt: skip
-    found = Refusals()
+    refusals = Refusals()
     for never in reasons:
-        with found:
+        with refusals:
             raise NeverFits(
                 wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args
             )
-    found.end()
+    refusals.end()

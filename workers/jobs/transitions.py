@@ -196,7 +196,7 @@ def _earlier_result(job: Job) -> Attempt | None:
 
 @transaction.atomic
 def note(job: Job, event: str, message: Message, *, by: User | None = None) -> JobEvent:
-    """Add a line to the event log without moving the job ("Alice asked to pause")."""
+    """Add a line to the event log without a transition ("Alice requested a pause")."""
     row = JobEvent.objects.create(
         job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, message=message
     )
@@ -207,13 +207,13 @@ def note(job: Job, event: str, message: Message, *, by: User | None = None) -> J
 
 
 def request_room(job: Job, desired: Desired, message: Message, **columns: Any) -> Job:
-    """Ask a running job, as it was just read, to leave its cards in the way `desired` says.
+    """Request that a running job, as it was just read, leaves its devices in the way that `desired` states.
 
     Raises:
         StaleReport: somebody moved it first.
     """
-    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=desired, message=message, **columns):
+    unchanged = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
+    if not unchanged.update(desired=desired, message=message, **columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     note(job, "room_requested", message)
     return Job.objects.get(pk=job.pk)

@@ -42,7 +42,7 @@ HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
 Usage = tuple[dict[int, float], dict[int, float]]
 """Decayed card-hours by owner, and by cluster."""
 TYPICAL_S = 4 * 3600.0
-LIMITS = tuple(one.column for one in CLASSES.values())
+LIMITS = tuple(job_class.column for job_class in CLASSES.values())
 POLICY = Policy(min_run_s=env.MIN_RUN_S)
 """What the live scheduler and every preview of it go by."""
 
@@ -53,7 +53,7 @@ def read(
     typical_s: float,
     spare_mib: Mapping[int, int] = MappingProxyType({}),
 ) -> plain.Snapshot:
-    """Read everything the planner needs, as it stands at `moment`.
+    """Read everything the planner needs, as it is at `moment`.
 
     Args:
         usage: decayed card-hours by owner and by cluster, see `read_usage`.
@@ -76,9 +76,9 @@ def read(
 
 
 def holding(moment: datetime) -> tuple[plain.Running, ...]:
-    """What holds devices now, for pages that say who uses what."""
-    found = _running(moment, dict(VirtualCluster.objects.values_list("pk", "max_runtime")))
-    return tuple(run for run in found if not run.away)
+    """Running work that holds devices now, for pages about usage."""
+    runs = _running(moment, dict(VirtualCluster.objects.values_list("pk", "max_runtime")))
+    return tuple(run for run in runs if not run.away)
 
 
 def machines(spare_mib: Mapping[int, int] = MappingProxyType({})) -> tuple[plain.Node, ...]:
@@ -99,12 +99,12 @@ def devices() -> tuple[plain.Device, ...]:
     rows = Device.objects.order_by("pk").values_list(
         "pk", "node_id", "kind", "model", "group", "capacity", "memory_mib", "health"
     )
-    about = {pk: machine_of(facts) for pk, facts in Node.objects.values_list("pk", "facts")}
-    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6], *about[row[1]]) for row in rows)
+    machine_facts = {pk: machine_of(facts) for pk, facts in Node.objects.values_list("pk", "facts")}
+    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6], *machine_facts[row[1]]) for row in rows)
 
 
 def machine_of(facts: Mapping[str, Any]) -> tuple[int, str]:
-    """(major number of its driver, kind of its processor) by what a machine said of itself; 0 and "" are unknown."""
+    """(major number of its driver, architecture of its CPU) from a node's facts; 0 and "" are unknown."""
     driver = machine_needs.driver_number(str(facts.get("driver") or ""))
     return driver, machine_needs.processor(str(facts.get("machine") or ""))
 
@@ -116,8 +116,8 @@ def clusters() -> tuple[plain.Cluster, ...]:
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     """The limits of a cluster as the planner reads them."""
-    most = {name: getattr(cluster, one.column) for name, one in CLASSES.items()}
-    per_user = {name: number for name, number in most.items() if number is not None}
+    limits = {name: getattr(cluster, job_class.column) for name, job_class in CLASSES.items()}
+    per_user = {name: number for name, number in limits.items() if number is not None}
     return plain.Cluster(cluster.pk, cluster.name, quotas_of(cluster), per_user)
 
 
@@ -161,10 +161,10 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     classes = kinds.classes()
     expected = kinds.expected_runtimes(Job.objects.filter(state=JobState.QUEUED)) if rows else {}
     answering = kinds.answering_requests()
-    found = []
+    waiting_jobs = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
-        span, preemptible, told, more, root_inside, model, needs, min_nodes, max_nodes,
+        span, preemptible, wait_code, more, root_inside, model, needs, min_nodes, max_nodes,
     ) in rows:  # fmt: skip
         if pk in held:
             continue
@@ -174,14 +174,14 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         if requested not in requests:
             requests[requested] = request_of(*requested)
         limit = span_of(span, limits.get(cluster), more)
-        found.append(
+        waiting_jobs.append(
             plain.Waiting(
                 pk, owner, cluster, requests[requested], queued.timestamp(), priority,
-                limit.total_seconds() if limit else None, preemptible, kind, told == MAKING_ROOM,
+                limit.total_seconds() if limit else None, preemptible, kind, wait_code == MAKING_ROOM,
                 classes.get(kind, JOB.name), expected.get(pk), kind in answering,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(waiting_jobs)
 
 
 def _pinned() -> dict[int, int]:
@@ -194,7 +194,7 @@ def _pinned() -> dict[int, int]:
 def _running(
     moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False, estimating: bool = False
 ) -> tuple[plain.Running, ...]:
-    """Whatever holds devices, by attempt, whatever state its job is in, and what was evicted from them.
+    """Everything that holds devices, by attempt, in any state of its job, and what was evicted from them.
 
     Args:
         evicting: whether to find out which jobs may be evicted; costs a query.
@@ -202,7 +202,7 @@ def _running(
     """
     rows = Allocation.objects.filter(released_at=None).order_by("pk")
     held: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
-    about: dict[int, Any] = {}
+    columns: dict[int, Any] = {}
     for row in rows.values_list(
         "attempt_id", "device_id", "share", "device__kind", "attempt__job_id", "attempt__job__owner_id",
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__more_time", "attempt__job__eta_s",
@@ -212,27 +212,27 @@ def _running(
         "attempt__evicted_s",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
-        about[row[0]] = row[4:]
-    gone = Attempt.objects.filter(job__attempts__in=about, reason=Reason.PREEMPTED)
+        columns[row[0]] = row[4:]
+    gone = Attempt.objects.filter(job__attempts__in=columns, reason=Reason.PREEMPTED)
     times_preempted = (
-        dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if about else {}
+        dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if columns else {}
     )
-    if any(row[-2] or row[-3] for row in about.values()):  # what was evicted and came back made room as well
-        turns = JobEvent.objects.filter(job__attempts__in=about, event=Event.EVICTED).values_list("job")
+    if any(row[-2] or row[-3] for row in columns.values()):  # what was evicted and came back made room as well
+        turns = JobEvent.objects.filter(job__attempts__in=columns, event=Event.EVICTED).values_list("job")
         for job, times in turns.annotate(times=Count("pk", distinct=True)).order_by():
             times_preempted[job] = times_preempted.get(job, 0) + times
-    found = []
+    runs = []
     classes = kinds.classes()
     may_leave = _may_leave() if evicting else frozenset()
     by_kind: dict[str, list[int]] = defaultdict(list)
-    for row in about.values():
+    for row in columns.values():
         by_kind[row[9]].append(row[0])
     idle = kinds.idle(by_kind)
-    held_jobs = [row[0] for row in about.values()] if estimating else []
+    held_jobs = [row[0] for row in columns.values()] if estimating else []
     expected = kinds.expected_runtimes(Job.objects.filter(pk__in=held_jobs)) if held_jobs else {}
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
-         room_for, queued, evicted, back, evicted_s) = about[attempt]  # fmt: skip
+         room_for, queued, evicted, back, evicted_s) = columns[attempt]  # fmt: skip
         limit = span_of(span, limits.get(cluster), more)
         ends = [] if limit is None else [((started or assigned) + limit).timestamp() + evicted_s]
         if eta_s is not None:
@@ -243,7 +243,7 @@ def _running(
         leaves = state in (JobState.PREEMPTING, JobState.STOPPING) or desired in (Desired.RELEASE, Desired.STOP)
         leaves = (leaves or desired == Desired.EVICT) and not evicted
         pairs = tuple((device, share) for device, share, _ in parts)
-        found.append(
+        runs.append(
             plain.Running(
                 job, owner, cluster, () if evicted else pairs, min(ends, default=None),
                 sum(share for share, _ in cards), preemptible, kind, cards[0][1] if cards else "gpu", priority,
@@ -256,11 +256,11 @@ def _running(
                 idle=job in idle,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(runs)
 
 
 def _may_leave() -> frozenset[int]:
-    """Jobs that leave no checkpoint when asked, or need not, but may be evicted; none of a kind that may never be."""
+    """Jobs that cannot or need not save a checkpoint, but may be evicted; none of a kind that must not be."""
     running = Attempt.objects.filter(
         ended_at=None, state=JobState.RUNNING, eviction_refusal="", job__desired=Desired.RUN, job__nodes=1,
         job__gpus_per_node__gt=0, job__device_kind=Device.Kind.GPU, allocations__node__evicts=True,
@@ -279,12 +279,12 @@ def read_usage(moment: datetime) -> Usage:
     by_owner: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     by_cluster: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     rows = Allocation.objects.filter(attempt__assigned_at__gt=moment - HISTORY).exclude(device__kind=Device.Kind.CPU)
-    for owner, cluster, begun, released, share, evicted, evicted_s in rows.values_list(
+    for owner, cluster, assigned, released, share, evicted, evicted_s in rows.values_list(
         "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share",
         "attempt__evicted_at", "attempt__evicted_s",
     ):  # fmt: skip
         over = (evicted or released or moment).timestamp()
-        span = (min(begun.timestamp() + evicted_s, over), over, share / FULL_CARD)
+        span = (min(assigned.timestamp() + evicted_s, over), over, share / FULL_CARD)
         by_owner[owner].append(span)
         by_cluster[cluster].append(span)
     at = moment.timestamp()
@@ -343,10 +343,11 @@ def _groups_signature() -> tuple[object, ...]:
 
 
 def resource_group_of(row: ResourceGroup) -> plain.ResourceGroup:
-    """A group as the planner reads it: a count class among its kinds stands for all kinds of that class."""
+    """A group as the planner reads it: a count class among its kinds means all kinds of that class."""
     nodes = frozenset(node.pk for node in row.nodes.all() if node.state != Node.State.REMOVED)
     spans = tuple(
-        plain.Window(_minutes(one.begins), _minutes(one.ends), frozenset(one.weekdays)) for one in row.windows.all()
+        plain.Window(_minutes(window.begins), _minutes(window.ends), frozenset(window.weekdays))
+        for window in row.windows.all()
     )
     return plain.ResourceGroup(row.pk, row.name, nodes, kinds.meant_by(row.kinds), spans)
 

@@ -43,7 +43,7 @@ def silent_nodes(moment: datetime, watched: timedelta = timedelta.max) -> list[s
             continue
         log.warning("node=%s %s after %.0f s of silence", node.name, state, silence.total_seconds())
         if state not in (Node.State.SUSPECT, Node.State.DRAINING):  # a late heartbeat is no news
-            _tell(node, state, silence)
+            _record_state(node, state, silence)
         if state == Node.State.LOST:
             given_up.append(node.name)
     for node in Node.objects.filter(state=Node.State.LOST):
@@ -61,8 +61,8 @@ def _judged(node: Node, silence: timedelta, watched: timedelta) -> str:
     return Node.State.DRAINING if node.drain else Node.State.LIVE
 
 
-def _tell(node: Node, state: str, silence: timedelta) -> None:
-    """Add to the machine's event log that it went silent, or was heard again."""
+def _record_state(node: Node, state: str, silence: timedelta) -> None:
+    """Add to the node's event log that it went silent, or reports again."""
     if state != Node.State.LIVE:
         lifecycle.record(node, state, wording.message("node.silent", seconds=round(silence.total_seconds())))
     elif node.state != Node.State.SUSPECT:
@@ -70,7 +70,7 @@ def _tell(node: Node, state: str, silence: timedelta) -> None:
 
 
 def _give_up(node: Node) -> None:
-    """End what a lost node still holds; jobs nobody wanted to end queue again."""
+    """End what a lost node still holds; jobs without a requested end are queued again."""
     held = Attempt.objects.filter(ended_at=None, allocations__node=node, allocations__released_at=None).distinct()
     for attempt in held.select_related("job"):
         message = wording.message("job.machine_silent", node=node.name)

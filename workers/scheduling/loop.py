@@ -76,7 +76,7 @@ class Scheduler:
         """Repeat passes until `stopped`. While the database is away or busy passes fail, the process stays."""
         try:
             while not stopped():
-                begun = time.monotonic()
+                started_at = time.monotonic()
                 try:
                     self.tick()
                     if self.epoch is not None:
@@ -88,7 +88,7 @@ class Scheduler:
                     log.exception("a pass failed, the next one follows")
                     self._signature = None
                 # every job that ends wakes the scheduler: where many do, one pass serves several
-                time.sleep(min(MAX_REST_S, REST_FACTOR * (time.monotonic() - begun)))
+                time.sleep(min(MAX_REST_S, REST_FACTOR * (time.monotonic() - started_at)))
                 scheduler_wakeup.wait(POLL_S if self._waits else IDLE_POLL_S, without_broker_s=POLL_S)
         finally:
             if self.epoch is not None:
@@ -113,11 +113,11 @@ class Scheduler:
         unplanned_s = self.clock() - self._planned
         if not self._waits and unplanned_s < IDLE_LOOK_S:
             return None
-        seen = planner_input.signature()
-        if seen == self._signature and unplanned_s < (FULL_PASS_S if self._waits else IDLE_LOOK_S):
+        signature = planner_input.signature()
+        if signature == self._signature and unplanned_s < (FULL_PASS_S if self._waits else IDLE_LOOK_S):
             return None
-        self._signature, self._planned = seen, self.clock()
-        begun = time.monotonic()
+        self._signature, self._planned = signature, self.clock()
+        started_at = time.monotonic()
         self._read_figures(moment)
         snapshot = reading.snapshot(moment, self.figures.usage, self.figures.typical_s)
         decided = plan(snapshot, moment.timestamp(), planner_input.POLICY)
@@ -128,12 +128,12 @@ class Scheduler:
             self.epoch = None
             return None
         self._explain(decided)
-        pass_metrics.record(time.monotonic() - begun, len(snapshot.waiting))
+        pass_metrics.record(time.monotonic() - started_at, len(snapshot.waiting))
         return decided
 
     def _leads(self) -> bool:
         if self.epoch is None or self.clock() - self._renewed >= RENEW_S:
-            before, self.epoch = self.epoch, leases.take(LEASE, self.holder)
+            before, self.epoch = self.epoch, leases.acquire(LEASE, self.holder)
             if self.epoch is not None:
                 self._renewed = self.clock()
                 if before is None:

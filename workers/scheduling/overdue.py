@@ -33,10 +33,10 @@ def over_time(moment: datetime) -> list[int]:
 
     Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
     """
-    requested, found = [], _nearly_up(moment)
-    if not found:
+    requested, near_end = [], _nearly_up(moment)
+    if not near_end:
         return []
-    for attempt in Attempt.objects.filter(pk__in=found).select_related("job__cluster", "job__owner"):
+    for attempt in Attempt.objects.filter(pk__in=near_end).select_related("job__cluster", "job__owner"):
         job = attempt.job
         limit, left = run_time.runtime(job), run_time.left(job, attempt, moment)
         if limit is None or left is None:
@@ -60,12 +60,12 @@ def _nearly_up(moment: datetime) -> list[int]:
     running = running.exclude(job__desired__in=_ENDING)
     limited = running.exclude(job__max_runtime=None, job__cluster__max_runtime=None)
     spans = ("job__max_runtime", "job__cluster__max_runtime", "job__more_time")
-    found = []
-    for pk, begun, own, cluster, more in limited.values_list("pk", "started_at", *spans):
+    attempts = []
+    for pk, started_at, own, cluster, more in limited.values_list("pk", "started_at", *spans):
         limit = run_time.span_of(own, cluster, more)
-        if limit is not None and moment - begun >= limit - warned_before(limit):
-            found.append(pk)
-    return found
+        if limit is not None and moment - started_at >= limit - warned_before(limit):
+            attempts.append(pk)
+    return attempts
 
 
 def warned_before(limit: timedelta) -> timedelta:
@@ -77,8 +77,8 @@ def _warn(attempt: Attempt, limit: timedelta) -> None:
     """Say once for each limit that the time is nearly over: in the event log, and to the owner."""
     job, limit_s = attempt.job, limit.total_seconds()
     with transaction.atomic():
-        told = job.events.filter(attempt=attempt.number, event="time_nearly_up")
-        if any(row.message.facts.get("limit_s") == limit_s for row in told):
+        warnings = job.events.filter(attempt=attempt.number, event="time_nearly_up")
+        if any(row.message.facts.get("limit_s") == limit_s for row in warnings):
             return
         transitions.note(job, "time_nearly_up", wording.message("job.time_nearly_up", limit_s=limit_s))
         notify(
@@ -156,13 +156,13 @@ def long_paused(moment: datetime) -> list[int]:
         job, limit, since = attempt.job, attempt.job.cluster.max_pause, attempt.since
         if limit is None or moment - since < limit - warned_before(limit):
             continue
-        told = job.events.filter(attempt=attempt.number, event="pause_nearly_over", at__gte=since).last()
+        warning = job.events.filter(attempt=attempt.number, event="pause_nearly_over", at__gte=since).last()
         saves = kinds.capabilities_of(job).suspend
-        if told is None:
+        if warning is None:
             _warn_paused(attempt, limit, since, saves=saves)
             done.append(job.pk)
             continue
-        if moment < max(since + limit, told.at + warned_before(limit)):
+        if moment < max(since + limit, warning.at + warned_before(limit)):
             continue
         message = wording.message("job.pause_over", limit_s=limit.total_seconds())
         try:

@@ -37,8 +37,8 @@ class Verdict:
     field: str = ""  # what to change first when it never fits
 
 
-def look(user: User, requested: Resources, *, kind: str, unclear: str = "") -> Verdict:
-    """What the scheduler would do with this request at this moment; nothing is written.
+def preview_request(user: User, requested: Resources, *, kind: str, unclear: str = "") -> Verdict:
+    """What the scheduler would do with this request now; nothing is written.
 
     Args:
         asked: as for `submission.submit`; a missing cluster is the person's current one.
@@ -58,26 +58,26 @@ def look(user: User, requested: Resources, *, kind: str, unclear: str = "") -> V
     request = resource_request.request_of(requested)
     if not any(machine.accepts for machine in planner_input.machines()):
         return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
-    seen = reading.snapshot(moment)
+    current = reading.snapshot(moment)
     span = requested.get("max_runtime")
-    mine = snapshot.Waiting(
+    candidate = snapshot.Waiting(
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), requested.get("priority", 0),
         span.total_seconds() if span else None, requested.get("preemptible", False), kind,
         counts_as=kinds.class_of(kind), answers_requests=kind in kinds.answering_requests(),
     )  # fmt: skip
-    found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
-    if found.never:
-        said = " ".join(wait_reasons.sentence(never.code, never.args) for never in found.never)
-        return Verdict("never", said, field=found.never[0].field)
-    if found.wait is None:
-        where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
+    result = preview(current, candidate, moment.timestamp(), planner_input.POLICY)
+    if result.never:
+        reasons = " ".join(wait_reasons.sentence(never.code, never.args) for never in result.never)
+        return Verdict("never", reasons, field=result.never[0].field)
+    if result.wait is None:
+        where = _fits(result.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
         return Verdict("now", where, _free(requested))
-    if found.makes_room:
+    if result.makes_room:
         return Verdict("waits", _("Others would make room for it, within a minute or two."))
-    wait = found.wait
-    place = _("Place %(position)s in the queue.") % {"position": wait.position}
+    wait = result.wait
+    position = _("Place %(position)s in the queue.") % {"position": wait.position}
     eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
-    return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Would wait."), place, eta)
+    return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Would wait."), position, eta)
 
 
 def _checked(user: User, kind: str, requested: Resources) -> Resources:
@@ -86,19 +86,19 @@ def _checked(user: User, kind: str, requested: Resources) -> Resources:
     Raises:
         DomainError: everything that is wrong with its numbers, also what no machine could hold.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         resource_request.check_shape(requested)
-    shaped = not found
-    with found:
+    shaped = not refusals
+    with refusals:
         resource_request.check_priority(user, requested.get("priority", 0))
     if shaped:
-        with found:
+        with refusals:
             requested = resource_request.bounded(requested)
-        if found:
-            with found:
+        if refusals:
+            with refusals:
                 submission.check_fit(kind, **requested)
-    found.end()
+    refusals.end()
     return requested
 
 

@@ -16,21 +16,21 @@ NO_ROOM = 75
 """Exit code of a supervisor that did not begin because the disk is full."""
 
 
-def take(run: "Name") -> "dict[str, Any] | None":
-    """Claim a run for the calling process, as its supervisor; None if somebody did before.
+def claim(run: "Name") -> "dict[str, Any] | None":
+    """Claim a run for the calling process, as its supervisor; None if it is claimed already.
 
     Raises:
         OSError: the disk takes no record.
     """
-    prepared = hold_back(run)
+    lock = hold_back(run)
     try:
         return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())}, begins=True)
     finally:
-        os.close(prepared)
+        os.close(lock)
 
 
 def hold_back(run: "Name") -> int:
-    """Let no supervisor begin this run until the descriptor returned is closed; waits for whoever else does.
+    """Prevent the start of this run until the returned descriptor is closed; waits for others that hold it back.
 
     Who prepares a run writes as root into folders that are the job's once it began. A supervisor that an earlier,
     killed starter left behind may come at any moment: it waits here.
@@ -48,7 +48,7 @@ def _locked(run: "Name", name: str) -> int:
 
 
 def refuse(run: "Name", **ended: object) -> bool:
-    """Claim a run that never begins, and leave `ended` as its exit record; False if somebody claimed it before.
+    """Claim a run that never starts, and write `ended` as its exit record; False if it is claimed already.
 
     Raises:
         OSError: the disk takes no record.
@@ -59,19 +59,19 @@ def refuse(run: "Name", **ended: object) -> bool:
     return True
 
 
-def _make(run: "Name", who: "dict[str, Any]", *, begins: bool) -> "dict[str, Any] | None":
+def _make(run: "Name", process: "dict[str, Any]", *, begins: bool) -> "dict[str, Any] | None":
     lock = _locked(run, ".claim")
     try:
         if os.path.exists(os.path.join(run, records.SUPERVISOR)):
             return None
         if begins:
             keeper.reserve(run)
-        made = {**who, "boot_id": records.boot_id(), "started_at": time.time(), "protocol": records.PROTOCOL}
+        record = {**process, "boot_id": records.boot_id(), "started_at": time.time(), "protocol": records.PROTOCOL}
         try:
-            records.write(os.path.join(run, records.SUPERVISOR), made, durable=True)
+            records.write(os.path.join(run, records.SUPERVISOR), record, durable=True)
         except OSError:
             records.remove(os.path.join(run, records.SUPERVISOR))  # one that may not last is none: ask again
             raise
-        return made
+        return record
     finally:
         os.close(lock)

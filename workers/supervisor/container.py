@@ -18,7 +18,7 @@ from workers.supervisor import exec_socket, handover, processes, records
 from workers.supervisor.engine import Engine, Refused, Unanswered, is_cut
 from workers.supervisor.handover import Handover
 from workers.supervisor.ladder import ProcessPause
-from workers.supervisor.sandbox import give
+from workers.supervisor.sandbox import chown_writable
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -44,21 +44,21 @@ def name(run: str) -> str:
     return f"aip-{hashlib.sha256(os.fsencode(os.path.realpath(run))).hexdigest()[:24]}"
 
 
-def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, Any]":
-    """Return what the engine is asked to create. Pure but for looking which paths exist.
+def describe(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, Any]":
+    """Return the engine's request to create the container. Pure except for checks which paths exist.
 
     Args:
         claim: who keeps it, as in supervisor.json: a container whose supervisor is dead is removed by the agent.
     """
-    about = ticket.container
+    settings = ticket.container
     read, write = ticket.paths()
     log = os.path.join(run, records.LOG)
     mounts = [_bind(path, write=False) for path in dict.fromkeys(read) if path not in write]
     mounts += [_bind(path, write=True) for path in dict.fromkeys([*write, log])]
     if ticket.tmp:
         mounts.append({**_bind(ticket.tmp, write=True), "Target": "/tmp"})
-    if about.get("packages"):
-        mounts.append({**_bind(about["packages"]["folder"], write=True), "Target": about["packages"]["target"]})
+    if settings.get("packages"):
+        mounts.append({**_bind(settings["packages"]["folder"], write=True), "Target": settings["packages"]["target"]})
     served = _served(ticket)
     if served:
         mounts.append(_bind(handover.place(ticket), write=False))
@@ -67,7 +67,7 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
         "NetworkMode": _network(ticket),
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges"],
-        "ReadonlyRootfs": not about.get("writable"),  # what can be saved is written, the rest is a throw-away anyway
+        "ReadonlyRootfs": not settings.get("writable"),  # what can be saved is written, the rest is a throw-away anyway
         "Privileged": False,
         "IpcMode": "private",
         "Mounts": mounts,
@@ -85,18 +85,18 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
         host["PidsLimit"] = ticket.processes
     if ticket.cpus_most:
         host |= {"CpuPeriod": _PERIOD_US, "CpuQuota": int(ticket.cpus_most * _PERIOD_US)}
-    if about.get("userns"):
-        host["UsernsMode"] = about["userns"]
+    if settings.get("userns"):
+        host["UsernsMode"] = settings["userns"]
     host |= _cards(ticket)
     return {
-        "Image": about["image"],
-        "User": about["user"],
+        "Image": settings["image"],
+        "User": settings["user"],
         "Entrypoint": ["/bin/sh", "-c", _SERVED if served else _INTO_LOG, "sh", log, *served],
         "Cmd": ticket.argv,
         "Env": [f"{key}={value}" for key, value in ticket.env.items()],
         "WorkingDir": ticket.cwd,
         "Labels": {
-            LABEL: about.get("root", ""),
+            LABEL: settings.get("root", ""),
             "aip.run": run,
             "aip.job": f"{ticket.job}/{ticket.attempt}/{ticket.rank}",
             SUPERVISOR_LABEL: supervisor_label(claim),
@@ -163,10 +163,10 @@ def supervisor_label(claim: "dict[str, Any]") -> str:
     return f"{claim['pid']} {claim['start_ticks']} {claim['boot_id']}"
 
 
-def is_kept(words: str) -> bool:
-    """Whether the supervisor named by a container's label still runs on this machine."""
+def is_kept(label: str) -> bool:
+    """Whether the supervisor that a container's label names still runs on this node."""
     try:
-        pid, ticks, boot = words.split()
+        pid, ticks, boot = label.split()
         claim: dict[str, object] = {"pid": int(pid), "start_ticks": int(ticks), "boot_id": boot}
     except ValueError:
         return False
@@ -201,13 +201,13 @@ class Container:
             OSError: the engine refuses, or does not answer; nothing runs then.
         """
         if self.ticket.uid:
-            give(self.ticket)
+            chown_writable(self.ticket)
             os.chown(os.path.join(self.run, records.LOG), self.ticket.uid, -1)
         if guarded:
-            self._watch_over()
+            self._start_guard()
         self.handover = Handover(self.ticket, self.run, os.path.join(self.run, records.LOG))
         try:
-            self.engine.create(self.name, described(self.ticket, self.run, self.claim))
+            self.engine.create(self.name, describe(self.ticket, self.run, self.claim))
             self._line = self.engine.listen(self.name)
             self.engine.start(self.name)
             state = self.engine.state(self.name)
@@ -222,8 +222,8 @@ class Container:
             except ProcessLookupError:  # it ended while we asked
                 self.pid = 0
 
-    def _watch_over(self) -> None:
-        """Leave somebody behind who removes the container when this supervisor is killed: nothing runs unkept."""
+    def _start_guard(self) -> None:
+        """Fork a guard that removes the container when this supervisor is killed: none runs without a supervisor."""
         self_end, self._guarded = os.pipe2(os.O_CLOEXEC)
         self._guard = os.fork()
         if self._guard:
@@ -298,21 +298,21 @@ class Container:
             return 255
         except Unanswered as exc:
             self.waits = self.ends
-            return self._forsaken(now, str(exc))
+            return self._lost_code(now, str(exc))
         if state.get("Status") not in ("exited", "dead", "stopped"):
-            return self._forsaken(now, f"the engine calls it {state.get('Status')}")
+            return self._lost_code(now, f"the engine calls it {state.get('Status')}")
         self.out_of_memory = bool(state.get("OOMKilled"))
         return int(state.get("ExitCode", 255))
 
-    def _forsaken(self, now: float, why: str) -> int | None:
-        """What ended long ago, and the engine never told how."""
+    def _lost_code(self, now: float, why: str) -> int | None:
+        """Exit code of a container that ended long ago without an outcome from the engine."""
         if self._ended_since is None or now - self._ended_since < _OUTCOME_S:
             return None
         self.unknown = why
         return 255
 
     def was_deserted(self) -> bool:
-        """Whether the engine that started it is gone: one that stops or comes back ends its containers."""
+        """Whether the engine that started it has ended: one that stops or restarts ends its containers."""
         return self._line is not None and is_cut(self._line)
 
     def remove(self) -> bool:
@@ -362,7 +362,7 @@ class ContainerPause(ProcessPause):
         self.by_signals = self.paused = False
 
     def pause(self) -> bool:
-        """Pause it; True once it stands."""
+        """Pause it; True once it is paused."""
         if self.by_signals:
             return super().pause()
         if not self.paused:
@@ -383,7 +383,7 @@ class ContainerPause(ProcessPause):
             return False
 
     def resume(self) -> bool:
-        """Let it go on; False where the engine did not answer and has to be asked again."""
+        """Resume it; False where the engine did not answer and the call must be repeated."""
         if self.paused:
             try:
                 self.box.engine.unpause(self.box.name)

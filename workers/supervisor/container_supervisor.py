@@ -17,8 +17,8 @@ class ContainerSupervisor(ProcessSupervisor):
     box: container.Container | None = None
     _resume_due = False  # nobody could let it go on yet
 
-    def _begin(self) -> int:
-        """Make and start the container; supervisor.json names it before it exists."""
+    def _start_command(self) -> int:
+        """Create and start the container; supervisor.json names it before it exists."""
         self.card = _Stays(self.ticket.libcuda)
         self.claim |= {"container": {"engine": self.ticket.container["engine"], "name": container.name(self.run)}}
         records.write(self._file(records.SUPERVISOR), self.claim, durable=True)
@@ -48,10 +48,10 @@ class ContainerSupervisor(ProcessSupervisor):
         if self.box and self.box.handover:
             self.box.handover.step(time.monotonic(), paused=self.requested == "pause" or self._resume_due)
         if self.box and self._code is None:
-            known = self.box.waits
+            waited = self.box.waits
             self._code = self.box.code(time.monotonic())
-            if self.box.waits and not known:
-                self.log.tell(log_lines.PROGRAM, "engine_away")
+            if self.box.waits and not waited:
+                self.log.add(log_lines.PROGRAM, "engine_away")
 
     def _ends(self) -> bool:
         return bool(self.box and self.box.ends)
@@ -77,21 +77,21 @@ class ContainerSupervisor(ProcessSupervisor):
             self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
         if self._code in (_KILLED, _TERMED) and not self.ladder and not self.limit and box.was_deserted():
             self.told_to_end = True  # as if the machine went down
-            self.log.tell(log_lines.PROGRAM, "engine_restarted")
+            self.log.add(log_lines.PROGRAM, "engine_restarted")
         if box.unknown:
-            self.log.tell(log_lines.PROGRAM, "unknown_end", why=box.unknown)
+            self.log.add(log_lines.PROGRAM, "unknown_end", why=box.unknown)
         look = still([] if self._ends() else [*self._layers()[0], *self._pids()])
         exec_socket.end(self.ticket.exec_socket)
         if not box.remove():
-            self.log.tell(log_lines.PROGRAM, "engine_silent")
+            self.log.add(log_lines.PROGRAM, "engine_silent")
         return sweep(look, self._layers()[0], lambda: self._sleep(0.01), None)
 
 
 class _Stays(GpuCheckpoint):
-    """What is in a container is not moved off its cards: the driver would have to be asked inside of it."""
+    """A container's processes stay on their GPUs: the driver could only be called inside of it."""
 
-    def step(self, off: bool, now: float) -> str:
-        """Return where its memory is: on its cards."""
-        if off:
+    def step(self, evict: bool, now: float) -> str:
+        """Return where its memory is: on its GPUs."""
+        if evict:
             self.why = "it runs in a container"
         return self.at

@@ -62,9 +62,9 @@ class Driver:
 
     def state(self, pid: int) -> "int | None":
         """Return RUNNING, LOCKED, CHECKPOINTED or FAILED; None for a process that does not use CUDA."""
-        found = ctypes.c_int(-1)
-        code = self._cuda.cuCheckpointProcessGetState(ctypes.c_int(pid), ctypes.byref(found))
-        return found.value if code == 0 else None
+        result = ctypes.c_int(-1)
+        code = self._cuda.cuCheckpointProcessGetState(ctypes.c_int(pid), ctypes.byref(result))
+        return result.value if code == 0 else None
 
     def lock(self, pid: int) -> None:
         """Hold every further CUDA call of the process; RUNNING becomes LOCKED."""
@@ -107,12 +107,12 @@ def evict(driver: Driver, pids: "Callable[[], Iterable[int]]") -> int:
         Refused: none uses CUDA, or one could not be moved; all are where they were.
         Half: and that could not be undone; `restore` may be tried again.
     """
-    found: dict[int, int] = {}
+    states: dict[int, int] = {}
     try:
         for _round in range(_ROUNDS):
-            found = _states(driver, pids())
-            new = [pid for pid, state in found.items() if state == RUNNING]
-            if FAILED in found.values():
+            states = _states(driver, pids())
+            new = [pid for pid, state in states.items() if state == RUNNING]
+            if FAILED in states.values():
                 raise Refused("a process failed in the driver before")
             for pid in new:
                 driver.lock(pid)
@@ -120,9 +120,9 @@ def evict(driver: Driver, pids: "Callable[[], Iterable[int]]") -> int:
                 break
         else:
             raise Refused("it starts further CUDA processes all the time")
-        if not found:
+        if not states:
             raise Refused("none of its processes uses CUDA")
-        for pid, state in found.items():
+        for pid, state in states.items():
             if state == LOCKED:
                 driver.checkpoint(pid)
     except Refused as exc:
@@ -131,7 +131,7 @@ def evict(driver: Driver, pids: "Callable[[], Iterable[int]]") -> int:
         except Refused as worse:
             raise Half(f"{exc}; and on the way back: {worse}") from exc
         raise
-    return len(found)
+    return len(states)
 
 
 def restore(driver: Driver, pids: "Callable[[], Iterable[int]]") -> int:
@@ -143,13 +143,13 @@ def restore(driver: Driver, pids: "Callable[[], Iterable[int]]") -> int:
     for pid, state in _states(driver, pids()).items():
         if state == CHECKPOINTED:
             driver.restore(pid)
-    found = _states(driver, pids())
-    for pid, state in found.items():
+    states = _states(driver, pids())
+    for pid, state in states.items():
         if state == FAILED:
             raise Refused(f"process {pid} failed in the driver")
         if state == LOCKED:
             driver.unlock(pid)
-    return len(found)
+    return len(states)
 
 
 def _states(driver: Driver, pids: "Iterable[int]") -> "dict[int, int]":

@@ -27,15 +27,15 @@ def main(argv: list[str]) -> int:
     if len(argv) != 2:
         print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)
         return BAD_USE
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     if os.fork():
-        os.close(tell)
-        word, _colon, why = os.read(told, _LONGEST).decode(errors="replace").partition(": ")
+        os.close(writer)
+        word, _colon, why = os.read(reader, _LONGEST).decode(errors="replace").partition(": ")
         if word not in _CODES or word == "no room":
             print(why or "The supervisor ended before it could say why.", file=sys.stderr)
         return _CODES.get(word, FAILED)
-    os.close(told)
-    run(argv[1], tell)
+    os.close(reader)
+    run(argv[1], writer)
     os._exit(0)
 
 
@@ -47,31 +47,31 @@ def run(home: str, tell: int) -> None:
     """
     asker = _Asker(tell)
     try:
-        _keep(home, asker)
+        _supervise(home, asker)
     except Exception as exc:
         asker.answer(f"failed: {type(exc).__name__}: {exc}")
         raise
 
 
 class _Asker:
-    """Who asked for the start, at the other end of a pipe or socket. It is answered once, and may be gone by then."""
+    """The starter at the other end of a pipe or socket. It gets one answer, and may have ended by then."""
 
     def __init__(self, tell: int) -> None:
         self._tell = tell
 
-    def answer(self, words: str) -> None:
+    def answer(self, text: str) -> None:
         tell, self._tell = self._tell, -1
         if tell < 0:
             return
         try:
-            os.write(tell, words.encode()[:_LONGEST])
+            os.write(tell, text.encode()[:_LONGEST])
         except OSError:
             pass
         finally:
             os.close(tell)
 
 
-def _keep(home: str, asker: _Asker) -> None:
+def _supervise(home: str, asker: _Asker) -> None:
     os.setsid()
     os.chdir("/")
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
@@ -82,7 +82,7 @@ def _keep(home: str, asker: _Asker) -> None:
     ticket = Ticket.from_json(written)
     os.umask(sandbox.umask(ticket))
     try:
-        claim = claims.take(home)
+        claim = claims.claim(home)
     except OSError as exc:
         if not records.is_refused(exc):
             raise
@@ -91,8 +91,8 @@ def _keep(home: str, asker: _Asker) -> None:
     if claim is None:
         asker.answer("already")
         return
-    _let_go_of_the_starter(home)
-    _supervisor_class(ticket)(home, ticket, claim).keep(lambda: asker.answer("started"))
+    _detach(home)
+    _supervisor_class(ticket)(home, ticket, claim).supervise(lambda: asker.answer("started"))
 
 
 def _supervisor_class(ticket: Ticket) -> type[ProcessSupervisor]:
@@ -103,8 +103,8 @@ def _supervisor_class(ticket: Ticket) -> type[ProcessSupervisor]:
     return ContainerSupervisor
 
 
-def _let_go_of_the_starter(home: str) -> None:
-    """Keep no file of the Celery worker open; what the supervisor itself has to say goes beside the log."""
+def _detach(home: str) -> None:
+    """Keep no file of the Celery worker open; the supervisor's own output goes to a file next to the log."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
         own = os.open(os.path.join(home, "supervisor.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)

@@ -27,14 +27,14 @@ HARD_PART, HARD_BYTES = 8, 64 << 20
 """A job that takes an eighth and 64 MiB more than it may while it ends is killed at once."""
 
 
-def begin(ticket: "Ticket", pids: "Callable[[], list[int]]") -> "DiskLimit":
-    """The limit of a ticket, kept from now on.
+def start(ticket: "Ticket", pids: "Callable[[], list[int]]") -> "DiskLimit":
+    """Return the limit of a ticket, in effect from now on.
 
     Args:
         pids: the job's processes now.
     """
     limit = DiskLimit(ticket.disk_folders, ticket.disk_bytes, pids, ticket.disk_project)
-    limit.begin()
+    limit.set_quota()
     return limit
 
 
@@ -64,8 +64,8 @@ class DiskLimit:
         self._counted = 0
         self._told, self._told_next = 0, 0.0
 
-    def begin(self) -> str:
-        """Have the kernel keep the limit; return why it cannot, "" where it does."""
+    def set_quota(self) -> str:
+        """Let the kernel enforce the limit; return why it cannot, "" where it does."""
         if self._quota is None:
             return "no project number"
         why = self._quota.set(self.limit_bytes)
@@ -115,8 +115,8 @@ class DiskLimit:
             return 0.0
         return _FAST_LOOK_S if self._is_urgent else _LOOK_S
 
-    def look(self, now: float) -> None:
-        """Do what is due: look at what was written, and go on with a walk or begin one."""
+    def check(self, now: float) -> None:
+        """Do what is due: check what was written, and continue or start a walk."""
         self._earn(now)
         if now >= self._look_next:
             self._look_at_growth(now)

@@ -18,15 +18,15 @@ ANSWER_S = 30.0  # an engine under load takes seconds to create a container
 
 
 class Refused(OSError):
-    """The engine answered, and said no. `status` is its HTTP status."""
+    """The engine refused a request. `status` is its HTTP status."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
 class Unanswered(OSError):
-    """Nobody answers at the socket, or what answers is no container engine."""
+    """No process answers at the socket, or it is no container engine."""
 
 
 class Engine:
@@ -35,8 +35,8 @@ class Engine:
     def __init__(self, path: str, answer_s: float = ANSWER_S) -> None:
         self.path, self.answer_s = path, answer_s
 
-    def ask(self, method: str, path: str, body: object = None, **query: str) -> "Any":
-        """Ask one thing; returns the JSON of the answer, None where it has none.
+    def send(self, method: str, path: str, body: object = None, **query: str) -> "Any":
+        """Send one request; return the JSON of the response, None where it has none.
 
         Raises:
             Refused: the engine says no, in its words.
@@ -46,8 +46,8 @@ class Engine:
             path = f"{path}?{urllib.parse.urlencode(query)}"
         door = _UnixConnection(self.path, self.answer_s)
         try:
-            said = None if body is None else json.dumps(body)
-            door.request(method, path, said, {"Content-Type": "application/json"} if said else {})
+            content = None if body is None else json.dumps(body)
+            door.request(method, path, content, {"Content-Type": "application/json"} if content else {})
             answer = door.getresponse()
             text, status = answer.read(), answer.status
         except (OSError, http.client.HTTPException) as exc:
@@ -59,8 +59,8 @@ class Engine:
         except ValueError:
             value = None  # "OK" of a ping is no JSON, and an error's words stand in `text`
         if status >= 400:
-            words = value.get("message") if isinstance(value, dict) else None
-            raise Refused(status, str(words or text[:300].decode(errors="replace") or f"HTTP {status}"))
+            error = value.get("message") if isinstance(value, dict) else None
+            raise Refused(status, str(error or text[:300].decode(errors="replace") or f"HTTP {status}"))
         return value
 
     def load(self, length: "int | None", archive: "Iterable[bytes]") -> str:
@@ -70,28 +70,28 @@ class Engine:
             length: of the archive in bytes; None where nobody knows it before its end.
 
         Raises:
-            Refused, Unanswered: see `ask`.
+            Refused, Unanswered: see `send`.
         """
-        return self._send("POST", "/images/load?quiet=1", archive, length)
+        return self._send_archive("POST", "/images/load?quiet=1", archive, length)
 
-    def put(self, name: str, archive: "Iterable[bytes]") -> None:
+    def upload(self, name: str, archive: "Iterable[bytes]") -> None:
         """Unpack an archive at the root of a container, whether it runs or not.
 
         Raises:
-            Refused, Unanswered: see `ask`.
+            Refused, Unanswered: see `send`.
         """
-        self._send("PUT", f"/containers/{name}/archive?path=/", archive, None)
+        self._send_archive("PUT", f"/containers/{name}/archive?path=/", archive, None)
 
     def commit(self, name: str, image: str, config: "dict[str, Any]") -> None:
         """Make an image of a container, called `image`, with this configuration. Mounts are no part of it."""
         repo, _colon, tag = image.rpartition(":")
-        self.ask("POST", "/commit", config, container=name, repo=repo, tag=tag, pause="false")
+        self.send("POST", "/commit", config, container=name, repo=repo, tag=tag, pause="false")
 
     def export(self, name: str, piece_bytes: int = 1 << 20) -> "Iterator[bytes]":
         """Yield an image as an archive that `load` takes.
 
         Raises:
-            Refused, Unanswered: see `ask`; also when it breaks off.
+            Refused, Unanswered: see `send`; also when it breaks off.
         """
         door = _UnixConnection(self.path, self.answer_s)
         try:
@@ -106,25 +106,25 @@ class Engine:
         finally:
             door.close()
 
-    def _send(self, method: str, path: str, archive: "Iterable[bytes]", length: "int | None") -> str:
-        """Send an archive; what the engine says."""
+    def _send_archive(self, method: str, path: str, archive: "Iterable[bytes]", length: "int | None") -> str:
+        """Send an archive; return the engine's response."""
         door = _UnixConnection(self.path, self.answer_s)
         try:
-            known = {} if length is None else {"Content-Length": str(length)}
-            door.request(method, path, archive, {"Content-Type": "application/x-tar"} | known)
+            headers = {} if length is None else {"Content-Length": str(length)}
+            door.request(method, path, archive, {"Content-Type": "application/x-tar"} | headers)
             answer = door.getresponse()
-            words, status = answer.read(65536).decode(errors="replace"), answer.status
+            output, status = answer.read(65536).decode(errors="replace"), answer.status
         except (OSError, http.client.HTTPException) as exc:
             raise Unanswered(f"no container engine answers at {self.path}: {exc or type(exc).__name__}") from exc
         finally:
             door.close()
         if status >= 400:
-            raise Refused(status, words[:300])
-        return words
+            raise Refused(status, output[:300])
+        return output
 
     def folder(self) -> str:
         """Where it keeps images and containers, "" where it does not say; podman answers by docker's word."""
-        return str((self.ask("GET", "/info") or {}).get("DockerRootDir") or "")
+        return str((self.send("GET", "/info") or {}).get("DockerRootDir") or "")
 
     def image(self, name: str) -> "dict[str, Any]":
         """Look at an image: Id, Size, Config, Architecture.
@@ -132,39 +132,39 @@ class Engine:
         Raises:
             Refused: there is none of this name.
         """
-        return dict(self.ask("GET", f"/images/{name}/json"))
+        return dict(self.send("GET", f"/images/{name}/json"))
 
     def remove_image(self, name: str) -> None:
-        """Forget a name of an image. One that is gone is no error, and one in use stays."""
+        """Remove a name of an image. A missing one is no error, and one in use stays."""
         self._unless((404, 409), "DELETE", f"/images/{name}")
 
     def images(self) -> "list[dict[str, Any]]":
         """Every image with a name, by `RepoTags`."""
-        return list(self.ask("GET", "/images/json") or [])
+        return list(self.send("GET", "/images/json") or [])
 
     def create(self, name: str, described: "dict[str, Any]") -> None:
         """Make a container without starting it; a name that is taken is refused with 409."""
-        self.ask("POST", "/containers/create", described, name=name)
+        self.send("POST", "/containers/create", described, name=name)
 
     def start(self, name: str) -> None:
-        self.ask("POST", f"/containers/{name}/start")
+        self.send("POST", f"/containers/{name}/start")
 
     def state(self, name: str) -> "dict[str, Any]":
         """What it does now: Running, Paused, Pid of its first process on this machine, ExitCode, OOMKilled."""
-        return dict(self.ask("GET", f"/containers/{name}/json")["State"])
+        return dict(self.send("GET", f"/containers/{name}/json")["State"])
 
     def kill(self, name: str, signal_name: str) -> None:
         """Signal its first process; KILL ends everything in it. One that does not run any more is no error."""
         self._unless((404, 409), "POST", f"/containers/{name}/kill", signal=signal_name)
 
     def pause(self, name: str) -> None:
-        self.ask("POST", f"/containers/{name}/pause")
+        self.send("POST", f"/containers/{name}/pause")
 
     def unpause(self, name: str) -> None:
-        self.ask("POST", f"/containers/{name}/unpause")
+        self.send("POST", f"/containers/{name}/unpause")
 
     def remove(self, name: str) -> None:
-        """End it at once and forget it, with what it wrote outside of its mounts. One that is gone is no error.
+        """Kill and remove it at once, with what it wrote outside of its mounts. A missing one is no error.
 
         Raises:
             Refused: also where somebody else's removal is under way: only what is gone is gone.
@@ -172,17 +172,17 @@ class Engine:
         self._unless((404,), "DELETE", f"/containers/{name}", force="true", v="true")
 
     def listen(self, name: str) -> socket.socket:
-        """A line that stays open for as long as this engine lives; what it tells of the container stays unread.
+        """A connection that stays open as long as this engine lives; its events of the container stay unread.
 
         Raises:
             OSError: nobody answers.
         """
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         line.settimeout(self.answer_s)
-        about = urllib.parse.urlencode({"filters": json.dumps({"container": [name]})})
+        query = urllib.parse.urlencode({"filters": json.dumps({"container": [name]})})
         try:
             line.connect(self.path)
-            line.sendall(f"GET /events?{about} HTTP/1.1\r\nHost: engine\r\n\r\n".encode())
+            line.sendall(f"GET /events?{query} HTTP/1.1\r\nHost: engine\r\n\r\n".encode())
         except OSError:
             line.close()
             raise
@@ -191,23 +191,23 @@ class Engine:
 
     def named(self, part: str) -> "list[str]":
         """Names of containers, running or not, that contain these letters."""
-        rows = self.ask("GET", "/containers/json", all="true", filters=json.dumps({"name": [part]})) or []
+        rows = self.send("GET", "/containers/json", all="true", filters=json.dumps({"name": [part]})) or []
         return [name.removeprefix("/") for row in rows for name in row.get("Names") or []]
 
     def labelled(self, label: str) -> "list[dict[str, Any]]":
         """Every container with this label, running or not."""
-        return list(self.ask("GET", "/containers/json", all="true", filters=json.dumps({"label": [label]})) or [])
+        return list(self.send("GET", "/containers/json", all="true", filters=json.dumps({"label": [label]})) or [])
 
     def _unless(self, harmless: tuple[int, ...], method: str, path: str, **query: str) -> None:
         try:
-            self.ask(method, path, **query)
+            self.send(method, path, **query)
         except Refused as exc:
             if exc.status not in harmless:
                 raise
 
 
 def is_cut(line: socket.socket) -> bool:
-    """Whether the engine at the other end of a line of `listen` is gone, even if another has taken its place."""
+    """Whether the engine at the other end of a connection of `listen` has ended, even if another replaced it."""
     try:
         while line.recv(65536):
             pass

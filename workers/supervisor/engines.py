@@ -31,19 +31,19 @@ class Offer:
 
 
 def sockets(chosen: str = "") -> list[str]:
-    """Where an engine may answer: the operator's choice, else the usual places, docker's first."""
+    """Paths where an engine may answer: the operator's choice, otherwise the usual ones, docker's first."""
     if chosen:
         return [chosen.removeprefix("unix://")]
-    told = os.environ.get("DOCKER_HOST", "")
+    docker_host = os.environ.get("DOCKER_HOST", "")
     runtime = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}")
     usual = ["/run/docker.sock", "/var/run/docker.sock", f"{runtime}/docker.sock", "/run/podman/podman.sock",
              f"{runtime}/podman/podman.sock"]  # fmt: skip
-    places = [told.removeprefix("unix://"), *usual] if told.startswith("unix://") else usual
-    return [place for place in dict.fromkeys(places) if os.path.exists(place)]
+    paths = [docker_host.removeprefix("unix://"), *usual] if docker_host.startswith("unix://") else usual
+    return [path for path in dict.fromkeys(paths) if os.path.exists(path)]
 
 
 def offer(image: str, *, chosen: str = "", root: str = "", network: str = "none") -> Offer:
-    """Find an engine that answers and runs `image` as jobs are run.
+    """Find an engine that answers and runs `image` the way jobs run.
 
     Args:
         chosen: the operator's socket; "" looks in the usual places.
@@ -52,27 +52,27 @@ def offer(image: str, *, chosen: str = "", root: str = "", network: str = "none"
     Returns:
         An offer; false where there is none. Takes about a second; ask once per process.
     """
-    places = sockets(chosen)
-    if not places:
+    paths = sockets(chosen)
+    if not paths:
         return Offer(
             why="no docker or podman answers here",
             remedy="Install docker, or start podman's socket: systemctl enable --now podman.socket.",
         )
-    found = Offer()
-    for place in places:
-        found = _offered(place, image, root, network)
-        if found:
+    offer_found = Offer()
+    for path in paths:
+        offer_found = _offered(path, image, root, network)
+        if offer_found:
             break
-    return found
+    return offer_found
 
 
-def _offered(place: str, image: str, root: str, network: str) -> Offer:
-    engine = Engine(place, _PING_S)
+def _offered(path: str, image: str, root: str, network: str) -> Offer:
+    engine = Engine(path, _PING_S)
     try:
-        version, info = engine.ask("GET", "/version"), engine.ask("GET", "/info")
+        version, info = engine.send("GET", "/version"), engine.send("GET", "/info")
         parts = {part.get("Name"): part.get("Version") for part in version.get("Components") or []}
     except (Refused, Unanswered, AttributeError) as exc:
-        remedy = f"See that the agent's user may open {place} (docker: the group docker) and that the engine runs."
+        remedy = f"See that the agent's user may open {path} (docker: the group docker) and that the engine runs."
         return Offer(why=str(exc), remedy=remedy)
     podman = "Podman Engine" in parts
     name = f"podman {parts['Podman Engine']}" if podman else f"docker {version.get('Version', '')}"
@@ -81,27 +81,27 @@ def _offered(place: str, image: str, root: str, network: str) -> Offer:
     if not has_image(engine, image):
         pull = f"{name.partition(' ')[0]} pull {image}"
         return Offer(engine=name, why=f"{name} has no image {image}", remedy=f"Fetch it once: {pull}.")
-    about = {"engine": place, "image": image, "root": root, "network": network} | _who(info, podman=podman)
-    about["cards"] = "request" if "nvidia" in (info.get("Runtimes") or {}) else "files"
+    container = {"engine": path, "image": image, "root": root, "network": network} | _who(info, podman=podman)
+    container["cards"] = "request" if "nvidia" in (info.get("Runtimes") or {}) else "files"
     try:
-        _try(about)
+        _try(container)
     except OSError as exc:
         remedy = "The image needs /bin/sh, the engine its init (docker-init or catatonit)."
         return Offer(engine=name, why=f"{name} does not run a job in {image}: {exc}", remedy=remedy)
-    return Offer(container=about, engine=name)
+    return Offer(container=container, engine=name)
 
 
 def has_image(engine: Engine, image: str) -> bool:
     """Whether the engine holds an image; nothing is ever fetched for a job."""
     try:
-        engine.ask("GET", f"/images/{image}/json")
+        engine.send("GET", f"/images/{image}/json")
     except OSError:
         return False
     return True
 
 
 def _who(info: dict[str, object], *, podman: bool) -> dict[str, str]:
-    """Who the program is inside: somebody without rights who can write the folders the job was given."""
+    """The user of the program inside: one without rights who can write the folders that the job was given."""
     options = info.get("SecurityOptions") or []
     rootless = isinstance(options, list) and any("rootless" in str(option) for option in options)
     own = f"{os.geteuid()}:{os.getegid()}"
@@ -110,12 +110,12 @@ def _who(info: dict[str, object], *, podman: bool) -> dict[str, str]:
     return {"user": own, "userns": "keep-id"} if podman else {"user": "0:0"}  # docker's 0 is the engine's own user
 
 
-def user_of(about: dict[str, str], uid: int) -> dict[str, str]:
+def user_of(settings: dict[str, str], uid: int) -> dict[str, str]:
     """The same container for a uid of the person's own, which only root can hand out."""
-    return about | {"user": f"{uid}:{uid}"} if os.geteuid() == 0 and not about.get("userns") else about
+    return settings | {"user": f"{uid}:{uid}"} if os.geteuid() == 0 and not settings.get("userns") else settings
 
 
-def _try(about: dict[str, str]) -> None:
+def _try(settings: dict[str, str]) -> None:
     """Run a job of one word, with the very settings a job gets.
 
     Raises:
@@ -128,7 +128,7 @@ def _try(about: dict[str, str]) -> None:
         uid = _NOBODY if os.geteuid() == 0 else 0
         ticket = Ticket(
             job=0, attempt=0, argv=["/bin/sh", "-c", "sleep 0.2; echo works"], env={"PATH": "/usr/bin:/bin"}, cwd="/",
-            tier=CONTAINER, uid=uid, container=user_of(about, uid), read_only=[folder], processes=100,
+            tier=CONTAINER, uid=uid, container=user_of(settings, uid), read_only=[folder], processes=100,
             memory_bytes=256 << 20, rlimits={"CORE": 0},
         )  # fmt: skip
         me = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}

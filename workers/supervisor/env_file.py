@@ -22,8 +22,8 @@ def content(env: "Mapping[str, str]") -> bytes:
     return "".join(lines).encode(errors="surrogateescape")
 
 
-def read_in(path: str) -> list[str]:
-    """Return what stands before a command that gets the variables of such a file: command lines are for all to see."""
+def wrapper(path: str) -> list[str]:
+    """Return the prefix of a command that reads its variables from such a file: command lines are public."""
     return ["/bin/sh", "-c", '. "$0" && exec "$@"', path]
 
 

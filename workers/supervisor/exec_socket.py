@@ -31,18 +31,18 @@ def listen(path: str, log: str) -> socket.socket | None:
     """
     if not path:
         return None
-    made = socket.socket(socket.AF_UNIX)
+    listener = socket.socket(socket.AF_UNIX)
     try:
-        _bind(made, path)
-        made.listen(_WAITING)
+        _bind(listener, path)
+        listener.listen(_WAITING)
     except OSError as exc:
-        made.close()
+        listener.close()
         _note(log, log_lines.line(log_lines.ENVIRONMENT, "not_reachable", why=exc))
         return None
-    return made
+    return listener
 
 
-def _bind(made: socket.socket, path: str) -> None:
+def _bind(listener: socket.socket, path: str) -> None:
     """Bind the socket.
 
     Raises:
@@ -52,7 +52,7 @@ def _bind(made: socket.socket, path: str) -> None:
         own_folder(os.path.dirname(path))
         remove(path)
         try:
-            made.bind(path)
+            listener.bind(path)
             return
         except FileNotFoundError:  # another job, the last one there, took the folder away as it ended
             if last:
@@ -84,10 +84,10 @@ def own_folder(path: str, mode: int = 0o700) -> None:
 
 
 def is_own(path: str, mode: int = 0o700) -> bool:
-    """Whether this is a folder of ours that allows no more than that; a link is none."""
-    about = os.lstat(path)
-    ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
-    return ours and not stat.S_IMODE(about.st_mode) & 0o777 & ~mode
+    """Whether this is a folder of ours that allows no more than `mode`; a link is none."""
+    status = os.lstat(path)
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return ours and not stat.S_IMODE(status.st_mode) & 0o777 & ~mode
 
 
 def remove(path: str) -> None:
@@ -106,12 +106,12 @@ def _remove_folder(path: str) -> None:
 
 
 def server(ticket: "Ticket", listener: socket.socket) -> list[str]:
-    """Return what stands before the command, in its sandbox: it leaves the server there and becomes the command."""
+    """Return the command prefix inside the sandbox: it forks the server and becomes the command."""
     return [sys.executable, "-I", "-S", SERVER, str(listener.fileno()), network(ticket)]
 
 
 def network(ticket: "Ticket") -> str:
-    """Return what the server is told of the job's network."""
+    """Return the server's argument that describes the job's network."""
     return f"own:{ticket.egress_socket}" if ticket.own_network else "shared"
 
 

@@ -38,7 +38,7 @@ _OF_SHELLS = re.compile(
 
 
 def is_possible(ticket: "Ticket") -> bool:
-    """Whether the server can start late: a shell that passes on the job's environment unchanged stands before it.
+    """Whether the server can start late: a shell that passes on the job's environment unchanged precedes the command.
 
     Below tier 2 the waiting process could not be told from what the job leaves behind.
     """
@@ -52,8 +52,8 @@ class ExecWakeup:
         self._listener, self._network = listener, exec_socket.network(ticket)
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
 
-    def before(self) -> list[str]:
-        """What stands before the command, in its sandbox."""
+    def prefix(self) -> list[str]:
+        """The command prefix, in its sandbox."""
         return ["/bin/sh", "-c", SCRIPT, "sh", sys.executable, exec_socket.SERVER, self._network]
 
     def hand_on(self) -> None:
@@ -74,7 +74,7 @@ class ExecWakeup:
         return self._listener.fileno()
 
     def wake(self) -> None:
-        """Start the server. One that was killed answers nobody, as does one that is killed later."""
+        """Start the server. A killed one answers no request, nor does one that is killed later."""
         try:
             self._ours.sendall(_LINE)
             socket.send_fds(self._ours, [b"."], [self._listener.fileno()])

@@ -34,12 +34,12 @@ def main(argv: list[str]) -> int:
         child = os.fork()
         if child == 0:
             door.close()
-            _begin(os.fsdecode(request), pipes[0])
+            _start_supervisor(os.fsdecode(request), pipes[0])
         os.close(pipes[0])
         os.waitpid(child, 0)
 
 
-def _begin(home: str, tell: int) -> None:
+def _start_supervisor(home: str, tell: int) -> None:
     """In a fresh child: leave the fork server, and be a supervisor like one that was started by itself."""
     try:
         if os.fork() == 0:
@@ -57,10 +57,10 @@ def _python() -> list[str]:
 
 
 def _code() -> "list[tuple[str, int, int]]":
-    """Return what tells the supervisor's files on disk from those that were read."""
+    """Return a fingerprint that distinguishes the supervisor's files on disk from those that were read."""
     with os.scandir(HERE) as entries:
         files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    return sorted((name, about.st_ino, about.st_mtime_ns) for name, about in files)
+    return sorted((name, status.st_ino, status.st_mtime_ns) for name, status in files)
 
 
 def _call_me(argv: list[str]) -> None:

@@ -36,20 +36,20 @@ class GpuCheckpoint:
         """Whether its memory is not, or not surely, on its cards."""
         return self.at != ON
 
-    def step(self, off: bool, now: float) -> str:
-        """Do what is due at `now` (monotonic seconds) to be off the cards, or on them; return where it is."""
-        if self.at == ON and off and not self.why:
+    def step(self, evict: bool, now: float) -> str:
+        """Do what is due at `now` (monotonic seconds) to leave the GPUs or to return; return where the memory is."""
+        if self.at == ON and evict and not self.why:
             self.at = LEAVING
-            self._begin("evict", now)
-        elif self.at == OFF and not off:
+            self._start_helper("evict", now)
+        elif self.at == OFF and not evict:
             self.at, self._tries = RETURNING, 0
-            self._begin("restore", now)
+            self._start_helper("restore", now)
         elif self.helper:
             answer = self._answer(now)
             if answer is not None:
-                self._judge(answer, now)
+                self._apply_answer(answer, now)
         elif self.at == RETURNING and now >= self._not_before:
-            self._begin("restore", now)
+            self._start_helper("restore", now)
         return self.at
 
     def forgive(self) -> None:
@@ -63,8 +63,8 @@ class GpuCheckpoint:
             self._kill()
             self._close()
 
-    def _judge(self, answer: "dict[str, object]", now: float) -> None:
-        """Go on by what the helper said; one that fell may have left things half done once it had begun."""
+    def _apply_answer(self, answer: "dict[str, object]", now: float) -> None:
+        """Continue by the helper's answer; one that crashed may have left a move half done."""
         why = str(answer.get("why", ""))
         if answer.get("ok"):
             self.at = OFF if self.at == LEAVING else ON
@@ -80,19 +80,19 @@ class GpuCheckpoint:
             if self._tries >= TRIES:
                 self.at = STUCK
 
-    def _begin(self, verb: str, now: float) -> None:
-        said, say = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    def _start_helper(self, verb: str, now: float) -> None:
+        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         argv = [sys.executable, "-I", "-S", os.path.realpath(cuda_checkpoint.__file__), verb, self.library]
         pid = os.fork()
         if pid == 0:
             try:
-                os.set_blocking(say, True)
-                os.dup2(say, 1)
+                os.set_blocking(writer, True)
+                os.dup2(writer, 1)
                 os.execv(argv[0], argv)
             finally:
                 os._exit(127)
-        os.close(say)
-        self.helper, self._said, self._heard, self._until = pid, said, b"", now + LIMIT_S
+        os.close(writer)
+        self.helper, self._said, self._heard, self._until = pid, reader, b"", now + LIMIT_S
 
     def _answer(self, now: float) -> "dict[str, object] | None":
         """Last answer of the helper process; None while it works. One that failed or took too long answers that."""

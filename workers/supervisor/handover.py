@@ -60,15 +60,15 @@ class Handover:
 
     @property
     def waits(self) -> bool:
-        """Whether nobody came so far."""
+        """Whether no client came so far."""
         return self._asked is not None
 
     def waking(self) -> list[int]:
-        """What becomes readable when somebody comes."""
+        """Descriptors that become readable when a client comes."""
         return [self._asked.fileno()] if self._asked else []
 
     def step(self, now: float, *, paused: bool = False) -> None:
-        """Give the socket to whoever came; after `PATIENCE_S` nobody does. A pause does not count.
+        """Give the socket to the client that came; after `PATIENCE_S` none does. A pause does not count.
 
         Args:
             now: monotonic seconds.
@@ -78,30 +78,30 @@ class Handover:
         self._waited_s += 0.0 if paused or self._last is None else now - self._last
         self._last = None if paused else now
         try:
-            came, _ = self._asked.accept()
+            client, _ = self._asked.accept()
         except OSError:
             if self._waited_s > PATIENCE_S:
                 self.give_up()
             return
-        with came:
+        with client:
             try:
-                came.setblocking(True)
-                came.settimeout(1.0)
-                socket.send_fds(came, [b"."], [self._listener.fileno()])
+                client.setblocking(True)
+                client.settimeout(1.0)
+                socket.send_fds(client, [b"."], [self._listener.fileno()])
             except OSError:  # it died on the way
                 self.give_up()
                 return
         self.close()
 
     def give_up(self) -> None:
-        """Let nobody in: whoever asks shall hear at once that there is no way, and why."""
+        """Refuse all clients: callers learn at once that there is no server, and why."""
         with contextlib.suppress(OSError):  # callers then hear that nobody answers
             records.write(os.path.join(self.run, WAYS), {"why": self._why(), "at": time.time()})
         self.close()
         exec_socket.remove(self._path)
 
     def _why(self) -> str:
-        """Why nobody came: the image has nobody, as the log then tells, or it took too long."""
+        """Why no client came: the image has no Python, as the log then shows, or it took too long."""
         try:
             with open(self._log, "rb") as file:
                 return NO_PYTHON if _TOLD.encode() in file.read(_HEAD_BYTES) else LATE
@@ -109,10 +109,10 @@ class Handover:
             return LATE
 
     def close(self) -> None:
-        """Keep nothing of it here: what is at the other end of the exec socket is the server's alone."""
-        for one in (self._asked, self._listener):
-            if one:
-                one.close()
+        """Close everything here: the other end of the exec socket belongs to the server."""
+        for opened in (self._asked, self._listener):
+            if opened:
+                opened.close()
         self._asked = self._listener = None
         if self.place:
             exec_socket.remove(self.place)

@@ -19,8 +19,8 @@ HOLD, HELD = "hold", "held"
 LONGEST_S = 900.0
 
 
-def ask(run: "records.Name", word: str) -> None:
-    """Ask the supervisor of this run to hold its processes for the calling process; `release` lets them go."""
+def request(run: "records.Name", word: str) -> None:
+    """Ask the supervisor of this run to stop its processes for the calling process; `release` resumes them."""
     own = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
     records.write(os.path.join(run, HOLD), {**own, "word": word})
 
@@ -31,7 +31,7 @@ def release(run: "records.Name") -> None:
 
 
 def is_held(run: "records.Name", word: str) -> bool:
-    """Whether the processes stand for the one who asked with `word`."""
+    """Whether the processes are stopped for the request with `word`."""
     return (records.read(os.path.join(run, HELD)) or {}).get("word") == word
 
 
@@ -45,7 +45,7 @@ class Hold:
 
     @property
     def active(self) -> bool:
-        """Whether somebody wants them to stand still."""
+        """Whether a stop is requested."""
         return bool(self.word)
 
     def step(self, *, ends: bool, rests: bool) -> None:
@@ -55,7 +55,7 @@ class Hold:
             ends: the job is on its way down, which nobody holds up.
             rests: it is paused anyway, and stays so.
         """
-        word = "" if ends else self._asked()
+        word = "" if ends else self._read_request()
         if word != self.word:
             was, self.word, self._since = self.word, word, time.monotonic()
             records.remove(os.path.join(self.run, HELD))
@@ -68,13 +68,13 @@ class Hold:
         elif self.pausing.pause() and not is_held(self.run, word):
             records.write(os.path.join(self.run, HELD), {"word": word})
 
-    def _asked(self) -> str:
+    def _read_request(self) -> str:
         try:
             text = records.text(os.path.join(self.run, HOLD))
         except OSError:
             return ""
         try:
-            asked = json.loads(text) if text else {}
+            request = json.loads(text) if text else {}
         except ValueError:
             return ""
-        return str(asked.get("word", "")) if isinstance(asked, dict) and records.is_alive(asked) else ""
+        return str(request.get("word", "")) if isinstance(request, dict) and records.is_alive(request) else ""

@@ -32,7 +32,7 @@ def places(ticket: Ticket) -> list[str]:
 
 
 def mount(ticket: Ticket) -> None:
-    """Mount the layers at their `places`, in a space of mounts that is the calling process's and its children's.
+    """Mount the layers at their `places`, in a mount namespace of the calling process and its children.
 
     Raises:
         OSError: the kernel or the file system cannot.
@@ -44,15 +44,15 @@ def mount(ticket: Ticket) -> None:
     ids = [(os.geteuid(), ticket.uid, 1)]
     users = userns.new(ids, ids)
     try:
-        for layer, place in zip(ticket.overlay["layers"], places(ticket), strict=True):
-            os.makedirs(place, exist_ok=True)
-            put(mapped_tree(layer, users), place)
+        for layer, target in zip(ticket.overlay["layers"], places(ticket), strict=True):
+            os.makedirs(target, exist_ok=True)
+            attach(mapped_tree(layer, users), target)
     finally:
         os.close(users)
 
 
 def mapped_tree(layer: str, users: int) -> int:
-    """Open a folder for reading, whose files belong to whom the user namespace `users` says; `put` gives it a place.
+    """Open a folder for reading, whose files belong to whom the user namespace `users` says; `attach` mounts it.
 
     Raises:
         OSError: the kernel or the file system cannot.
@@ -67,21 +67,21 @@ def mapped_tree(layer: str, users: int) -> int:
     return tree
 
 
-def put(tree: int, place: str) -> None:
+def attach(tree: int, target: str) -> None:
     """Mount what `mapped_tree` opened, and close it."""
     try:
-        _call(place, _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(place), _MOVE_MOUNT_F_EMPTY_PATH)
+        _call(target, _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _MOVE_MOUNT_F_EMPTY_PATH)
     finally:
         os.close(tree)
 
 
 def _call(name: str, number: int, *arguments: object) -> int:
     ctypes.set_errno(0)
-    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
-    found: int = _libc.syscall(ctypes.c_long(number), *words)
-    if found < 0:
+    values = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    result: int = _libc.syscall(ctypes.c_long(number), *values)
+    if result < 0:
         _refuse(name)
-    return found
+    return result
 
 
 def _refuse(name: str) -> None:

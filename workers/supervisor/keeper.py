@@ -27,15 +27,15 @@ def reserve(run: "Name") -> None:
     Raises:
         OSError: there is no room; nothing has begun.
     """
-    _fill(os.path.join(run, RESERVE), b"\0" * _RESERVED_BYTES, os.O_TRUNC)
+    _write_file(os.path.join(run, RESERVE), b"\0" * _RESERVED_BYTES, os.O_TRUNC)
     os.close(os.open(os.path.join(run, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640))
     try:
-        _fill(os.path.join(run, records.REQUESTED), b"run", os.O_EXCL)
+        _write_file(os.path.join(run, records.REQUESTED), b"run", os.O_EXCL)
     except FileExistsError:  # somebody requested something before it began
         return
 
 
-def _fill(path: str, content: bytes, flags: int) -> None:
+def _write_file(path: str, content: bytes, flags: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
     try:
         os.write(descriptor, content)
@@ -76,14 +76,14 @@ class RecordKeeper:
         self._full_since: float | None = None
         self._look_next = 0.0
 
-    def put(self, name: str, value: object) -> None:
+    def write(self, name: str, value: object) -> None:
         """Write a record now, or as soon as the disk takes it."""
         self._owed.pop(name, None)
         self._owed[name] = value
         self._flush()
 
-    def look(self, now: float, *, due: bool = False) -> "float | None":
-        """Write what is owed, once a second; return for how many seconds the disk was full, where it is no more."""
+    def check(self, now: float, *, due: bool = False) -> "float | None":
+        """Write pending records, once a second; return how long the disk was full, in seconds, once it is not."""
         if now < self._look_next and not due:
             return None
         self._look_next = now + _LOOK_S

@@ -73,14 +73,14 @@ class Ladder:
 
 
 class ProcessPause:
-    """Stop every process of a tree where it stands, memory kept, and let it go on later."""
+    """Stop every process of a tree, memory kept, and resume it later."""
 
     def __init__(self, pids: "Pids") -> None:
         self.pids = pids
         self._still = 0
 
     def pause(self) -> bool:
-        """Stop what runs; True once two looks in a row found nothing running and nobody new."""
+        """Stop what runs; True once two checks in a row found nothing running and no new process."""
         running = [pid for pid in self.pids() if not self._rests(pid)]
         processes.send(running, signal.SIGSTOP)
         self._still = 0 if running else self._still + 1

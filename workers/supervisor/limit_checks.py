@@ -44,7 +44,7 @@ class LimitChecks:
         def _end_pause(self, now: float) -> None: ...
         def _resume_processes(self) -> None: ...
         def _control(self, word: str) -> None: ...
-        def _tell(self, state: str, **more: object) -> None: ...
+        def _report_state(self, state: str, **more: object) -> None: ...
 
     def _check_run_time(self, now: float, since: float) -> None:
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
@@ -52,7 +52,7 @@ class LimitChecks:
             return
         if now - since - self.paused_s >= allowed:
             self.limit = "max_runtime"
-            self.log.tell(log_lines.PROGRAM, "over_time", seconds=f"{allowed:g}")
+            self.log.add(log_lines.PROGRAM, "over_time", seconds=f"{allowed:g}")
             self._end("suspend", now)
 
     def _check_memory(self, now: float) -> None:
@@ -66,16 +66,16 @@ class LimitChecks:
         by_kernel = self._group is not None and self._group.out_of_memory()  # it took one; others may wait for that
         if held > allowed or by_kernel:
             self.limit, self.held_bytes = "memory", max(held, allowed)
-            self.log.tell(log_lines.PROGRAM, "over_memory", limit_bytes=allowed, held_bytes=self.held_bytes)
+            self.log.add(log_lines.PROGRAM, "over_memory", limit_bytes=allowed, held_bytes=self.held_bytes)
             self._end_by_limit(now, 0.0, 0.0)
 
     def _check_disk_limit(self, now: float) -> None:
         """End what takes more disk space than it may: it can save for a moment, unless it goes on to write a lot."""
         if self.disk is None:
             return
-        self.disk.look(now)
+        self.disk.check(now)
         if used := self.disk.news(now):
-            self.records.put(records.DISK, {"used_bytes": used, "limit_bytes": self.disk.limit_bytes})
+            self.records.write(records.DISK, {"used_bytes": used, "limit_bytes": self.disk.limit_bytes})
         if self.disk.is_far_over and self.ladder and self.ladder.killed_at is None:
             self.ladder = self._ladder(0.0, 0.0)
         elif self.disk.is_over and not self.ladder:
@@ -89,13 +89,13 @@ class LimitChecks:
     def _note_over_disk(self, disk: "DiskLimit") -> None:
         self.limit = "disk"
         facts = {"limit_bytes": disk.limit_bytes, "used_bytes": disk.used_bytes}
-        self.log.tell(log_lines.PROGRAM, "over_disk", **facts)
+        self.log.add(log_lines.PROGRAM, "over_disk", **facts)
 
     def _begin_disk_limit(self) -> None:
         if self.ticket.disk_bytes:
             from workers.supervisor import disk_limit  # noqa: PLC0415 - most jobs have none, and every start counts
 
-            self.disk = disk_limit.begin(self.ticket, self._pids)
+            self.disk = disk_limit.start(self.ticket, self._pids)
 
     def _end_disk_limit(self) -> None:
         """Take the limit away; a program that failed because the kernel let it write no more was over it, too."""
@@ -109,4 +109,4 @@ class LimitChecks:
         self._end_pause(now)
         self._resume_processes()
         self.ladder = self._ladder(ask_s, grace_s)
-        self._tell("stopping")
+        self._report_state("stopping")

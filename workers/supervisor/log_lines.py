@@ -69,32 +69,32 @@ LONGEST_FACT = 2000  # letters; a command line may be very long
 
 
 def line(phase: str, code: str, /, **facts: object) -> str:
-    """Return the line that says `code` of a phase, without its end.
+    """Return the line for `code` of a phase, without its end.
 
     Raises:
         KeyError: there is no such code, or a fact of it is missing.
     """
-    said = [f"[{phase}] {code}"]
-    said += [f"{name}={_written(facts[name])}" for name in CODES[phase][code]]
-    return " ".join(said)
+    parts = [f"[{phase}] {code}"]
+    parts += [f"{name}={_written(facts[name])}" for name in CODES[phase][code]]
+    return " ".join(parts)
 
 
 def read(text: str) -> "tuple[str, str, dict[str, str]] | None":
-    """Return phase, code and facts of a line of ours; None for what a program printed."""
+    """Return phase, code and facts of a line of ours; None for a program's output."""
     if not text.startswith("["):
         return None
-    found = _LINE.match(text)
-    if found is None:
+    match = _LINE.match(text)
+    if match is None:
         return None
-    phase, code, rest = found.groups()
+    phase, code, rest = match.groups()
     facts = {name: _read(value) for name, value in _FACT.findall(rest)}
     return (phase, code, facts) if CODES.get(phase, {}).get(code) == tuple(facts) else None
 
 
 def phase_of(text: str) -> str:
     """Return the phase that a line of a log belongs to."""
-    found = read(text)
-    return found[0] if found else PROGRAM
+    entry = read(text)
+    return entry[0] if entry else PROGRAM
 
 
 def _written(value: object) -> str:

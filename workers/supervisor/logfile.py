@@ -36,27 +36,27 @@ class LogFile:
     def size_bytes(self) -> int:
         return os.fstat(self.fd).st_size
 
-    def tell(self, phase: str, code: str, /, **facts: object) -> None:
-        """Add a line of ours, by what `log_lines` knows of it, once there is room."""
+    def add(self, phase: str, code: str, /, **facts: object) -> None:
+        """Add a line of ours, as `log_lines` defines it, once there is room."""
         self.note(log_lines.line(phase, code, **facts))
 
-    def tell_end(self, code: int | None, signal_name: str, span_s: float) -> None:
+    def add_end(self, code: int | None, signal_name: str, span_s: float) -> None:
         """Add how the command ended, and after how long."""
         if signal_name:
-            self.tell(log_lines.PROGRAM, "signalled", signal=signal_name, seconds=span_s)
+            self.add(log_lines.PROGRAM, "signalled", signal=signal_name, seconds=span_s)
         else:
-            self.tell(log_lines.PROGRAM, "exited", code=code, seconds=span_s)
+            self.add(log_lines.PROGRAM, "exited", code=code, seconds=span_s)
 
-    def begin(self, lines: list[str]) -> None:
-        """Write what the log begins with, unless it stands there; lines of the time before may stand above it."""
+    def write_opening(self, lines: list[str]) -> None:
+        """Write the opening lines, unless they are there; lines of the time before may precede them."""
         if lines and not self._owed and lines[0].encode() not in os.pread(self.fd, HEAD_BYTES, 0).split(b"\n"):
             self.note("\n".join(lines))
 
     def note(self, text: str) -> None:
         """Add a line of ours to the log, once there is room for it; it begins a line whatever the program printed."""
         size = self.size_bytes
-        begun = bool(size) and not self._owed and os.pread(self.fd, 1, size - 1) != b"\n"
-        self._owed.append(f"{chr(10) if begun else ''}{text}\n".encode())
+        is_mid_line = bool(size) and not self._owed and os.pread(self.fd, 1, size - 1) != b"\n"
+        self._owed.append(f"{chr(10) if is_mid_line else ''}{text}\n".encode())
         self._write_owed()
 
     def _write_owed(self) -> None:
@@ -94,13 +94,13 @@ class LogFile:
 
     def _mark(self) -> None:
         """Write the marker at the quota, whatever a flood appends meanwhile: our own descriptor only appends."""
-        placed = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        words = marker(self.quota).encode()
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        text = marker(self.quota).encode()
         try:
-            os.pwrite(placed, words, self.quota)
+            os.pwrite(descriptor, text, self.quota)
         finally:
-            os.close(placed)
-        self._length_when_cut = self.quota + len(words)
+            os.close(descriptor)
+        self._length_when_cut = self.quota + len(text)
 
     def close(self) -> bool:
         """Write the kept tail of a cut log, star out secrets and make the file durable.
@@ -110,7 +110,7 @@ class LogFile:
         self.keep_quota()
         if self._tail:
             tail, self._tail = self._tail, b""
-            self.tell(log_lines.PROGRAM, "cut", bytes=self.cut_bytes)
+            self.add(log_lines.PROGRAM, "cut", bytes=self.cut_bytes)
             self._owed.append(tail.partition(b"\n")[2] or tail)
             self._write_owed()
         try:

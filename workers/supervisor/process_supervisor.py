@@ -58,7 +58,7 @@ class ProcessSupervisor(LimitChecks):
     def _file(self, name: str) -> str:
         return os.path.join(self.run, name)
 
-    def keep(self, begun: "Callable[[], None]") -> None:
+    def supervise(self, on_start: "Callable[[], None]") -> None:
         """Run the command to its end and write exit.json.
 
         Args:
@@ -67,7 +67,7 @@ class ProcessSupervisor(LimitChecks):
         spawn.become_subreaper()
         self.oom_before = processes.oom_kills()
         started_at, since = time.time(), time.monotonic()
-        error = self._start(begun)
+        error = self._start(on_start)
         while not error and self._code is None:
             now = time.monotonic()
             self._obey(records.read_request(self.run), now)
@@ -93,7 +93,7 @@ class ProcessSupervisor(LimitChecks):
         self._look_at_disk(time.monotonic(), last=True)
         code, number = processes.outcome(self._code, wrapped=self.ticket.tier >= sandbox.BUBBLEWRAP)
         if self.ticket.opening and self._child:
-            self.log.tell_end(code, number.name if number else "", time.monotonic() - since)
+            self.log.add_end(code, number.name if number else "", time.monotonic() - since)
         while not self.log.close():
             self._sleep(_IDLE_S)
         self.records.seal(
@@ -125,14 +125,14 @@ class ProcessSupervisor(LimitChecks):
             },
             self._sleep,
         )
-        self._tell("ended")
+        self._report_state("ended")
 
-    def _start(self, begun: "Callable[[], None]") -> str:
+    def _start(self, on_start: "Callable[[], None]") -> str:
         """Start the command; return why it could not be, "" where it runs. A full disk is waited for."""
         self._control("")
         self._begin_disk_limit()
         error = self._try_to_start()
-        begun()
+        on_start()
         while error is None:
             self._sleep(_IDLE_S)
             error = self._try_to_start()
@@ -143,27 +143,27 @@ class ProcessSupervisor(LimitChecks):
             self.requested = records.read_request(self.run)
             self._code = 0 if records.verb(self.requested) == "finish" else 75
             return ""
-        self.log.begin(self.ticket.opening)
+        self.log.write_opening(self.ticket.opening)
         try:
-            self._child = self._begin()
+            self._child = self._start_command()
         except OSError as exc:
             if records.is_refused(exc):
                 return None
-            self.log.tell(log_lines.COMMAND, "not_started", program=self.ticket.argv[0], why=exc)
+            self.log.add(log_lines.COMMAND, "not_started", program=self.ticket.argv[0], why=exc)
             return str(exc)
         child = {"pid": self._child, "start_ticks": records.start_ticks(self._child)}
-        self.records.put(records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
-        self._tell("running")
+        self.records.write(records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
+        self._report_state("running")
         return ""
 
-    def _begin(self) -> int:
+    def _start_command(self) -> int:
         """Start the command; returns the pid that its processes hang below.
 
         Raises:
             OSError: it could not be started.
         """
         if self.ticket.uid:
-            sandbox.give(self.ticket)
+            sandbox.chown_writable(self.ticket)
         if self.ticket.tier >= sandbox.OWN_UID:
             self._group = self._grouped()
         pid, self.wakeups.server = spawn.start(self.ticket, self.log.path, self._group)
@@ -175,7 +175,7 @@ class ProcessSupervisor(LimitChecks):
 
         group = cgroups.of_job(self.ticket)
         if not group.works:
-            self.log.tell(log_lines.ENVIRONMENT, "not_limited")
+            self.log.add(log_lines.ENVIRONMENT, "not_limited")
         return group
 
     def _obey(self, requested: str, now: float) -> None:
@@ -195,12 +195,12 @@ class ProcessSupervisor(LimitChecks):
         elif self.requested == "evict" or self.card.away:
             self.requested = "run"  # back on its cards first, whatever is requested then
             if not self.card.away:
-                self._tell("running")
+                self._report_state("running")
         elif requested == "pause":
             self._pause(now)
         elif self.requested == "pause":
             self._go_on(now)
-            self._tell("running")
+            self._report_state("running")
 
     def _go_on(self, now: float) -> None:
         """End a pause."""
@@ -210,20 +210,20 @@ class ProcessSupervisor(LimitChecks):
         self._resume_processes()
 
     def _step_cards(self, now: float) -> None:
-        """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
+        """Move its GPU memory where it is wanted: off the GPUs while it is evicted, otherwise onto them."""
         if self.ladder or (not self.card.away and self.requested != "evict"):
             return
-        before, off = self.card.at, self.requested == "evict"
+        before, evicts = self.card.at, self.requested == "evict"
         if before == gpu_checkpoint.ON and not self.card.why and self._group and self.ticket.memory_bytes:
             self._group.allow(self.ticket.memory_bytes + self.ticket.card_memory_bytes)
-        if before == gpu_checkpoint.OFF and not off:
+        if before == gpu_checkpoint.OFF and not evicts:
             self._resume_processes()  # a process that stands still cannot be brought back
-        at = self.card.step(off, now)
+        at = self.card.step(evicts, now)
         if at == gpu_checkpoint.OFF:
             if self._paused_since is None:
                 self._paused_since = now
             if self.pausing.pause():
-                self._tell("evicted")
+                self._report_state("evicted")
         elif at == gpu_checkpoint.STUCK:
             self._give_up(now)
         elif at == gpu_checkpoint.ON and (before != at or self.card.why):
@@ -231,45 +231,45 @@ class ProcessSupervisor(LimitChecks):
             if self._group:
                 self._group.allow(self.ticket.memory_bytes)
             if self.card.why and self.state != "kept":
-                self.log.tell(log_lines.PROGRAM, "stays_on_cards", why=self.card.why)
-            self._tell("kept" if self.card.why else "running", why=self.card.why)
+                self.log.add(log_lines.PROGRAM, "stays_on_cards", why=self.card.why)
+            self._report_state("kept" if self.card.why else "running", why=self.card.why)
         elif at in (gpu_checkpoint.LEAVING, gpu_checkpoint.RETURNING):
-            self._tell("evicting" if at == gpu_checkpoint.LEAVING else "returning")
+            self._report_state("evicting" if at == gpu_checkpoint.LEAVING else "returning")
 
     def _give_up(self, now: float) -> None:
         """Its memory cannot come back: what is left of it ends, to start again from its newest checkpoint."""
         self.limit = "stranded"
-        self.log.tell(log_lines.PROGRAM, "stranded", why=self.card.trouble)
+        self.log.add(log_lines.PROGRAM, "stranded", why=self.card.trouble)
         self._end_pause(now)
         self.ladder = self._ladder(0.0, 0.0)
-        self._tell("stopping")
+        self._report_state("stopping")
 
     def _pause(self, now: float) -> None:
         if self.requested != "pause":
             self.requested = "pause"
             self._control("pause")
-            self._tell("pausing")
+            self._report_state("pausing")
         if self.pausing.pause() and self._paused_since is None:
             self._paused_since = now
-            self._tell("paused")
+            self._report_state("paused")
 
     def _end(self, requested: str, now: float) -> None:
         """Begin the way down; a way already begun is replaced by the harder one."""
         was_paused, self.requested = self.requested == "pause" or self.card.away, requested
-        heard = (verb := records.verb(requested)) != "stop" and verb in self.ticket.listens and not self.card.away
+        listens = (verb := records.verb(requested)) != "stop" and verb in self.ticket.listens and not self.card.away
         self.card.abandon()  # what is off its cards cannot save anything
-        self._tell(_FATAL[verb])  # before anybody can end of it: parts on other machines ask here why we did
+        self._report_state(_FATAL[verb])  # before anybody can end of it: parts on other machines ask here why we did
         self._control("" if requested in ("stop", "kill") else requested)
         if was_paused:
             self._end_pause(now)
             self._resume_processes()
         ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(verb, 0.0)
         grace_s = {"stop": self.ticket.stop_grace_s, "kill": 0.0}.get(requested, self.ticket.term_grace_s)
-        self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
+        self.ladder = self._ladder(ask_s if listens else 0.0, grace_s)
 
     def _look_at_disk(self, now: float, *, last: bool = False) -> None:
-        if (full_s := self.records.look(now, due=last)) is not None:
-            self.log.tell(log_lines.PROGRAM, "disk_was_full", seconds=round(full_s))
+        if (full_s := self.records.check(now, due=last)) is not None:
+            self.log.add(log_lines.PROGRAM, "disk_was_full", seconds=round(full_s))
         self.log.keep_quota()
 
     def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
@@ -283,7 +283,7 @@ class ProcessSupervisor(LimitChecks):
         if self._paused_since is not None:
             self.paused_s += now - self._paused_since
             self._paused_since = None
-            self.records.put(records.PAUSED, f"{self.paused_s:.3f}")  # programs leave it out of what they measure
+            self.records.write(records.PAUSED, f"{self.paused_s:.3f}")  # programs leave it out of what they measure
 
     def _reap(self) -> None:
         """Collect every dead child: the command itself and whatever orphans came to us."""
@@ -300,7 +300,7 @@ class ProcessSupervisor(LimitChecks):
                 self._code = os.waitstatus_to_exitcode(status)
 
     def _layers(self) -> tuple[list[int], list[int]]:
-        """What stands around the command, outermost first, and the children of the innermost."""
+        """Wrapper processes around the command, outermost first, and the children of the innermost."""
         if self.ticket.tier < sandbox.BUBBLEWRAP:
             return [], [self._child]
         inner = processes.children(self._child)
@@ -312,17 +312,17 @@ class ProcessSupervisor(LimitChecks):
             self._forced = True
         elif self.watch.held(now):
             self._forced = True
-            self.log.tell(log_lines.PROGRAM, "withheld")
+            self.log.add(log_lines.PROGRAM, "withheld")
         return self._forced
 
     def _sweep(self) -> tuple[int, list[int]]:
-        """End what outlived the command, and what stands around it: a job is over when its command is."""
+        """End what outlived the command, and its wrapper processes: a job is over when its command is."""
         around = [*self._layers()[0], *exec_socket.end(self.ticket.exec_socket)] if self._child else []
-        found = sweep(self._left, around, self._rest, self._group.kill if self._group else None)
+        outcome = sweep(self._left, around, self._rest, self._group.kill if self._group else None)
         self._reap()
         if self._forced and self.watch.code is not None:
             self._code = self.watch.code
-        return found
+        return outcome
 
     def _rest(self) -> None:
         self._sleep(0.01)
@@ -341,13 +341,13 @@ class ProcessSupervisor(LimitChecks):
         return [pid for pid in own if pid != self.card.helper]
 
     def _control(self, word: str) -> None:
-        self.records.put(records.CONTROL, word)
+        self.records.write(records.CONTROL, word)
 
-    def _tell(self, state: str, **more: object) -> None:
+    def _report_state(self, state: str, **more: object) -> None:
         if state != self.state:
             self.state = state
             more |= {"limit": self.limit, "node_down": self.told_to_end}
-            self.records.put(records.STATUS, {"state": state, "since": time.time(), **more})
+            self.records.write(records.STATUS, {"state": state, "since": time.time(), **more})
 
     def _node_goes_down(self, *_: object) -> None:
         self.told_to_end = True
@@ -360,7 +360,7 @@ class ProcessSupervisor(LimitChecks):
         self.wakeups.wait(wait_s, self._ended_fds())
 
     def _ended_fds(self) -> list[int]:
-        """What else becomes readable when the command ends; its parent is told by a signal."""
+        """Further descriptors that become readable when the command ends; its parent gets a signal."""
         return []
 
     def _ends(self) -> bool:

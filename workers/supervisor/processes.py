@@ -15,35 +15,35 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 
 def children(pid: int) -> list[int]:
     """Return the living and dead-but-unreaped children of all threads of `pid`."""
-    found: list[int] = []
+    pids: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found
+        return pids
     for thread in threads:
         try:
-            found += map(int, text(f"/proc/{pid}/task/{thread}/children").split())
+            pids += map(int, text(f"/proc/{pid}/task/{thread}/children").split())
         except OSError:  # the thread ended while we looked
             continue
-    return found
+    return pids
 
 
 def descendants(pid: int) -> list[int]:
     """Return all descendants of `pid`, parents before their children."""
-    found: list[int] = []
-    seen = {pid}
+    pids: list[int] = []
+    visited = {pid}
     todo = [pid]
     while todo:
         for child in children(todo.pop(0)):
-            if child not in seen:
-                seen.add(child)
-                found.append(child)
+            if child not in visited:
+                visited.add(child)
+                pids.append(child)
                 todo.append(child)
-    return found
+    return pids
 
 
 def state(pid: int) -> str:
-    """Return the one-letter state of /proc/PID/stat, or "X" for a process that is no more.
+    """Return the one-letter state of /proc/PID/stat, or "X" for a process that does not exist any more.
 
     A process whose first thread ended while others go on looks like a zombie there; the state is theirs then.
     """
@@ -54,7 +54,7 @@ def state(pid: int) -> str:
         threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if int(thread) != pid]
     except OSError:
         return "X"
-    others = [found for thread in threads if (found := _state(f"/proc/{pid}/task/{thread}/stat")) not in "ZX"]
+    others = [letter for thread in threads if (letter := _state(f"/proc/{pid}/task/{thread}/stat")) not in "ZX"]
     return others[0] if others else "Z"
 
 
@@ -75,7 +75,7 @@ def exit_code(pid: int) -> int | None:
 
 
 def name(pid: int) -> str:
-    """Return the short name of a process, "" if it is gone."""
+    """Return the short name of a process, "" if it has ended."""
     try:
         return text(f"/proc/{pid}/comm").strip()
     except OSError:
@@ -107,7 +107,7 @@ def memory_bytes(pids: "Iterable[int]", limit: int = 0) -> int:
 
 
 def _proportional(pid: int) -> int:
-    """Bytes of a process with shared pages divided among their users; 0 for one that is gone.
+    """Bytes of a process with shared pages divided among their users; 0 for one that has ended.
 
     Raises:
         OSError: not ours to read.

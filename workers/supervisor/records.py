@@ -127,14 +127,14 @@ def text(path: "Name") -> str:
 
 def content(path: "Name") -> bytes:
     """Return the bytes of a small file, or one of /proc: Python's own files cost several times as many system calls."""
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = os.read(opened, _PIECE)
-        while found and (more := os.read(opened, _PIECE)):
-            found += more
-        return found
+        data = os.read(descriptor, _PIECE)
+        while data and (more := os.read(descriptor, _PIECE)):
+            data += more
+        return data
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def read(path: "Name") -> "dict[str, Any] | None":
@@ -156,8 +156,8 @@ def _translated(value: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def write_request(run: "Name", word: str) -> None:
-    """Request something of the supervisor of this run, in the words that it knows. A full disk takes it, too."""
-    word = understood(run, word)
+    """Write a request for the supervisor of this run, in its protocol. Works on a full disk, too."""
+    word = compatible_request(run, word)
     path = os.path.join(run, REQUESTED)
     try:
         write(path, word)
@@ -165,16 +165,16 @@ def write_request(run: "Name", word: str) -> None:
         if not is_refused(exc):
             raise
         _overwrite(path, word)
-    kept = read(os.path.join(run, SUPERVISOR))
-    if kept is not None and "protocol" not in kept:
+    supervisor = read(os.path.join(run, SUPERVISOR))
+    if supervisor is not None and "protocol" not in supervisor:
         write(os.path.join(run, _WISH), _TO_FIRST.get(word, word))
 
 
-def understood(run: "Name", word: str) -> str:
-    """Return the word that the supervisor of this run knows for what is requested."""
+def compatible_request(run: "Name", word: str) -> str:
+    """Return the word of a request in the protocol of this run's supervisor."""
     first, otherwise = _SINCE.get(word, (0, word))
-    kept = read(os.path.join(run, SUPERVISOR)) if first else None
-    return otherwise if kept is not None and kept.get("protocol", 1) < first else word
+    supervisor = read(os.path.join(run, SUPERVISOR)) if first else None
+    return otherwise if supervisor is not None and supervisor.get("protocol", 1) < first else word
 
 
 def verb(word: str) -> str:
@@ -183,7 +183,7 @@ def verb(word: str) -> str:
 
 
 def _overwrite(path: "Name", word: str) -> None:
-    """Put a word where another stands, which takes no room: a job that fills the disk must hear that it shall stop."""
+    """Overwrite a word in place, which takes no room: a job that fills the disk must still receive requests."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.pwrite(descriptor, word.ljust(_LONGEST).encode(), 0)
@@ -203,13 +203,13 @@ def read_request(run: "Name") -> str:
     return "run"
 
 
-def read_limit(run: "Name", given: float | None) -> float | None:
-    """Return the maximum run time in seconds as it is now, `given` where nobody changed it; None is no limit."""
+def read_limit(run: "Name", default: float | None) -> float | None:
+    """Return the present maximum run time in seconds, `default` where it was not changed; None is no limit."""
     try:
         word = text(os.path.join(run, LIMIT)).strip()
         return float(word) if word else None
     except (OSError, ValueError):
-        return given
+        return default
 
 
 def boot_id() -> str:

@@ -26,18 +26,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def flags() -> list[str]:
-    """What bubblewrap is told of this root's rights."""
+    """bubblewrap's options for the rights of this root."""
     return [word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}")]
 
 
 def system(ticket: Ticket) -> "list[dict[str, str]]":
     """Folders of the machine that the job has a writable layer over, outer ones first; see `Ticket`."""
-    found: list[dict[str, str]] = ticket.overlay.get("system", []) if ticket.root else []
-    return found
+    folders: list[dict[str, str]] = ticket.overlay.get("system", []) if ticket.root else []
+    return folders
 
 
 def program(ticket: Ticket) -> str:
-    """Where bubblewrap is found, with the libraries that lie beside it."""
+    """Path of bubblewrap, with the libraries in its folder."""
     if not _moves(ticket) or ticket.bwrap.startswith("/usr/"):
         return ticket.bwrap
     top = _top_of(ticket.bwrap)
@@ -63,8 +63,8 @@ def layers(ticket: Ticket) -> list[str]:
 
 def lower(ticket: Ticket, target: str) -> str:
     """Where bubblewrap finds the machine's own files for one of `system`."""
-    found = next(each for each in system(ticket) if each["target"] == target)
-    return _at("system" + target.replace("/", "-")) if found.get("mapped") else found["lower"]
+    folder = next(each for each in system(ticket) if each["target"] == target)
+    return _at("system" + target.replace("/", "-")) if folder.get("mapped") else folder["lower"]
 
 
 def enter(ticket: Ticket) -> None:
@@ -78,7 +78,7 @@ def enter(ticket: Ticket) -> None:
     users = userns.new(ticket.root["uids"], ticket.root["gids"])
     try:
         if _moves(ticket):
-            _bring(ticket, users)
+            _mount_granted(ticket, users)
             os.setgroups(ticket.groups)
         userns.enter(users)
     finally:
@@ -100,7 +100,7 @@ def _at(name: str) -> str:
 
 
 def _top_of(program_path: str) -> str:
-    """The folder of packages that a program of a wheel lies in, whose libraries lie beside it."""
+    """The folder of packages that contains a program of a wheel and its libraries."""
     folder = os.path.dirname(program_path)
     return folder if os.path.basename(folder) != "_bin" else os.path.dirname(os.path.dirname(folder))
 
@@ -115,8 +115,8 @@ def _granted(ticket: Ticket) -> list[str]:
     return list(dict.fromkeys(filter(None, [*ticket.read_only, *ticket.read_write, ticket.tmp, ticket.shm, *folders])))
 
 
-def _bring(ticket: Ticket, users: int) -> None:
-    """Mount all that was granted below one folder, seen by the calling process and its children alone."""
+def _mount_granted(ticket: Ticket, users: int) -> None:
+    """Mount all that was granted below one folder, visible to the calling process and its children only."""
     _checked("mounts of its own", _libc.unshare(_CLONE_NEWNS))
     _checked("mounts of its own", _libc.mount(None, b"/", None, _MS_REC | _MS_SLAVE, None))
     wanted = {path: place(ticket, path) for path in _granted(ticket)}
@@ -135,7 +135,7 @@ def _bring(ticket: Ticket, users: int) -> None:
         os.close(descriptor)
     for target, tree in trees.items():
         os.mkdir(target, 0o755)
-        idmapped.put(tree, target)
+        idmapped.attach(tree, target)
 
 
 def _bind(descriptor: int, target: str) -> None:

@@ -62,24 +62,24 @@ def handed(ticket: Ticket) -> "dict[str, int]":
     """
     if ticket.tier < BUBBLEWRAP:
         return {}
-    made = {} if "/etc" in _own_system(ticket) else copies()
+    contents = {} if "/etc" in _own_system(ticket) else copies()
     if seccomp.works():
-        made[FILTER] = seccomp.program(ticket.calls)
+        contents[FILTER] = seccomp.program(ticket.calls)
     home = ticket.env.get("HOME", "/tmp")
-    if ticket.root and "/etc/passwd" in made:
-        made["/etc/passwd"] = _users(f"root:x:0:0:root:{home}:/bin/bash\n")
-    if not ticket.uid and not ticket.root and "/etc/passwd" in made:
+    if ticket.root and "/etc/passwd" in contents:
+        contents["/etc/passwd"] = _users(f"root:x:0:0:root:{home}:/bin/bash\n")
+    if not ticket.uid and not ticket.root and "/etc/passwd" in contents:
         name = _name_of(os.geteuid())
-        made["/etc/passwd"] = _users(f"{name}:x:{os.geteuid()}:{os.getegid()}::{home}:/bin/sh\n")
+        contents["/etc/passwd"] = _users(f"{name}:x:{os.geteuid()}:{os.getegid()}::{home}:/bin/sh\n")
     if ticket.uid and not ticket.root:
-        made["/etc/passwd"] = _users(f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n")
-        made["/etc/group"] = _read("/etc/group") + f"job:x:{ticket.uid}:\n".encode()
+        contents["/etc/passwd"] = _users(f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n")
+        contents["/etc/group"] = _read("/etc/group") + f"job:x:{ticket.uid}:\n".encode()
     if ticket.own_network and ticket.egress_socket:
-        made[_SSH_CONFIG] = _ssh_config(ticket)
-    made[env_file.PATH] = env_file.content(ticket.env)
+        contents[_SSH_CONFIG] = _ssh_config(ticket)
+    contents[env_file.PATH] = env_file.content(ticket.env)
     if later := _later(ticket):
-        made[env_file.LATER] = env_file.content(later)
-    return {name: _in_memory(content) for name, content in made.items()}
+        contents[env_file.LATER] = env_file.content(later)
+    return {name: _in_memory(content) for name, content in contents.items()}
 
 
 def _users(own: str) -> bytes:
@@ -132,17 +132,17 @@ _copied: "dict[str, tuple[tuple[int, ...], bytes]]" = {}  # by path: inode, mode
 
 
 def _copy(path: str) -> bytes:
-    """What a small file holds that everybody may read; nothing of any other."""
+    """Content of a small file that is readable for everyone; empty for any other."""
     try:
-        about = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return b""
-    now = (about.st_dev, about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    now = (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     before, content = _copied.get(path, ((), b""))
     if before != now:
-        small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
-        content = _read(path) if small and about.st_mode & stat.S_IROTH else b""
-        if time.time() - about.st_ctime > 1.0:  # another change within one tick of the clock would not be seen
+        small = stat.S_ISREG(status.st_mode) and status.st_size <= _COPY_BYTES
+        content = _read(path) if small and status.st_mode & stat.S_IROTH else b""
+        if time.time() - status.st_ctime > 1.0:  # another change within one tick of the clock would not be seen
             _copied[path] = now, content
     return content
 
@@ -217,7 +217,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequ
     user = ["--groups=" + ",".join(map(str, ticket.groups)) if ticket.groups else "--clear-groups"]
     user += [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
     give_up = [*SETPRIV, *user, "--"] if is_root else []
-    set_later = env_file.read_in(env_file.LATER) if _later(ticket) else []
+    set_later = env_file.wrapper(env_file.LATER) if _later(ticket) else []
     return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *before, *ticket.argv]
 
 
@@ -228,7 +228,7 @@ def _image(ticket: Ticket) -> list[str]:
     argv = _way_to([target]) if os.geteuid() == 0 or ticket.root else []
     if not upper and len(places) == 1:
         return [*argv, "--ro-bind", places[0], target]
-    argv += [word for place in places for word in ("--overlay-src", place)]
+    argv += [word for layer in places for word in ("--overlay-src", layer)]
     if not upper:
         return [*argv, "--ro-overlay", target]
     upper, work = (root_inside.place(ticket, path) for path in (upper, ticket.overlay["work"]))
@@ -313,8 +313,8 @@ def umask(ticket: Ticket) -> int:
     return 0o022 if ticket.uid or ticket.tier >= CONTAINER else 0o027
 
 
-def give(ticket: Ticket) -> None:
-    """Make what the job may write its uid's own; what others own already stays theirs, links are not followed.
+def chown_writable(ticket: Ticket) -> None:
+    """Make what the job may write its uid's own; files of other owners stay theirs, links are not followed.
 
     Inner folders come first, so that one that is the job's already was given as a whole. Folders are held open
     meanwhile: another job of the same person cannot put a link in their place.

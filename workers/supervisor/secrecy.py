@@ -22,14 +22,14 @@ def reach(secrets: "Sequence[str]") -> int:
 
 def masked(data: bytes, secrets: "Sequence[str]") -> bytes:
     """Return `data` with every secret and API token starred out, of the same length."""
-    words = _words(tuple(secrets))
-    if any(word in data for word in words):  # most texts hold none, and a pattern takes a while to compile
-        data = _pattern(words).sub(_stars, data)
+    needles = _words(tuple(secrets))
+    if any(word in data for word in needles):  # most texts hold none, and a pattern takes a while to compile
+        data = _pattern(needles).sub(_stars, data)
     return TOKEN.sub(_stars, data) if b"aip_" in data else data
 
 
-def _stars(found: re.Match[bytes]) -> bytes:
-    return b"*" * len(found[0])
+def _stars(match: re.Match[bytes]) -> bytes:
+    return b"*" * len(match[0])
 
 
 @functools.lru_cache(maxsize=256)
@@ -41,12 +41,12 @@ def _words(secrets: tuple[str, ...]) -> tuple[bytes, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _pattern(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(map(re.escape, words)))
+def _pattern(needles: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, needles)))
 
 
 def mask_file(path: "str | os.PathLike[str]", secrets: "Sequence[str]") -> int:
-    """Star out what stands in a file, in place; a program may go on appending. Returns bytes changed."""
+    """Star out secrets in a file, in place; a program may still append. Returns bytes changed."""
     changed, more = 0, reach(secrets)
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:

@@ -41,9 +41,9 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> "tuple[int,
         env_file.write(ticket.tmp, ticket.env, ticket.uid)
     listener = exec_socket.listen(ticket.exec_socket, log)
     wakeup = ExecWakeup(ticket, listener) if listener and exec_wakeup.is_possible(ticket) else None
-    before = wakeup.before() if wakeup else exec_socket.server(ticket, listener) if listener else []
+    before = wakeup.prefix() if wakeup else exec_socket.server(ticket, listener) if listener else []
     argv = sandbox.wrapped(ticket, files, before)
-    said, say = map(sandbox.past_exec_input, os.pipe())  # closed by exec: silence means that the command runs
+    reader, writer = map(sandbox.past_exec_input, os.pipe())  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
         try:
@@ -54,10 +54,10 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> "tuple[int,
                 listener.set_inheritable(True)
             os.execvpe(argv[0], argv, sandbox.environment(ticket))
         except OSError as exc:
-            os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
+            os.write(writer, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
         finally:
             os._exit(127)
-    os.close(say)
+    os.close(writer)
     if wakeup:
         wakeup.begun()
     elif listener:
@@ -65,9 +65,9 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> "tuple[int,
     for opened in files.values():
         os.close(opened)
     try:
-        number, _space, name = os.read(said, 4096).decode(errors="replace").partition(" ")
+        number, _space, name = os.read(reader, 4096).decode(errors="replace").partition(" ")
     finally:
-        os.close(said)
+        os.close(reader)
     if number:
         os.waitpid(pid, 0)
         if wakeup:
@@ -101,7 +101,7 @@ def _become(ticket: Ticket, supervisor_pid: int, log: str, group: "Group | None"
 
 
 def _die_with(supervisor_pid: int) -> None:
-    """Die when the supervisor dies, or now, if it did before we asked."""
+    """Die when the supervisor dies, or now, if it died before this call."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != supervisor_pid:
         os._exit(1)
@@ -119,8 +119,8 @@ def _limit(rlimits: "dict[str, int]") -> None:
     for name, number in ({"CORE": 0} | rlimits).items():
         which = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(which)[1]
-        most = number if hard < 0 else min(number, hard)
-        resource.setrlimit(which, (most, most if name == "CORE" else hard))
+        soft = number if hard < 0 else min(number, hard)
+        resource.setrlimit(which, (soft, soft if name == "CORE" else hard))
     try:  # network cards of gangs read memory that is locked; how much a job holds is counted anyway
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     except (ValueError, OSError):  # not root's to raise

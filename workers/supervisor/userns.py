@@ -22,13 +22,13 @@ def new(uids: "Sequence[Sequence[int]]", gids: "Sequence[Sequence[int]]") -> int
     Raises:
         OSError: the kernel, or a rule of the distribution, forbids it.
     """
-    there, tell = os.pipe()
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _hold(uids[0][1], tell)
-    os.close(tell)
+        _hold(uids[0][1], writer)
+    os.close(writer)
     try:
-        if os.read(there, 1) != b"1":
+        if os.read(reader, 1) != b"1":
             raise PermissionError(1, "no user namespace may be made", "user namespace")
         if os.geteuid():  # who is not root may name its own group only so
             _write(f"/proc/{pid}/setgroups", "deny")
@@ -36,7 +36,7 @@ def new(uids: "Sequence[Sequence[int]]", gids: "Sequence[Sequence[int]]") -> int
             _write(f"/proc/{pid}/{name}", "\n".join(" ".join(map(str, line)) for line in ids))
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        os.close(there)
+        os.close(reader)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
@@ -49,11 +49,11 @@ def _hold(owner: int, tell: int) -> "NoReturn":
     try:
         if os.geteuid() == 0:
             os.seteuid(owner)
-        made = _libc.unshare(_CLONE_NEWUSER) == 0
-        if not made:
+        created = _libc.unshare(_CLONE_NEWUSER) == 0
+        if not created:
             os.seteuid(os.getuid())
-            made = _libc.unshare(_CLONE_NEWUSER) == 0
-        if made:
+            created = _libc.unshare(_CLONE_NEWUSER) == 0
+        if created:
             os.write(tell, b"1")
             signal.pause()
     finally:

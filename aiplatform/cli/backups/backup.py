@@ -1,7 +1,7 @@
 """`python3 manage.py backup FOLDER`: back up database and data root while the platform runs.
 
 The database is kept as of one moment, then the files are copied. Rows point only at files that were whole before,
-so whatever the kept database knows is among the copied files; files that came later are told apart by `restore`.
+so whatever the kept database knows is among the copied files; `restore` recognizes files that were added later.
 Files that an earlier backup in the same FOLDER has are linked, so that a daily backup costs what changed.
 
 Django and the apps are imported inside functions: only after `django.setup()` can they be.
@@ -77,7 +77,7 @@ def make(folder: Path) -> Path:
         remove_tree(left)
     moment = datetime.now(UTC)
     name = moment.strftime("%Y-%m-%dT%H-%M-%S-%fZ")
-    part, before = folder / f".{name}.part", kept(folder)
+    part, before = folder / f".{name}.part", list_complete(folder)
     part.mkdir(mode=0o700)
     try:
         database.dump(connection, part / "database")
@@ -108,14 +108,14 @@ def left_out(relative: str) -> bool:
     return own or first in REBUILT or first.startswith(DATABASE)
 
 
-def kept(folder: Path) -> list[Path]:
+def list_complete(folder: Path) -> list[Path]:
     """Return complete backups in `folder`, oldest first."""
     return sorted(path.parent for path in folder.glob(f"[0-9]*Z/{MANIFEST}"))
 
 
 def thin_out(folder: Path, keep: int) -> list[Path]:
     """Remove all but the newest `keep` backups; return those removed."""
-    gone = kept(folder)[:-keep]
+    gone = list_complete(folder)[:-keep]
     for path in gone:
         remove_tree(path)
     return gone

@@ -62,17 +62,17 @@ def is_empty(connection: Any) -> bool:
     return empty
 
 
-def _run(connection: Any, name: str, *words: str) -> None:
-    """Run one of PostgreSQL's programs, with the password in the environment, where others cannot see it."""
-    given = connection.settings_dict
+def _run(connection: Any, name: str, *args: str) -> None:
+    """Run a PostgreSQL program, with the password in the environment, hidden from other users."""
+    options = connection.settings_dict
     variables = {
-        "PGHOST": given["HOST"], "PGPORT": str(given["PORT"] or 5432), "PGUSER": given["USER"],
-        "PGPASSWORD": given["PASSWORD"], "PGDATABASE": given["NAME"],
+        "PGHOST": options["HOST"], "PGPORT": str(options["PORT"] or 5432), "PGUSER": options["USER"],
+        "PGPASSWORD": options["PASSWORD"], "PGDATABASE": options["NAME"],
     }  # fmt: skip
     environment = os.environ | {key: str(value) for key, value in variables.items() if value}
-    done = subprocess.run([_program(name), *words], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Refused(f"{name} failed: {done.stderr.strip()[-2000:]}")
+    result = subprocess.run([_program(name), *args], env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise Refused(f"{name} failed: {result.stderr.strip()[-2000:]}")
 
 
 def _program(name: str) -> str:

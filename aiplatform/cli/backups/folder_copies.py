@@ -40,7 +40,7 @@ def copy_tree(
     files stay holes: a program may leave a file that is larger than any disk.
 
     Args:
-        leave_out: told the path relative to `source`, of files and folders.
+        leave_out: called with the path relative to `source`, of files and folders.
         earlier: an older copy: a file that is the same there (size, time, rights) is linked, not copied.
         moved: (old, new) beginnings of absolute paths that links point to.
 

@@ -8,7 +8,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SECRET = "secret_key"  # noqa: S105 - the name of its file
 UNFINISHED = "restore-unfinished"
-"""While this file lies in the data root, `manage.py up` does not start: jobs could run twice."""
+"""While this file is in the data root, `manage.py up` does not start: jobs could run twice."""
 REBUILT = ("log", "cache", "boxes", ".join", UNFINISHED)
 """What of the data root is made again, or, as boxes, not brought back."""
 
@@ -18,5 +18,5 @@ class Refused(Exception):
 
 
 def is_within(inner: Path, outer: Path) -> bool:
-    """Whether `inner` is `outer` or lies beneath it."""
+    """Return whether `inner` is `outer` or below it."""
     return inner.resolve().is_relative_to(outer.resolve())

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"v(\d+)\Z")
 
 
 def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> dict[str, Any]:
-    """Set aside files the database does not know, mend paths in rows, and end what was running.
+    """Set aside files the database does not know, correct paths in rows, and end what was running.
 
     Returns:
         {"lost": job numbers, "waiting": how many, "set_aside": names}.
@@ -42,12 +42,12 @@ def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> di
 
 
 def set_aside(root: Path) -> list[str]:
-    """Move files that are newer than the database, as new rows will need their places.
+    """Move files that are newer than the database aside, as new rows will need their paths.
 
     Returns:
         Names relative to the data root, as they were.
     """
-    known: list[tuple[str, Callable[[tuple[str, ...]], bool]]] = [
+    checks: list[tuple[str, Callable[[tuple[str, ...]], bool]]] = [
         ("jobs/*/*", _knows(Attempt, "job", "number")),
         ("curves/*/*", _knows(Attempt, "job", "number")),
         ("datasets/*/v*", _knows(DatasetVersion, "dataset", "number", numbered=True)),
@@ -56,17 +56,17 @@ def set_aside(root: Path) -> list[str]:
         ("imports/*", _knows(Import, "pk")),
         ("exports/annotation-*", _knows(AnnotationSet, "pk")),
     ]
-    gone = []
-    for pattern, knows in known:
+    moved = []
+    for pattern, is_known in checks:
         for path in sorted(root.glob(pattern)):
             relative = path.relative_to(root)
-            if knows(relative.parts[1:]):
+            if is_known(relative.parts[1:]):
                 continue
             target = root / ASIDE / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             path.rename(target)
-            gone.append(str(relative))
-    return gone
+            moved.append(str(relative))
+    return moved
 
 
 def _knows(model: type[Model], *columns: str, numbered: bool = False) -> Callable[[tuple[str, ...]], bool]:

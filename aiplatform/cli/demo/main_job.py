@@ -31,9 +31,9 @@ class MainJob:
     facts: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def step(self, name: str, work: Callable[[], Any], words: str) -> Any:
+    def step(self, name: str, work: Callable[[], Any], text: str) -> Any:
         """Run one step, timed, with a line of progress."""
-        self.say(words)
+        self.say(text)
         started = time.monotonic()
         result = work()
         self.seconds[name] = round(time.monotonic() - started, 1)
@@ -78,16 +78,16 @@ class MainJob:
     def train(
         self, version: int, name: str, params: dict[str, Any], *, cpus: float, minutes: float = float("inf")
     ) -> dict[str, Any]:
-        """Train the detector and wait for its end; say once when it will take much longer than `minutes`."""
+        """Train the detector and wait for its end; report once if it will take much longer than `minutes`."""
         fields = {"name": name, "version": version, "preset": "detect", "params": params, "cpus": cpus}
         job = self.client.post("training/jobs/", fields, once=True)
-        began, said = time.monotonic(), set[str]()
+        started, reported = time.monotonic(), set[str]()
 
         def heard(row: dict[str, Any]) -> None:
-            for word in (row.get("phase"), verdict.lateness(row, time.monotonic() - began, minutes)):
+            for word in (row.get("phase"), verdict.lateness(row, time.monotonic() - started, minutes)):
                 kind = "late" if word and " " in word else word
-                if word and kind not in said:
-                    said.add(str(kind))
+                if word and kind not in reported:
+                    reported.add(str(kind))
                     self.say(f"  {word}")
 
         route = f"training/jobs/{job['id']}/"

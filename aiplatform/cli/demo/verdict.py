@@ -12,7 +12,7 @@ LATE = 1.25  # of the minutes asked for: from here on the demo says that it take
 
 @dataclass(frozen=True)
 class Verdict:
-    """`works` is False where nobody should show this model to anybody."""
+    """The result of the demo; `works` is False for a model that is not presentable."""
 
     works: bool
     headline: str
@@ -49,9 +49,9 @@ def _reason(figures: dict[str, Any], minutes: float) -> str:
 
 
 def lateness(row: dict[str, Any], spent_s: float, minutes: float) -> str:
-    """What to say while a training goes on that will take longer than asked for; "" where it will not."""
+    """Return a message if a running training will take longer than requested, else ""."""
     left = row.get("eta_s")
     if row.get("phase") != "learning" or left is None or spent_s + left < LATE * 60 * minutes:
         return ""
-    whole = (spent_s + left) / 60
-    return f"The cores are busy or slow: this takes about {whole:.0f} min instead of {minutes:g}"
+    total = (spent_s + left) / 60
+    return f"The cores are busy or slow: this takes about {total:.0f} min instead of {minutes:g}"

@@ -34,9 +34,9 @@ def run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     simulated = bool(env.FAKE_GPUS) and not reservation.is_platform_running()
     reserve = (
-        partial(reservation.simulate, most=options.gpus)
+        partial(reservation.simulate, max_gpus=options.gpus)
         if simulated
-        else partial(reservation.reserve, folder=folder, most=options.gpus, wait_s=options.wait)
+        else partial(reservation.reserve, folder=folder, max_gpus=options.gpus, wait_s=options.wait)
     )
     print(f"GPU report of {env.NODE}, at most {options.minutes:g} min")
     try:

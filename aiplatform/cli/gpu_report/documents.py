@@ -1,4 +1,4 @@
-"""The report as files: one JSON document, and one HTML page that needs nothing beside itself."""
+"""The report as files: one JSON document, and one self-contained HTML page."""
 
 from __future__ import annotations
 

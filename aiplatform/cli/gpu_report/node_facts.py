@@ -75,7 +75,7 @@ def _of_driver(cards: Sequence[Card]) -> dict[str, Any]:
         "sandbox_tier": tier,
         "torch": _torch(),
         "mps": {"obstacle": _mps_obstacle(cards, tier)},
-        "evictions": eviction_probe.look(cards, tier, eviction_probe.host_memory_mib()),
+        "evictions": eviction_probe.check(cards, tier, eviction_probe.host_memory_mib()),
         "tensorrt": _version("tensorrt"),
         "pyav": _version("av"),
         "triton": _version("triton"),
@@ -103,7 +103,7 @@ def _mps_obstacle(cards: Sequence[Card], tier: int) -> str:
     if not daemon.program():
         return f"{daemon.PROGRAM} is not installed."
     try:
-        joining.judged(measurement_jobs.device_row(cards[0]), tier)
+        joining.check_card(measurement_jobs.device_row(cards[0]), tier)
     except daemon.Unavailable as exc:
         return str(exc)
     return ""

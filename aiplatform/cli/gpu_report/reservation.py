@@ -47,10 +47,10 @@ class Reservation:
 
 @contextmanager
 def reserve(
-    devices: Sequence[Card], facts: Mapping[str, Any], left_s: float, *, folder: Path, most: int, wait_s: float,
+    devices: Sequence[Card], facts: Mapping[str, Any], left_s: float, *, folder: Path, max_gpus: int, wait_s: float,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Reservation]:  # fmt: skip
-    """Reserve up to `most` of these GPUs, and release them at the end.
+    """Reserve up to `max_gpus` of these GPUs, and release them at the end.
 
     Args:
         devices: the GPUs of this node, as the driver names them.
@@ -63,7 +63,7 @@ def reserve(
     """
     node = _node()
     if node is None:
-        yield _without_platform(devices, facts, most)
+        yield _without_platform(devices, facts, max_gpus)
         return
     by_index = {device.index: device for device in devices}
     from workers.execution import reservations
@@ -72,12 +72,12 @@ def reserve(
     if not free:
         raise Unavailable(_busy(node))
     if node.drain:
-        chosen = [by_index[row.index] for row in free[:most]]
+        chosen = [by_index[row.index] for row in free[:max_gpus]]
         yield Reservation(chosen, "drained node", problem=partial(_resumed, node.pk))
         return
     lock = folder / f"{locks.OWNER}{os.getpid()}"
     with locks.held(lock) as unlock:
-        job = _submitted(node, min(most, len(free)), lock, left_s)
+        job = _submitted(node, min(max_gpus, len(free)), lock, left_s)
         try:
             rows = _wait_for(job, min(wait_s, left_s), pause)
             chosen = [by_index[row.index] for row in rows if row.index in by_index]
@@ -87,9 +87,11 @@ def reserve(
 
 
 @contextmanager
-def simulate(devices: Sequence[Card], _facts: Mapping[str, Any], _left_s: float, *, most: int) -> Iterator[Reservation]:
-    """Take simulated GPUs where no platform runs."""
-    yield Reservation(list(devices[:most]), "simulated")
+def simulate(
+    devices: Sequence[Card], _facts: Mapping[str, Any], _left_s: float, *, max_gpus: int
+) -> Iterator[Reservation]:
+    """Reserve simulated GPUs without a platform."""
+    yield Reservation(list(devices[:max_gpus]), "simulated")
 
 
 def _node() -> Any:
@@ -115,14 +117,14 @@ def is_platform_running() -> bool:
     return _node() is not None
 
 
-def _without_platform(devices: Sequence[Card], facts: Mapping[str, Any], most: int) -> Reservation:
+def _without_platform(devices: Sequence[Card], facts: Mapping[str, Any], max_gpus: int) -> Reservation:
     busy = {int(index): processes for index, processes in facts.get("processes", {}).items() if processes}
     free = [device for device in devices if device.index not in busy]
     texts = [f"GPU {index} is used by process {', '.join(sorted(processes))}" for index, processes in busy.items()]
     if not free:
         raise Unavailable(f"{'; '.join(texts)}. End these processes, or wait until they have ended.")
     warning = "No platform runs on this node: nothing keeps other programs from its GPUs while they are measured."
-    return Reservation(free[:most], "no platform", warnings=[warning, *texts])
+    return Reservation(free[:max_gpus], "no platform", warnings=[warning, *texts])
 
 
 def _busy(node: Any) -> str:

@@ -55,7 +55,7 @@ def run(
 
     Args:
         minutes: after which it is over, whatever happens.
-        folder: below AIP_DATA_ROOT; work lies in a folder there that is removed again.
+        folder: below AIP_DATA_ROOT; work is in a folder there that is removed again.
         reserve: reserves some of the GPUs found; it is given the facts and the seconds that are left.
         fake_gpus: AIP_FAKE_GPUS; checks report examples then and measure nothing.
         on_result: called after each check.

@@ -1,43 +1,42 @@
-"""`aip approvals`: what waits for an approval of a cluster, and the answers."""
+"""`aip approvals`, `aip requests`, `aip extend`: approvals of jobs, and requests for more run time."""
 
 from __future__ import annotations
 
-import argparse
+from aiplatform.client.commands.lookup import cluster
+from aiplatform.client.options import ID, LIMIT, option
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb
 
-from aiplatform.client.commands import lookup
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list
-from aiplatform.client.output import Column
+APPROVALS = columns("id, job, name=job_name, kind, owner, cluster, answer, word")
+REQUESTS = columns("id, job, name=job_name, owner, cluster, hours, why=reason, answer, word")
+ANSWER = option("--answer", choices=["open", "granted", "denied"], help="only these")
+CLUSTER = option("--cluster", help="only of this cluster: name or id", find=cluster)
+WORD = option("--word", default="", help="a word to the owner")
+APPROVAL_DONE = "Approval {args.id}: {row[answer]}."
+REQUEST_DONE = "Request {args.id}: {row[answer]}."
 
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("job", "job"),
-    ("name", "job_name"),
-    ("kind", "kind"),
-    ("owner", "owner"),
-    ("cluster", "cluster"),
-    ("answer", "answer"),
-    ("word", "word"),
-]
-
-
-def add(nouns: Nouns, parent: Parent) -> None:
-    approvals = Noun(nouns, parent, "approvals", "Jobs that wait for somebody in charge of their cluster.")
-    verb = approvals.verb("list", approval_list, "List approvals, newest first.")
-    verb.add_argument("--answer", choices=["open", "granted", "denied"], help="only these")
-    verb.add_argument("--cluster", help="only of this cluster: name or id")
-    paging(verb)
-    for name, sentence in (("grant", "Let the job start."), ("refuse", "Refuse it; the job ends as stopped.")):
-        verb = approvals.verb(name, answer, sentence)
-        verb.add_argument("id")
-        verb.add_argument("--word", default="", help="a word to the owner")
-
-
-def approval_list(args: argparse.Namespace) -> None:
-    cluster = lookup.cluster(args.client, args.cluster) if args.cluster else None
-    rows = args.client.pages("approvals/", limit=args.limit, answer=args.answer, cluster=cluster)
-    show_list(args, rows, COLUMNS, empty="Nothing waits for an approval.")
-
-
-def answer(args: argparse.Namespace) -> None:
-    row = args.client.post(f"approvals/{args.id}/answer/", {"grant": args.verb == "grant", "word": args.word})
-    done(args, row, f"Approval {args.id}: {row['answer']}.")
+NOUNS = {
+    "approvals": (
+        Verb("list", "List approvals, newest first.", (ANSWER, CLUSTER, LIMIT),
+             get="approvals/", table=APPROVALS, empty="Nothing waits for an approval."),
+        Verb("grant", "Let the job start.", (ID, WORD),
+             post="approvals/{id}/answer/", send={"grant": True}, done=APPROVAL_DONE),
+        Verb("refuse", "Refuse it; the job ends as stopped.", (ID, WORD),
+             post="approvals/{id}/answer/", send={"grant": False}, done=APPROVAL_DONE),
+    ),
+    "extend": Verb("extend", "Ask for more run time for a job.", (
+        option("job", help="id of the job"),
+        option("--hours", type=float, required=True, help="how much longer"),
+        option("--reason", required=True, help="why; who decides reads it"),
+    ), post="jobs/{job}/extend/", once=True, done="Asked for {args.hours:g} h more for job {args.job}."),
+    "requests": (
+        Verb("list", "List requests, newest first.",
+             (ANSWER, CLUSTER, option("--job", help="only of this job"), LIMIT),
+             get="time-requests/", table=REQUESTS, empty="Nobody asks for more time."),
+        Verb("grant", "Grant one; counts at once.",
+             (ID, WORD, option("--hours", type=float, help="where it differs from what was asked for")),
+             post="time-requests/{id}/answer/", send={"grant": True}, done=REQUEST_DONE),
+        Verb("deny", "Deny one.", (ID, WORD),
+             post="time-requests/{id}/answer/", send={"grant": False}, done=REQUEST_DONE),
+    ),
+}  # fmt: skip

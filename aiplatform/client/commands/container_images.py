@@ -1,119 +1,123 @@
-"""`aip images add-container`, `look` and `credentials`: images of container registries."""
+"""`aip images add-container`, `look`, `credentials`, and what all verbs of images share."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
 import sys
-from pathlib import Path
 from typing import Any
 
-from aiplatform.client import output
-from aiplatform.client.commands import lookup, versioned
-from aiplatform.client.commands.image_rows import fields, made, named
-from aiplatform.client.commands.verbs import Noun, done, show_list
-from aiplatform.client.errors import JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
+from aiplatform.client import output, waiting
+from aiplatform.client.commands import lookup
+from aiplatform.client.errors import JOB_FAILED, NOT_FOUND, OK, ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.output import Column
+from aiplatform.client.options import YES, flag, option, read_text
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb, done, show_one
+
+VISIBILITIES = ("private", "group", "public")
+COLUMNS = columns(
+    "id, name=|name, kind, state, python=facts.python, torch=facts.torch, size=size_bytes|size, used by=used_by, "
+    "owner, made=created_at|ago",
+    name=lambda row: f"{row['name']}:{row['tag']}" if row.get("tag") else row["name"],
+    size=lambda size: output.size(size) if size else "",
+)
+FIELDS = COLUMNS + columns(
+    "message, visible to=visibility, sha256, reference, digest, packages=requirements|lines, left out=left_out|joined",
+    lines=lambda text: ", ".join(text.split("\n")),
+)
+IMAGE = option("image", find=lookup.image, help="id, NAME, or NAME:TAG")
+#: Options of a new image.
+NAMING = (
+    option("--tag", default="", help="a version, such as 2 or june"),
+    option("--description", default=""),
+    option("--visibility", choices=VISIBILITIES, default="private"),
+)
+WAIT = flag("--wait", help="wait until it is ready; 6 when it failed", field="")
+
+
+def print_new(args: argparse.Namespace, row: Any, sentence: str) -> int:
+    """Print the id of a new image; with `--wait`, wait for its build and print the image."""
+    if not args.wait:
+        if not args.json:
+            print(row["id"])
+        job = row["build_job"] if row["kind"] == "engine" else None
+        log = f" Its log: aip jobs logs -f {job}" if job else ""
+        done(args, row, "It is ready." if row["state"] == "ready" else f"{sentence} as image {row['id']}.{log}")
+        return OK
+    row = waiting.until_over(args.client, f"images/{row['id']}/", until={"ready", "failed"})
+    show_one(args, row, FIELDS)
+    return OK if waiting.state_of(row) == "ready" else JOB_FAILED
+
 
 ROUTE = "registry-logins/"
-LOGINS: list[Column] = [
-    ("id", "id"), ("registry", "host"), ("username", "username"),
-    ("works", lambda row: {None: "not tested", True: "yes", False: "no"}[row["works"]]),
-    ("tested", lambda row: output.ago(row["tested_at"]) if row["tested_at"] else ""),
-    ("usable by", "visibility"), ("owner", "owner"), ("images", "used_by"), ("message", "message"),
-]  # fmt: skip
+LOGINS = columns(
+    "id, registry=host, username, works=works|works, tested=tested_at|ago, usable by=visibility, owner, "
+    "images=used_by, message",
+    works={None: "not tested", True: "yes", False: "no"}.get,
+)
 
 
-def add(images: Noun) -> None:
-    """Add the verbs to `aip images`."""
-    verb = images.verb("add-container", add_container, "Add a container image of Docker Hub or another registry.")
-    verb.add_argument("name")
-    verb.add_argument("reference", help="pytorch/pytorch:2.1.0, registry.example.org/lab/torch:2.1, with @sha256:…")
-    verb.add_argument("--local", action="store_true", help="it is on the machines already")
-    verb.add_argument("--credentials", metavar="ID|HOST", help="what it is fetched with")
-    verb.add_argument("--newest", action="store_true", help="ask for each new job which one the tag names")
-    named(verb)
-    verb = images.verb("look", look, "Look a container image up again.")
-    verb.add_argument("image", help="id, NAME, or NAME:TAG")
-    images.verb("credentials", login_list, "List credentials of registries.")
-    verb = images.verb("add-credentials", login_add, "Keep credentials of a registry; the password is asked for.")
-    verb.add_argument("host", help="registry.example.org:5000; docker.io is Docker Hub")
-    verb.add_argument("--username", default="")
-    verb.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
-    verb.add_argument("--ca", metavar="FILE", help="the certificate authority of a registry of the house, in PEM")
-    verb.add_argument("--group", action="store_true", help="people of your groups may use them")
-    verb = images.verb("test-credentials", login_test, "Sign in at the registry; 6 when it does not work.")
-    verb.add_argument("credentials", metavar="ID|HOST")
-    verb = images.verb("delete-credentials", login_delete, "Forget credentials that no image needs.")
-    verb.add_argument("credentials", metavar="ID|HOST")
-    verb.add_argument("--yes", action="store_true", help="do not ask")
+def _find_login(client: Client, name: str) -> int:
+    """Id of credentials: `17`, or the host of a registry that has only one row."""
+    if name.isdigit():
+        return int(name)
+    rows = [row for row in client.pages(ROUTE, limit=200) if row["host"] == name]
+    if len(rows) > 1:
+        raise lookup.ambiguous(name, rows)
+    if not rows:
+        raise ClientError(f"There are no credentials of {name}. List them: aip images credentials", NOT_FOUND)
+    return int(rows[0]["id"])
 
 
-def add_container(args: argparse.Namespace) -> int:
-    asked = fields(args) | {"reference": args.reference, "source": source_of(args.reference, local=args.local)}
-    asked["policy"] = "newest" if args.newest else "pinned"
-    if args.credentials:
-        asked["login"] = _login(args.client, args.credentials)
-    return made(args, args.client.post("images/container/", asked, once=True), "It is being looked up")
+CREDENTIALS = option("credentials", metavar="ID|HOST", find=_find_login)
 
 
 def source_of(reference: str, *, local: bool) -> str:
-    """Where an image lies, by its name as docker reads it."""
+    """Kind of the place that an image comes from, by its name as docker reads it."""
     first, slash, _rest = reference.removeprefix("https://").partition("/")
     elsewhere = slash and ("." in first or ":" in first or first == "localhost")
     hub = first in ("docker.io", "index.docker.io")
     return "local" if local else "registry" if elsewhere and not hub else "hub"
 
 
-def look(args: argparse.Namespace) -> None:
-    row = args.client.post(f"images/{lookup.image(args.client, args.image)}/look/")
-    done(args, row, f"Image {args.image} is looked up again.")
-
-
-def login_list(args: argparse.Namespace) -> None:
-    show_list(args, args.client.pages(ROUTE, limit=200), LOGINS, empty="No credentials.")
-
-
-def login_add(args: argparse.Namespace) -> int:
-    asked: dict[str, Any] = {"host": args.host, "username": args.username, "ca": _text(args.ca) if args.ca else ""}
-    asked["visibility"] = "group" if args.group else "private"
+def _add_login(args: argparse.Namespace) -> int:
+    body: dict[str, Any] = {"host": args.host, "username": args.username, "ca": read_text(args.ca) if args.ca else ""}
+    body["visibility"] = "group" if args.group else "private"
     if args.username:
         typed = sys.stdin.readline() if args.password_stdin else getpass.getpass("Password or token: ")
-        asked["password"] = typed.rstrip("\r\n")
-    row = args.client.post(ROUTE, asked)
-    return _tested(args, row["id"])
+        body["password"] = typed.rstrip("\r\n")
+    row = args.client.post(ROUTE, body)
+    return TEST.report(args, args.client.post(f"{ROUTE}{row['id']}/test/")) or OK
 
 
-def login_test(args: argparse.Namespace) -> int:
-    return _tested(args, _login(args.client, args.credentials))
-
-
-def login_delete(args: argparse.Namespace) -> None:
-    route = f"{ROUTE}{_login(args.client, args.credentials)}/"
-    versioned.remove(args, route, question=f"Delete credentials {args.credentials}?", removed="They are deleted.")
-
-
-def _tested(args: argparse.Namespace, number: int) -> int:
-    row = args.client.post(f"{ROUTE}{number}/test/")
-    done(args, row, f"Credentials {row['id']} work." if row["works"] else row["message"])
-    return OK if row["works"] else JOB_FAILED
-
-
-def _login(client: Client, given: str) -> int:
-    """Id of credentials: `17`, or the host of a registry that has only some of them."""
-    if given.isdigit():
-        return int(given)
-    rows = [row for row in client.pages(ROUTE, limit=200) if row["host"] == given]
-    if len(rows) > 1:
-        raise lookup.ambiguous(given, rows)
-    if not rows:
-        raise ClientError(f"There are no credentials of {given}. List them: aip images credentials", NOT_FOUND)
-    return int(rows[0]["id"])
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ClientError(f"{path} cannot be read: {exc}", USAGE) from exc
+TEST = Verb("test-credentials", "Sign in at the registry; 6 when it does not work.", (CREDENTIALS,),
+            post="registry-logins/{credentials}/test/",
+            done=lambda args, row: f"Credentials {row['id']} work." if row["works"] else output.clean(row["message"]),
+            exit_code=lambda row: OK if row["works"] else JOB_FAILED)  # fmt: skip
+VERBS = (
+    Verb("add-container", "Add a container image of Docker Hub or another registry.", (
+        option("name"),
+        option("reference", help="pytorch/pytorch:2.1.0, registry.example.org/lab/torch:2.1, with @sha256:…"),
+        flag("--local", field="", help="it is on the machines already"),
+        option("--credentials", metavar="ID|HOST", field="login", find=_find_login, help="what it is fetched with"),
+        flag("--newest", field="policy", convert=lambda newest: "newest" if newest else "pinned",
+             help="ask for each new job which one the tag names"),
+        *NAMING, WAIT,
+    ), post="images/container/", send=lambda args: {"source": source_of(args.reference, local=args.local)}, once=True,
+         finish=lambda args, row: print_new(args, row, "It is being looked up")),
+    Verb("look", "Look a container image up again.", (IMAGE,),
+         post="images/{image}/look/", done="Image {args.image} is looked up again."),
+    Verb("credentials", "List credentials of registries.", get=ROUTE, table=LOGINS, empty="No credentials."),
+    Verb("add-credentials", "Keep credentials of a registry; the password is asked for.", (
+        option("host", help="registry.example.org:5000; docker.io is Docker Hub"),
+        option("--username", default=""),
+        flag("--password-stdin", help="read the password from standard input"),
+        option("--ca", metavar="FILE", help="the certificate authority of a registry of the house, in PEM"),
+        flag("--group", help="people of your groups may use them"),
+    ), run=_add_login),
+    TEST,
+    Verb("delete-credentials", "Forget credentials that no image needs.", (CREDENTIALS, YES),
+         delete="registry-logins/{credentials}/", confirm="Delete credentials {args.credentials}?",
+         done="They are deleted."),
+)  # fmt: skip

@@ -9,16 +9,16 @@ from typing import Any
 from aiplatform.client import output, waiting
 from aiplatform.client.commands import outputs
 from aiplatform.client.http import Client
-from aiplatform.client.output import Column
+from aiplatform.client.output import columns
 
-COLUMNS: list[Column] = [("fold", "fold"), ("id", "id"), ("name", "name"), ("state", "state")]
+COLUMNS = columns("fold, id, name, state")
 
 
-def of(client: Client, training: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_folds(client: Client, training: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The folds that a training is one of, in their order; none where it stands alone."""
     if not (training.get("params") or {}).get("folds"):
         return []
-    return list(_found(client, training)["folds"])
+    return list(_read(client, training)["folds"])
 
 
 def follow(client: Client, folds: Sequence[Mapping[str, Any]]) -> None:
@@ -37,7 +37,8 @@ def end(args: argparse.Namespace, folds: Sequence[Mapping[str, Any]]) -> int:
         if waiting.exit_code(row) and not args.json:
             output.say(f"{place}: {output.clean(row.get('sentence') or '')} See: aip train logs {fold['id']}")
         rows.append(row)
-    report(args, _found(args.client, folds[0]))
+    validation = _read(args.client, folds[0])
+    output.as_json(validation) if args.json else print_report(args, validation)
     if target := getattr(args, "download", None):
         for fold, row in zip(folds, rows, strict=True):
             brought = outputs.bring_back(args.client, row["job"], target / f"fold_{fold['fold']}", quiet=args.json)
@@ -45,16 +46,13 @@ def end(args: argparse.Namespace, folds: Sequence[Mapping[str, Any]]) -> int:
     return max(waiting.exit_code(row) for row in rows)
 
 
-def _found(client: Client, training: Mapping[str, Any]) -> Any:
+def _read(client: Client, training: Mapping[str, Any]) -> Any:
     return waiting.read(client, f"training/jobs/{training['id']}/cross-validation/")
 
 
-def report(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
-    """Print the folds, and mean and standard deviation of what they reached."""
-    if args.json:
-        output.as_json(found)
-        return
-    output.table(found["folds"], COLUMNS, empty="It is no part of a cross-validation.")
-    for figure in found["figures"]:
-        spread = f" ± {figure['spread']:.3g}" if figure["spread"] is not None else ""
-        print(f"{figure['key']}: {figure['mean']:.3g}{spread} over {figure['folds']} of the folds")
+def print_report(args: argparse.Namespace, validation: Mapping[str, Any]) -> None:
+    """Print the folds, and mean and standard deviation of their metrics."""
+    output.table(validation["folds"], COLUMNS, empty="It is no part of a cross-validation.")
+    for metric in validation["figures"]:
+        spread = f" ± {metric['spread']:.3g}" if metric["spread"] is not None else ""
+        print(f"{metric['key']}: {metric['mean']:.3g}{spread} over {metric['folds']} of the folds")

@@ -3,130 +3,99 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from aiplatform.client import output, waiting
-from aiplatform.client.commands import importing, lookup, versioned
-from aiplatform.client.commands.importing import shares
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list
+from aiplatform.client.commands import importing, lookup
+from aiplatform.client.commands.importing import DATASET, shares
 from aiplatform.client.errors import JOB_FAILED, OK
-from aiplatform.client.output import Column
+from aiplatform.client.options import LIMIT, TO, YES, either, fields, flag, option
+from aiplatform.client.output import columns, titled
+from aiplatform.client.verbs import Verb, done
 
 FORMS = ["zip", "tar", "yolo", "yolo-seg", "voc"]
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("version", "latest_version"),
-    ("images", "images"),
-    ("annotated", "annotated"),
-    ("public", "public"),
-    ("owner", "owner"),
-    ("made", lambda row: output.ago(row.get("created_at"))),
-]
+COLUMNS = columns("id, name, version=latest_version, images, annotated, public, owner, made=created_at|ago")
+VERSIONS = columns("id, version=number, state, images, annotations, annotated, note, made=created_at|ago")
+VERSION = option("version", field="", help="its id, NAME, or NAME:VERSION")
+SPLIT = (
+    option("--shares", type=shares, default="80/10/10", field="*", help="percent of train/val/test (80/10/10)"),
+    option("--seed", type=int, default=0, help="another number deals anew"),
+    option("--group", choices=["folder", "prefix"], default="", help="keep images of a scene together"),
+    flag("--no-stratify", field="stratify", convert=lambda no: not no, help="do not spread classes evenly"),
+)
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    datasets = Noun(nouns, parent, "datasets", "Datasets and their versions.")
-    verb = datasets.verb("list", dataset_list, "List datasets you can see.")
-    verb.add_argument("--search", help="only names that contain this")
-    paging(verb)
-    datasets.verb("show", show, "Show one dataset.").add_argument("dataset", help="id or name")
-    datasets.verb("versions", versions, "List its versions.").add_argument("dataset", help="id or name")
-    verb = datasets.verb("create", create, "Create a dataset: empty, or of files that are on the platform.")
-    verb.add_argument("name")
-    source = verb.add_mutually_exclusive_group()
-    source.add_argument("--from-files", metavar="PATH", help="folder, archive or image in your home folder")
-    source.add_argument("--from-job", type=int, metavar="ID", help="outputs of a job that has ended")
-    verb.add_argument("--shared", type=int, metavar="ID", help="with --from-files: in this shared folder")
-    verb.add_argument("--folder", default="", help="with --from-job: only this folder of the outputs")
-    importing.reading_options(verb)
-    verb.add_argument("--wait", action="store_true", help="wait until it is imported")
-    verb.add_argument("--description", default="")
-    verb.add_argument("--public", action="store_true", help="everybody may read it and train on it")
-    importing.add(datasets, nouns, parent)
-    verb = datasets.verb("download", fetch, "Download a version as a zip.")
-    verb.add_argument("version", help="its id, NAME, or NAME:VERSION")
-    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
-    verb.add_argument("--as", dest="form", choices=FORMS, default="zip", help="format; all but tar are zips")
-    verb = datasets.verb("split", split, "Split a version anew, as the next version of its dataset.")
-    verb.add_argument("version", help="its id, NAME, or NAME:VERSION")
-    verb.add_argument("--shares", type=shares, default="80/10/10", help="percent of train/val/test (80/10/10)")
-    verb.add_argument("--seed", type=int, default=0, help="another number deals anew")
-    verb.add_argument("--group", choices=["folder", "prefix"], default="", help="keep images of a scene together")
-    verb.add_argument("--no-stratify", action="store_true", help="do not spread classes evenly")
-    verb.add_argument("--dry-run", action="store_true", help="only show what each split would get")
-    verb.add_argument("--wait", action="store_true", help="wait until the version is there")
-    verb = datasets.verb("delete", delete, "Remove a dataset that nothing uses.")
-    verb.add_argument("dataset", help="id or name")
-    verb.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def dataset_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("datasets/", limit=args.limit, search=args.search)
-    show_list(args, rows, COLUMNS, empty="No datasets yet. Bring one in: aip upload NAME FILE")
-
-
-def show(args: argparse.Namespace) -> None:
-    versioned.show(args, f"datasets/{lookup.dataset(args.client, args.dataset)}/", COLUMNS)
-
-
-def versions(args: argparse.Namespace) -> None:
-    columns: list[Column] = [
-        ("id", "id"),
-        ("version", "number"),
-        ("state", "state"),
-        ("images", "images"),
-        ("annotations", "annotations"),
-        ("annotated", "annotated"),
-        ("note", "note"),
-        ("made", lambda row: output.ago(row.get("created_at"))),
-    ]
-    dataset = lookup.dataset(args.client, args.dataset)
-    show_list(args, args.client.pages(f"datasets/{dataset}/versions/"), columns, empty="No versions yet.")
-
-
-def create(args: argparse.Namespace) -> int | None:
+def _create(args: argparse.Namespace) -> int | None:
     if args.from_files is not None or args.from_job is not None:
         return importing.create_from(args)
-    fields = {"name": args.name, "description": args.description, "public": args.public}
-    made = args.client.post("datasets/", fields, once=True)
-    if args.json:
-        output.as_json(made)
-    else:
-        print(made["id"])
+    body = {"name": args.name, "description": args.description, "public": args.public}
+    row = args.client.post("datasets/", body, once=True)
+    output.as_json(row) if args.json else print(row["id"])
     return None
 
 
-def fetch(args: argparse.Namespace) -> None:
-    version = lookup.version(args.client, args.version)
+def _file_name(args: argparse.Namespace) -> str:
     ending = {"zip": ".zip", "tar": ".tar"}.get(args.form, f"-{args.form}.zip")
-    versioned.fetch(args, f"versions/{version}/download/", args.version, query={"as": args.form}, ending=ending)
+    return f"{args.version}{ending}"
 
 
-def split(args: argparse.Namespace) -> int | None:
-    """Show what the shares would give, or make the version."""
-    version = lookup.version(args.client, args.version)
-    fields = {**args.shares, "seed": args.seed, "group": args.group, "stratify": not args.no_stratify}
+def _split(args: argparse.Namespace) -> int | None:
+    """Print the result of a split, or create the version."""
+    route = f"versions/{lookup.version(args.client, args.version)}/split/"
     if args.dry_run:
-        found = args.client.post(f"versions/{version}/split/", {**fields, "dry_run": True})
+        splits = args.client.post(route, {**fields(args, SPLIT), "dry_run": True})
         if args.json:
-            output.as_json(found)
+            output.as_json(splits)
         else:
-            for name, count in found["images"].items():
+            for name, count in splits["images"].items():
                 print(f"{name}\t{count}")
         return None
-    made = args.client.post(f"versions/{version}/split/", fields, once=True)
+    job = args.client.post(route, fields(args, SPLIT), once=True)
     if not args.wait:
-        done(args, made, f"Version {args.version} is being split: import {made['id']} of dataset {made['dataset']}.")
+        done(args, job, f"Version {args.version} is being split: import {job['id']} of dataset {job['dataset']}.")
         return None
-    row = waiting.until_over(args.client, f"datasets/{made['dataset']}/imports/{made['id']}/", until=set())
-    done(
-        args, row, f"Version {row['version']} has the new splits." if row["version"] else output.clean(row["sentence"])
-    )
+    row = waiting.until_over(args.client, f"datasets/{job['dataset']}/imports/{job['id']}/", until=set())
+    sentence = f"Version {row['version']} has the new splits." if row["version"] else output.clean(row["sentence"])
+    done(args, row, sentence)
     return OK if row.get("state") in waiting.GOOD else JOB_FAILED
 
 
-def delete(args: argparse.Namespace) -> None:
-    question = f"Remove dataset {args.dataset} with all its versions and images?"
-    route = f"datasets/{lookup.dataset(args.client, args.dataset)}/"
-    versioned.remove(args, route, question=question, removed=f"Dataset {args.dataset} is removed.")
+NOUNS = {
+    "datasets": (
+        Verb("list", "List datasets you can see.", (option("--search", help="only names that contain this"), LIMIT),
+             get="datasets/", table=COLUMNS, empty="No datasets yet. Bring one in: aip upload NAME FILE"),
+        Verb("show", "Show one dataset.", (DATASET,),
+             get="datasets/{dataset}/", record=[*titled(COLUMNS), ("Description", "description")]),
+        Verb("versions", "List its versions.", (DATASET,),
+             get="datasets/{dataset}/versions/", table=VERSIONS, empty="No versions yet."),
+        Verb("create", "Create a dataset: empty, or of files that are on the platform.", (
+            option("name"),
+            either(option("--from-files", metavar="PATH", help="folder, archive or image in your home folder"),
+                   option("--from-job", type=int, metavar="ID", help="outputs of a job that has ended")),
+            option("--shared", type=int, metavar="ID", help="with --from-files: in this shared folder"),
+            option("--folder", default="", help="with --from-job: only this folder of the outputs"),
+            *importing.READING,
+            importing.WAIT,
+            option("--description", default=""),
+            flag("--public", help="everybody may read it and train on it"),
+        ), run=_create),
+        *importing.VERBS,
+        Verb("download", "Download a version as a zip.", (
+            option("version", find=lookup.version, help="its id, NAME, or NAME:VERSION"),
+            TO,
+            option("--as", dest="form", field="as", choices=FORMS, default="zip", help="format; all but tar are zips"),
+        ), get="versions/{version}/download/", file=_file_name),
+        Verb("split", "Split a version anew, as the next version of its dataset.", (
+            VERSION, *SPLIT,
+            flag("--dry-run", help="only show what each split would get"),
+            flag("--wait", help="wait until the version is there"),
+        ), run=_split),
+        Verb("delete-version", "Delete a version that nothing uses.",
+             (option("version", find=lookup.any_version, help="its id, NAME, or NAME:VERSION"), YES),
+             delete="versions/{version}/", confirm="Delete version {args.version}?",
+             done="Deleted version {args.version}."),
+        Verb("delete", "Remove a dataset that nothing uses.", (DATASET, YES), delete="datasets/{dataset}/",
+             confirm="Remove dataset {args.dataset} with all its versions and images?",
+             done="Dataset {args.dataset} is removed."),
+    ),
+    "upload": importing.UPLOAD,
+}  # fmt: skip

@@ -10,52 +10,40 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import download, output
-from aiplatform.client.commands.verbs import Noun, done, show_list
 from aiplatform.client.errors import ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import fields, option
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb, done, show_list
 
 KINDS = ("image", "histogram", "text", "table", "graph", "vectors", "params")
 SUFFIXES = ("png", "jpg", "json", "txt")
 PNG, JPEG = b"\x89PNG", b"\xff\xd8"
-SERIES: list[Column] = [
-    ("kind", "kind"),
-    ("name", "name"),
-    ("first step", "first_step"),
-    ("last step", "last_step"),
-    ("kept", "steps"),
-    ("came", "seen"),
-    ("refused", "refused"),
-]
+SERIES = columns("kind, name, first step=first_step, last step=last_step, kept=steps, came=seen, refused")
+FILTERS = (
+    option("--kind", choices=KINDS, help="only these"),
+    option("--name", help="only the series of this name"),
+    option("--step", type=int, help="only those of this step"),
+    option("--attempt", type=int, help="of this attempt; of the newest when left out"),
+)
 
 
-def add(jobs: Noun) -> None:
-    verb = jobs.verb("media", media, "List the images, histograms, texts, … that a job showed, or bring them here.")
-    verb.add_argument("id", type=int)
-    verb.add_argument("--kind", choices=KINDS, help="only these")
-    verb.add_argument("--name", help="only the series of this name")
-    verb.add_argument("--step", type=int, help="only those of this step")
-    verb.add_argument("--attempt", type=int, help="of this attempt; of the newest when left out")
-    verb.add_argument("--to", type=Path, metavar="FOLDER", help="bring them here; what is there already stays")
-
-
-def media(args: argparse.Namespace) -> None:
+def _media(args: argparse.Namespace) -> None:
     route = f"jobs/{args.id}/media/"
     if args.to is None:
-        found = args.client.get(f"{route}series/", kind=args.kind, attempt=args.attempt)
-        rows = [row for row in found["series"] if args.name in (None, row["name"])]
+        media = args.client.get(f"{route}series/", kind=args.kind, attempt=args.attempt)
+        rows = [row for row in media["series"] if args.name in (None, row["name"])]
         show_list(args, rows, SERIES, empty="It showed nothing but curves.")
-        for note in found["notes"]:
+        for note in media["notes"]:
             output.say(note["sentence"])
         return
-    chosen = {name: getattr(args, name) for name in ("kind", "name", "step", "attempt")}
-    brought = [_bring(args, row) for row in args.client.pages(route, **chosen)]
-    new = sum(brought)
-    here = f", {len(brought) - new} were there already" if new < len(brought) else ""
-    said = f"{new} of {len(brought)} in {args.to}{here}." if brought else "There is nothing of that."
-    done(args, {"brought": new, "found": len(brought), "folder": str(args.to)}, said)
+    downloads = [_download(args, row) for row in args.client.pages(route, **fields(args, FILTERS))]
+    new, total = sum(downloads), len(downloads)
+    here = f", {total - new} were there already" if new < total else ""
+    sentence = f"{new} of {total} in {args.to}{here}." if total else "There is nothing of that."
+    done(args, {"brought": new, "found": total, "folder": str(args.to)}, sentence)
 
 
-def _bring(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
+def _download(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     """Fetch one of a series unless it is there; whole or not at all."""
     parts = [re.sub(r"[^\w.-]+", "_", part).strip(".") or "_" for part in str(row["name"]).split("/")]
     folder = args.to.joinpath(row["kind"], *parts)
@@ -89,3 +77,10 @@ def _write(target: Path, facts: Mapping[str, Any]) -> None:
     partial = target.with_name(f".{target.name}")
     partial.write_text(text if isinstance(text, str) else json.dumps(facts, ensure_ascii=False), encoding="utf-8")
     partial.replace(target.with_name(f"{target.name}.{suffix}"))
+
+
+MEDIA = Verb("media", "List the images, histograms, texts, … that a job showed, or bring them here.", (
+    option("id", type=int),
+    *FILTERS,
+    option("--to", type=Path, metavar="FOLDER", help="bring them here; what is there already stays"),
+), run=_media)  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a job gave back: listed, and brought into a folder here."""
+"""Outputs of a job: their columns, and their download into a folder."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ import shlex
 import zipfile
 from pathlib import Path
 
-from aiplatform.client import download, output
+from aiplatform.client import download
 from aiplatform.client.errors import ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.output import Column
+from aiplatform.client.output import columns
 
-COLUMNS: list[Column] = [
-    ("path", "path"),
-    ("size", lambda row: output.size(row.get("size_bytes"))),
-    ("changed", lambda row: output.ago(row.get("changed_at"))),
-]
+COLUMNS = columns("path, size=size_bytes|size, changed=changed_at|ago")
 
 
 def folder_of(job: int) -> Path:
-    """Where the outputs of a job go unless somebody says otherwise."""
+    """Default folder for the outputs of a job."""
     return Path("aip-outputs") / str(job)
 
 

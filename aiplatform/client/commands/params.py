@@ -7,70 +7,24 @@ from typing import Any
 
 from aiplatform.client import output
 from aiplatform.client.commands import lookup
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.client.errors import USAGE, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import LIMIT, fields, option, pairs, repeated
+from aiplatform.client.output import columns, titled
+from aiplatform.client.verbs import Verb, done
 
-SEEN_BY = ["private", "group", "public"]
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("preset", "preset"),
-    ("version", "version"),
-    ("parameters", "params"),
-    ("owner", "owner"),
-    ("seen by", "visibility"),
-    ("description", "description"),
-]
-VERSIONS: list[Column] = [
-    ("version", "number"),
-    ("parameters", "params"),
-    ("made by", "made_by"),
-    ("made", lambda row: output.ago(row.get("made_at"))),
-]
+COLUMNS = columns("id, name, preset, version, parameters=params, owner, seen by=visibility, description")
+VERSIONS = columns("version=number, parameters=params, made by=made_by, made=made_at|ago")
+SET = option("set", find=lookup.parameter_set, help="id or name")
+DESCRIPTION = (
+    option("--description"),
+    option("--visibility", choices=["private", "group", "public"],
+           help="who sees and uses it: you, your groups, everybody"),
+)  # fmt: skip
+PARAM = repeated("-p", "--param", metavar="NAME=VALUE", help="repeat for more")
+CONTENT = (*DESCRIPTION, PARAM)
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    params = Noun(nouns, parent, "params", "Parameter sets. Train with one: aip train submit --params NAME")
-    verb = params.verb("list", params_list, "List parameter sets.")
-    verb.add_argument("-q", "--search", help="only those whose name, preset or description contains this")
-    paging(verb)
-    params.verb("show", show, "Show one set.").add_argument("set", help="id or name")
-    params.verb("versions", versions, "List what a set said at each time.").add_argument("set", help="id or name")
-    verb = params.verb("save", save, "Save parameters under a name.")
-    verb.add_argument("name")
-    verb.add_argument("--preset", help="a name from `aip train presets`")
-    verb.add_argument("--training", metavar="ID", help="take those of this training, by id or name")
-    _content(verb)
-    verb = params.verb("change", change, "Change a set; other parameters become a new version.")
-    verb.add_argument("set", help="id or name")
-    verb.add_argument("--name", help="a new name")
-    _content(verb)
-    params.verb("delete", delete, "Remove a parameter set.").add_argument("set", help="id or name")
-
-
-def _content(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--description")
-    verb.add_argument("--visibility", choices=SEEN_BY, help="who sees and uses it: you, your groups, everybody")
-    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
-
-
-def params_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("training/params/", limit=args.limit, search=args.search)
-    show_list(args, rows, COLUMNS, empty="No parameter sets. Save one: aip params save NAME --preset PRESET -p lr=0.01")
-
-
-def show(args: argparse.Namespace) -> None:
-    fields: list[Column] = [(heading.capitalize(), source) for heading, source in COLUMNS]
-    show_one(args, _row(args), fields)
-
-
-def versions(args: argparse.Namespace) -> None:
-    rows = args.client.get(f"training/params/{lookup.parameter_set(args.client, args.set)}/versions/")
-    show_list(args, rows, VERSIONS)
-
-
-def save(args: argparse.Namespace) -> None:
+def _save(args: argparse.Namespace) -> None:
     if bool(args.preset) == bool(args.training):
         raise ClientError("Give --preset with its name, or --training whose parameters are taken.", USAGE)
     body: dict[str, Any] = {"name": args.name, "preset": args.preset, "params": {}}
@@ -80,27 +34,38 @@ def save(args: argparse.Namespace) -> None:
             raise ClientError("That training runs own code; a parameter set is for a preset.", USAGE)
         body |= {"preset": row["preset"], "params": row["params"]}
     body["params"] |= pairs(args.param)
-    made = args.client.post("training/params/", body | _given(args), once=True)
-    done(args, made, f"Saved as parameter set {made['id']}.")
+    row = args.client.post("training/params/", body | fields(args, DESCRIPTION), once=True)
+    done(args, row, f"Saved as parameter set {row['id']}.")
 
 
-def change(args: argparse.Namespace) -> None:
-    row = _row(args)
-    body = {name: row[name] for name in ("name", "preset", "description", "params")} | _given(args)
+def _change(args: argparse.Namespace) -> None:
+    route = f"training/params/{lookup.parameter_set(args.client, args.set)}/"
+    row = args.client.get(route)
+    body = {name: row[name] for name in ("name", "preset", "description", "params")} | fields(args, DESCRIPTION)
     body |= {"name": args.name} if args.name else {}
     body["params"] = row["params"] | pairs(args.param)
-    changed = args.client.call("PUT", f"training/params/{row['id']}/", body=body)
-    done(args, changed, f"{output.clean(changed['name'])} is now at version {changed['version']}.")
+    row = args.client.call("PUT", route, body=body)
+    done(args, row, f"{output.clean(row['name'])} is now at version {row['version']}.")
 
 
-def delete(args: argparse.Namespace) -> None:
-    args.client.delete(f"training/params/{lookup.parameter_set(args.client, args.set)}/")
-    done(args, {}, "The parameter set is removed.")
-
-
-def _row(args: argparse.Namespace) -> Any:
-    return args.client.get(f"training/params/{lookup.parameter_set(args.client, args.set)}/")
-
-
-def _given(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(args, name) for name in ("description", "visibility") if getattr(args, name) is not None}
+NOUNS = {
+    "params": (
+        Verb("list", "List parameter sets.", (
+            option("-q", "--search", help="only those whose name, preset or description contains this"), LIMIT,
+        ), get="training/params/", table=COLUMNS,
+             empty="No parameter sets. Save one: aip params save NAME --preset PRESET -p lr=0.01"),
+        Verb("show", "Show one set.", (SET,), get="training/params/{set}/", record=titled(COLUMNS)),
+        Verb("versions", "List what a set said at each time.", (SET,),
+             get="training/params/{set}/versions/", table=VERSIONS),
+        Verb("save", "Save parameters under a name.", (
+            option("name"),
+            option("--preset", help="a name from `aip train presets`"),
+            option("--training", metavar="ID", help="take those of this training, by id or name"),
+            *CONTENT,
+        ), run=_save),
+        Verb("change", "Change a set; other parameters become a new version.",
+             (SET, option("--name", help="a new name"), *CONTENT), run=_change),
+        Verb("delete", "Remove a parameter set.", (SET,),
+             delete="training/params/{set}/", done="The parameter set is removed."),
+    ),
+}  # fmt: skip

@@ -5,115 +5,103 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from aiplatform.client import output
 from aiplatform.client.commands import lookup
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, command, done, paging, show_list
 from aiplatform.client.errors import NOT_FOUND, ClientError
 from aiplatform.client.http import Client
-from aiplatform.client.output import Column
+from aiplatform.client.options import LIMIT, YES, either, option, repeated
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb, show_list
+
+PEOPLE = columns("id, username, nickname, state, roles=roles|joined, groups=groups|joined")
+ENTRIES = columns("time=at, who=actor, for=behind, act=verb, what=target, address")
+SHARES = columns("with=name, level")
+LEVELS = ["view", "annotate", "use", "manage", "none"]
+SHARED = {"dataset": lookup.dataset, "model": lookup.model, "project": lookup.project}
 
 
-def _joined(name: str) -> Any:
-    return lambda row: ", ".join(str(item) for item in row.get(name) or [])
+def _ids(route: str, noun: str) -> Any:
+    """Return the conversion of names to the ids of rows at a route."""
+
+    def find(client: Client, name: str) -> int:
+        for row in client.pages(route):
+            if row["name"] == name:
+                return int(row["id"])
+        raise ClientError(f"There is no {noun} called {name}.", NOT_FOUND)
+
+    return find
 
 
-PEOPLE: list[Column] = [
-    ("id", "id"),
-    ("username", "username"),
-    ("nickname", "nickname"),
-    ("state", "state"),
-    ("roles", _joined("roles")),
-    ("groups", _joined("groups")),
-]
-ENTRIES: list[Column] = [
-    ("time", "at"),
-    ("who", "actor"),
-    ("for", "behind"),
-    ("act", "verb"),
-    ("what", "target"),
-    ("address", "address"),
-]
-SHARES: list[Column] = [("with", "name"), ("level", "level")]
-
-
-def add(nouns: Nouns, parent: Parent) -> None:
-    people = Noun(nouns, parent, "people", "Accounts; for administrators.")
-    verb = people.verb("list", people_list, "List accounts.")
-    verb.add_argument("-q", "--search", help="name, phone or e-mail contains this")
-    paging(verb)
-    verb = people.verb("add", people_add, "Make an account; its first password is printed once.")
-    verb.add_argument("username")
-    verb.add_argument("--nickname", help="how others see them (the username)")
-    verb.add_argument("--email", default="")
-    verb.add_argument("--role", action="append", required=True, help="name of a role; may be repeated")
-    verb.add_argument("--group", action="append", default=[], help="name of a group; may be repeated")
-    for name, sentence in (("enable", "Let an account in."), ("disable", "Lock an account out at once.")):
-        people.verb(name, switch, sentence).add_argument("username")
-    audit = Noun(nouns, parent, "audit", "The audit trail; for administrators.")
-    verb = audit.verb("list", audit_list, "Who did what, newest first.")
-    verb.add_argument("-q", "--search", help="person, thing or address contains this")
-    verb.add_argument("--verb", dest="act", help="only this act, e.g. rights_changed")
-    verb.add_argument("--since", help="only since then, e.g. 2026-01-31T08:00:00Z")
-    paging(verb)
-    verb = command(nouns, parent, "share", share, "Share a dataset, model or annotation project, or see who has it.")
-    verb.add_argument("kind", choices=["dataset", "model", "project"])
-    verb.add_argument("thing", help="id, or the name of a dataset or model")
-    whom = verb.add_mutually_exclusive_group()
-    whom.add_argument("--with", dest="person", metavar="USERNAME", help="a person")
-    whom.add_argument("--group", metavar="GROUP", help="a group: its name or id")
-    verb.add_argument("--level", choices=["view", "annotate", "use", "manage", "none"], default="view", help="(view)")
-
-
-def people_list(args: argparse.Namespace) -> None:
-    show_list(args, args.client.pages("users/", limit=args.limit, q=args.search), PEOPLE)
-
-
-def _ids(client: Client, route: str, names: list[str], what: str) -> list[int]:
-    known = {row["name"]: int(row["id"]) for row in client.pages(route)} if names else {}
-    if missing := [name for name in names if name not in known]:
-        raise ClientError(f"There is no {what} called {missing[0]}.", NOT_FOUND)
-    return [known[name] for name in names]
-
-
-def people_add(args: argparse.Namespace) -> None:
-    wanted = {
-        "username": args.username,
-        "nickname": args.nickname or args.username,
-        "email": args.email,
-        "roles": _ids(args.client, "roles/", args.role, "role"),
-        "groups": _ids(args.client, "groups/", args.group, "group"),
-    }
-    made = args.client.post("users/", wanted)
-    if args.json:
-        output.as_json(made)
-    else:
-        print(made["password"])
-        output.say("The first password: it is not shown again and must be changed at the first sign-in.")
-
-
-def switch(args: argparse.Namespace) -> None:
-    rows = [row for row in args.client.pages("users/", q=args.username) if row["username"] == args.username]
+def _find_user(client: Client, username: str) -> int:
+    rows = [row for row in client.pages("users/", q=username) if row["username"] == username]
     if not rows:
-        raise ClientError(f"Nobody is called {args.username}.", NOT_FOUND)
-    active = args.verb == "enable"
-    row = args.client.call("PATCH", f"users/{rows[0]['id']}/", body={"is_active": active})
-    done(args, row, f"{output.clean(args.username)} is {'active' if active else 'disabled'}.")
+        raise ClientError(f"Nobody is called {username}.", NOT_FOUND)
+    return int(rows[0]["id"])
 
 
-def audit_list(args: argparse.Namespace) -> None:
-    filters = {"q": args.search, "verb": args.act, "since": args.since}
-    show_list(args, args.client.pages("audit/", limit=args.limit, **filters), ENTRIES)
-
-
-def share(args: argparse.Namespace) -> None:
-    find = {"dataset": lookup.dataset, "model": lookup.model}.get(args.kind)
-    number = find(args.client, args.thing) if find else int(args.thing)
-    route = f"shares/{args.kind}/{number}/"
+def _share(args: argparse.Namespace) -> None:
+    route = f"shares/{args.kind}/{SHARED[args.kind](args.client, args.thing)}/"
     if args.person or args.group:
         group = {"group": int(args.group)} if (args.group or "").isdigit() else {"group_name": args.group}
-        whom = {"person": args.person} if args.person else group
         level = None if args.level == "none" else args.level
-        rows = args.client.call("PUT", route, body={**whom, "level": level})
+        holder = {"person": args.person} if args.person else group
+        rows = args.client.call("PUT", route, body={**holder, "level": level})
     else:
         rows = args.client.get(route)
     show_list(args, rows, SHARES, empty="Shared with nobody.")
+
+
+USER = option("username", find=_find_user)
+GROUP = option("group", find=_ids("groups/", "group"), help="name")
+GROUPS = columns(
+    "id, name, description, roles=roles|count, members=members|count", count=lambda items: len(items or ())
+)
+
+NOUNS = {
+    "people": (
+        Verb("list", "List accounts.",
+             (option("-q", "--search", field="q", help="name, phone or e-mail contains this"), LIMIT),
+             get="users/", table=PEOPLE),
+        Verb("add", "Make an account; its first password is printed once.", (
+            option("username"),
+            option("--nickname", help="how others see them (the username)"),
+            option("--email", default=""),
+            repeated("--role", field="roles", required=True, find=_ids("roles/", "role"),
+                     help="name of a role; may be repeated"),
+            repeated("--group", field="groups", default=[], find=_ids("groups/", "group"),
+                     help="name of a group; may be repeated"),
+        ), post="users/", send=lambda args: {"nickname": args.username}, prints="password",
+             done="The first password: it is not shown again and must be changed at the first sign-in."),
+        Verb("enable", "Let an account in.", (USER,), patch="users/{username}/", send={"is_active": True},
+             done="{args.username} is active."),
+        Verb("disable", "Lock an account out at once.", (USER,), patch="users/{username}/", send={"is_active": False},
+             done="{args.username} is disabled."),
+    ),
+    "audit": (
+        Verb("list", "Who did what, newest first.", (
+            option("-q", "--search", field="q", help="person, thing or address contains this"),
+            option("--verb", dest="act", field="verb", help="only this act, e.g. rights_changed"),
+            option("--since", help="only since then, e.g. 2026-01-31T08:00:00Z"),
+            LIMIT,
+        ), get="audit/", table=ENTRIES),
+    ),
+    "groups": (
+        Verb("list", "List groups.", (LIMIT,), get="groups/", table=GROUPS),
+        Verb("create", "Create a group.", (
+            option("name"),
+            option("--description", required=True, help="what it is for"),
+            repeated("--role", field="roles", required=True, find=_ids("roles/", "role"),
+                     help="name of a role; may be repeated"),
+            repeated("--member", field="members", default=[], find=_find_user, help="username; may be repeated"),
+        ), post="groups/", done="Created group {row[name]} with id {row[id]}."),
+        Verb("delete", "Delete a group; its members keep their accounts.", (GROUP, YES),
+             delete="groups/{group}/", confirm="Delete group {args.group}?", done="Deleted group {args.group}."),
+    ),
+    "roles": (Verb("list", "List roles.", (LIMIT,), get="roles/", table=columns("id, name, description, preset")),),
+    "share": Verb("share", "Share a dataset, model or annotation project, or see who has it.", (
+        option("kind", choices=list(SHARED)),
+        option("thing", help="id or name"),
+        either(option("--with", dest="person", metavar="USERNAME", help="a person"),
+               option("--group", metavar="GROUP", help="a group: its name or id")),
+        option("--level", choices=LEVELS, default="view", help="(view)"),
+    ), run=_share),
+}  # fmt: skip

@@ -19,75 +19,75 @@ SCRIPT_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What a file says. `layout` is None where it says nothing of it."""
+class Source:
+    """Specification in a file, and its layout, if the file has one."""
 
     spec: dict[str, Any]
     layout: dict[str, Any] | None = None
 
 
-def is_file(given: str) -> bool:
+def is_file(name: str) -> bool:
     """Whether an argument means a file, not the name of a pipeline."""
-    return given.endswith(ENDINGS)
+    return name.endswith(ENDINGS)
 
 
-def path(given: str) -> Path:
+def path(name: str) -> Path:
     """The path of an argument that has to be a file of a pipeline."""
-    if not is_file(given):
-        raise ClientError(f"{given}: the file's name ends in {', '.join(ENDINGS)}.", USAGE)
-    return Path(given).expanduser()
+    if not is_file(name):
+        raise ClientError(f"{name}: the file's name ends in {', '.join(ENDINGS)}.", USAGE)
+    return Path(name).expanduser()
 
 
-def read(client: Client, given: str) -> Given:
+def read(client: Client, name: str) -> Source:
     """Read a file; YAML is read by the platform, so that both always agree on what it says.
 
     Raises:
         ClientError: there is no such file, or it says no pipeline.
     """
-    file = path(given)
+    file = path(name)
     if not file.is_file():
         raise ClientError(f"There is no file {file}.", NOT_FOUND)
     if file.suffix == ".py":
-        return Given(_run(file))
+        return Source(_run(file))
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".json":
-            said = json.loads(text)
-            return Given(said.get("spec", said), said.get("layout") if "spec" in said else None)
+            content = json.loads(text)
+            return Source(content.get("spec", content), content.get("layout") if "spec" in content else None)
     except (UnicodeDecodeError, ValueError, AttributeError) as exc:
         raise ClientError(f"{file} is no {file.suffix[1:]} in UTF-8: {exc}", USAGE) from exc
     answer = client.post(f"{TEXTS}read/", {"text": text})
-    return Given(answer["spec"], answer["layout"])
+    return Source(answer["spec"], answer["layout"])
 
 
-def write(client: Client, given: str, spec: dict[str, Any], layout: dict[str, Any], name: str) -> None:
+def write(client: Client, file_name: str, spec: dict[str, Any], layout: dict[str, Any], name: str) -> None:
     """Write a file; the comments of a YAML file that is there stay."""
-    file = path(given)
+    file = path(file_name)
     if file.suffix == ".json":
         file.write_text(
             json.dumps({"layout": layout, "spec": spec}, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
         )
         return
-    asked: dict[str, Any] = {"spec": spec, "layout": layout, "name": name}
+    body: dict[str, Any] = {"spec": spec, "layout": layout, "name": name}
     if file.suffix == ".py":
-        asked |= {"form": "python"}
+        body |= {"form": "python"}
     elif file.is_file():
-        asked |= {"over": file.read_text(encoding="utf-8", errors="replace")}
-    file.write_text(client.post(f"{TEXTS}write/", asked)["text"], encoding="utf-8")
+        body |= {"over": file.read_text(encoding="utf-8", errors="replace")}
+    file.write_text(client.post(f"{TEXTS}write/", body)["text"], encoding="utf-8")
 
 
 def _run(script: Path) -> dict[str, Any]:
     """Run a script by the builder's own program, and return the specification that it prints."""
-    found = importlib.util.find_spec("inference.pipelines.builder")
-    assert found is not None
-    assert found.origin is not None
+    builder = importlib.util.find_spec("inference.pipelines.builder")
+    assert builder is not None
+    assert builder.origin is not None
     try:
-        ran = subprocess.run(
-            [sys.executable, found.origin, str(script)], stdout=subprocess.PIPE, timeout=SCRIPT_TIMEOUT_S, check=False
+        process = subprocess.run(
+            [sys.executable, builder.origin, str(script)], stdout=subprocess.PIPE, timeout=SCRIPT_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as exc:
         raise ClientError(f"{script} did not end within {SCRIPT_TIMEOUT_S} seconds.") from exc
-    if ran.returncode:
-        raise ClientError(f"{script} ended with {ran.returncode}; what it said stands above.", FAILURE)
-    spec: dict[str, Any] = json.loads(ran.stdout)
+    if process.returncode:
+        raise ClientError(f"{script} ended with {process.returncode}; what it said stands above.", FAILURE)
+    spec: dict[str, Any] = json.loads(process.stdout)
     return spec

@@ -1,4 +1,4 @@
-"""`aip pipeline`: pipelines as files, their runs, and questions that they put."""
+"""`aip pipeline`: pipelines as files, their runs, triggers and approvals."""
 
 from __future__ import annotations
 
@@ -9,182 +9,156 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output, waiting
-from aiplatform.client.commands import lookup, pipeline_files, pipeline_triggers
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
+from aiplatform.client.commands import lookup, pipeline_files
 from aiplatform.client.errors import FAILURE, JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import LIMIT, YES, either, flag, option, pairs, repeated
+from aiplatform.client.output import ago, columns, titled
+from aiplatform.client.verbs import Verb, done
 
-OVER = {"ok", "failed", "cancelled"}
-EVERY_S = 2.0  # between looks at a run that is waited for
+TRIGGERS = columns(
+    "id, pipeline, kind, on=|on, schedule=|schedule, next=next_times|next, owner, what=sentence",
+    on=lambda row: "yes" if row["is_on"] else "no",
+    schedule=lambda row: f"{row['schedule']} ({row['zone']})" if row["schedule"] else "",
+    next=lambda times: ago((times or [""])[0]),
+)
+FIRINGS = columns("at=at|ago, run, answered=key, what=sentence")
+TRIGGER = option("trigger", help="its id")
+
+
+def _trigger_kind(args: argparse.Namespace) -> dict[str, str]:
+    """Kind of the trigger; a schedule has further fields."""
+    if args.schedule is not None:
+        return {"kind": "cron", "zone": args.zone, "missed": args.missed}
+    kinds = ("dataset", "drift", "alarm")
+    return {"kind": next((kind for kind in kinds if getattr(args, kind) is not None), "webhook")}
+
+
+def _next_step(args: argparse.Namespace, row: Any) -> str:
+    if row["url"]:
+        return f" Deliver to {args.client.config.url}{row['url']}, signed with the secret, which is told only now."
+    times = [f"{time[:16]}" for time in row["next_times"]]
+    return f" Next (UTC): {', '.join(times)}." if times else ""
+
+
+def _describe_rotation(args: argparse.Namespace, row: Any) -> str:
+    until = f" The one before holds until {row['older_until'][:16]} (UTC)." if row["older_until"] else ""
+    return f"This is the secret of trigger {args.trigger}, told only now.{until}"
+
+
+def _find_service(client: Any, name: str) -> int:
+    return int(lookup.service(client, name)["id"])
+
+
+TRIGGER_VERBS = (
+    Verb("triggers", "List what begins runs by itself.",
+         (option("pipeline", nargs="?", find=lookup.pipeline, help="only of this one: id or name"),),
+         get="pipeline-triggers/", table=TRIGGERS,
+         empty="Nothing begins runs by itself. aip pipeline trigger sets it up."),
+    Verb("trigger", "Let runs begin by themselves, as you.", (
+        option("pipeline", find=lookup.pipeline, help="id or name"),
+        either(
+            option("--schedule", metavar="CRON", help='by the clock, such as "30 2 * * SUN"'),
+            option("--dataset", find=lookup.dataset, help="with each new version of a dataset: id or name"),
+            option("--drift", metavar="SERVICE", field="service", find=_find_service,
+                   help="when what a service of yours is shown changes: id or name"),
+            option("--alarm", metavar="RULE", nargs="?", const="", field="rule",
+                   help="with an alarm of the platform; any when left out"),
+            flag("--webhook", field="", help="when a signed request comes; prints the secret, once"),
+            required=True,
+        ),
+        option("--zone", default="", field="",
+               help="time zone of the schedule, such as Europe/Berlin; your own when left out"),
+        option("--missed", choices=["latest", "all", "none"], default="latest", field="",
+               help="times that were missed (latest)"),
+        option("--busy", choices=["skip", "allow", "cancel"], default="skip", help="while a run goes on (skip)"),
+        repeated("-p", "--param", metavar="NAME=VALUE", field="parameters", convert=pairs, default=[],
+                 help="a parameter of its runs"),
+    ), post="pipeline-triggers/", send=_trigger_kind, once=True, prints="secret",
+         done=lambda args, row: f"Trigger {row['id']} is on.{_next_step(args, row)}"),
+    Verb("switch", "Switch a trigger on or off.", (
+        TRIGGER,
+        option("to", choices=["on", "off"], field="is_on", convert=lambda state: state == "on"),
+        option("--version", type=int, help="the one that it runs from now on, which somebody else saved"),
+    ), patch="pipeline-triggers/{trigger}/",
+         done="Trigger {args.trigger} is {args.to}. It runs version {row[version]}."),
+    Verb("rotate", "Give a webhook a new secret, printed once; the one before holds for a day.", (
+        TRIGGER, flag("--at-once", help="older secrets end now: somebody else may know them"),
+    ), post="pipeline-triggers/{trigger}/rotate/", prints="secret", done=_describe_rotation),
+    Verb("firings", "List what a trigger answered.", (TRIGGER,),
+         get="pipeline-triggers/{trigger}/firings/", table=FIRINGS, empty="It has not answered anything yet."),
+    Verb("untrigger", "Delete a trigger; its runs stay.", (TRIGGER,),
+         delete="pipeline-triggers/{trigger}/", done="Trigger {args.trigger} is deleted."),
+)  # fmt: skip
+
+
+FINAL = {"ok", "failed", "cancelled"}
+POLL_S = 2.0  # between reads of a run that is waited for
 NAMED = "id, NAME, or NAME:VERSION"
-LISTED: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("owner", "owner"),
-    ("version", "version"),
-    ("runs", "runs"),
-    ("last", "last_state"),
-    ("changed", lambda row: output.ago(row.get("updated_at"))),
-]
-SHOWN: list[Column] = [
-    *((name.capitalize(), key) for name, key in LISTED),
-    ("Visibility", "visibility"),
-    ("Steps", lambda row: ", ".join((row.get("spec") or {}).get("steps") or {})),
-    ("Parameters", lambda row: ", ".join((row.get("spec") or {}).get("parameters") or {})),
-    ("Description", "description"),
-]
-RUNS: list[Column] = [
-    ("id", "id"),
-    ("pipeline", "pipeline_name"),
-    ("run", "number"),
-    ("version", "version"),
-    ("state", "state"),
-    ("owner", "owner"),
-    ("began", lambda row: output.ago(row.get("started"))),
-    ("what", "sentence"),
-]
-STEPS: list[Column] = [
-    ("step", "step"),
-    ("state", "state"),
-    ("attempt", "attempt"),
-    ("items", lambda row: ", ".join(f"{count} {state}" for state, count in sorted((row.get("items") or {}).items()))),
-    ("job", "job"),
-    ("took", lambda row: output.duration(row.get("elapsed_s"))),
-    ("what", "message"),
-]
-QUESTIONS: list[Column] = [
-    ("id", "id"),
-    ("run", "run"),
-    ("step", "step"),
-    ("question", "question"),
-    ("people", lambda row: ", ".join(row.get("people") or [])),
-    ("until", lambda row: output.ago(row.get("expires_at"))),
-]
+COLUMNS = columns("id, name, owner, version, runs, last=last_state, changed=updated_at|ago")
+FIELDS = titled(COLUMNS) + columns(
+    "Visibility=visibility, Steps=spec.steps|joined, Parameters=spec.parameters|joined, Description=description"
+)
+RUNS = columns("id, pipeline=pipeline_name, run=number, version, state, owner, began=started|ago, what=sentence")
+STEPS = columns(
+    "step, state, attempt, items=items|counts, job, took=elapsed_s|duration, what=message",
+    counts=lambda items: ", ".join(f"{count} {state}" for state, count in sorted((items or {}).items())),
+)
+QUESTIONS = columns("id, run, step, question, people=people|joined, until=expires_at|ago")
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    pipeline = Noun(nouns, parent, "pipeline", "Pipelines: steps on data and models.", also=("pipelines",))
-    _files(pipeline)
-    _runs(pipeline)
-    pipeline_triggers.add(pipeline)
-
-
-def _files(pipeline: Noun) -> None:
-    verb = pipeline.verb("list", listed, "List pipelines you can see.")
-    verb.add_argument("--search", help="only names that contain this")
-    paging(verb)
-    pipeline.verb("show", show, "Show a pipeline and its steps.").add_argument("pipeline", help="id or name")
-    verb = pipeline.verb("pull", pull, "Write a pipeline to a file: .yaml, .py or .json. Comments in YAML stay.")
-    verb.add_argument("file")
-    _whose(verb)
-    verb = pipeline.verb("push", push, "Save a file as the newest version; a pipeline that is not there is made.")
-    verb.add_argument("file", help="YAML, JSON, or Python, which runs here")
-    _whose(verb)
-    verb.add_argument("--note", default="", help="what is new, in a few words")
-    verb.add_argument("--anyway", action="store_true", help="also where it could not run yet")
-    pipeline.verb("check", check, "Tell what keeps a file from running; 1 where something does.").add_argument("file")
-    verb = pipeline.verb("diff", diff, "Tell what differs between a file or version and another, step by step.")
-    verb.add_argument("old", help=f"file, or pipeline as {NAMED}")
-    verb.add_argument("new", nargs="?", help="left out: OLD is a file, and is compared with its pipeline")
-
-
-def _runs(pipeline: Noun) -> None:
-    verb = pipeline.verb("run", run, "Begin a run.")
-    verb.add_argument("pipeline", help=NAMED)
-    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="a parameter of this run")
-    verb.add_argument("--limit", type=int, help="steps and items at once")
-    verb.add_argument("--fail-fast", action="store_true", help="begin nothing more once a step has failed")
-    verb.add_argument("--fresh", action="store_true", help="take no results of earlier runs")
-    verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
-    verb = pipeline.verb("runs", runs, "List runs.")
-    verb.add_argument("pipeline", nargs="?", help="only of this one: id or name")
-    verb.add_argument("--state", choices=["running", *sorted(OVER)])
-    paging(verb)
-    pipeline.verb("status", status, "Show the steps of a run.").add_argument("number", metavar="RUN", help="its id")
-    pipeline.verb("cancel", cancel, "Begin nothing more, and stop what is under way.").add_argument(
-        "number", metavar="RUN", help="its id"
-    )
-    verb = pipeline.verb("retry", retry, "Do a step of a run again, and all that comes after it.")
-    verb.add_argument("number", metavar="RUN", help="its id")
-    verb.add_argument("step")
-    verb.add_argument("--fresh", action="store_true", help="take no results of earlier runs")
-    verb = pipeline.verb("skip", skip, "Leave out a step that waits, and with it what needs it.")
-    verb.add_argument("number", metavar="RUN", help="its id")
-    verb.add_argument("step")
-    pipeline.verb("questions", questions, "List open questions that are put to you.")
-    verb = pipeline.verb("approve", approve, "Answer a question with yes, or with no.")
-    verb.add_argument("question", help="its id")
-    verb.add_argument("--refuse", action="store_true", help="answer no")
-    verb.add_argument("--comment", default="", help="why")
-
-
-def _whose(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--pipeline", help=f"{NAMED}; left out: as the file is called")
-
-
-def listed(args: argparse.Namespace) -> None:
-    rows = args.client.pages("pipelines/", limit=args.limit, search=args.search)
-    show_list(args, rows, LISTED, empty="No pipelines yet. aip pipeline push FILE makes one.")
-
-
-def show(args: argparse.Namespace) -> None:
-    show_one(args, args.client.get(f"pipelines/{lookup.pipeline(args.client, args.pipeline)}/"), SHOWN)
-
-
-def pull(args: argparse.Namespace) -> None:
-    given = args.pipeline or Path(args.file).stem
+def _pull(args: argparse.Namespace) -> None:
     pipeline_files.path(args.file)
-    row, number = _version(args, given)
+    row, number = _version(args, args.pipeline or Path(args.file).stem)
     pipeline_files.write(args.client, args.file, row["spec"], row["layout"], row["name"])
     done(args, {"file": args.file, "version": number}, f"Version {number} of {row['name']} is in {args.file}.")
 
 
-def push(args: argparse.Namespace) -> int:
-    given = pipeline_files.read(args.client, args.file)
-    found = args.client.post("pipelines/check/", {"spec": given.spec})["problems"]
-    if _stops(found) and not args.anyway:
-        _tell(args, found)
+def _push(args: argparse.Namespace) -> int:
+    source = pipeline_files.read(args.client, args.file)
+    problems = args.client.post("pipelines/check/", {"spec": source.spec})["problems"]
+    if _has_errors(problems) and not args.anyway:
+        _print_problems(args, problems)
         output.say("Nothing was saved. Mend this, or add --anyway.")
         return FAILURE
-    name, body = args.pipeline or Path(args.file).stem, {"spec": given.spec, "layout": given.layout}
+    name, body = args.pipeline or Path(args.file).stem, {"spec": source.spec, "layout": source.layout}
     try:
         number = lookup.pipeline(args.client, name)
     except ClientError as exc:
         if name.isdigit() or exc.exit_code != NOT_FOUND:
             raise
-        made = args.client.post("pipelines/", {"name": name, **body}, once=True)
-        done(args, made, f"Pipeline {name} was made.")
+        row = args.client.post("pipelines/", {"name": name, **body}, once=True)
+        done(args, row, f"Pipeline {name} was made.")
         return OK
     version = args.client.post(f"pipelines/{number}/versions/", {**body, "note": args.note})
     done(args, version, f"This is version {version['number']} of {name}.")
     return OK
 
 
-def check(args: argparse.Namespace) -> int:
+def _check(args: argparse.Namespace) -> int:
     spec = pipeline_files.read(args.client, args.file).spec
-    found = args.client.post("pipelines/check/", {"spec": spec})["problems"]
-    _tell(args, found)
-    if not _stops(found):
+    problems = args.client.post("pipelines/check/", {"spec": spec})["problems"]
+    _print_problems(args, problems)
+    if not _has_errors(problems):
         output.say("It can run.")
-    return FAILURE if _stops(found) else OK
+    return FAILURE if _has_errors(problems) else OK
 
 
-def _stops(problems: list[Any]) -> bool:
+def _has_errors(problems: list[Any]) -> bool:
     """Whether one of them keeps the pipeline from running."""
-    return any(one.get("level") != "warning" for one in problems)
+    return any(problem.get("level") != "warning" for problem in problems)
 
 
-def _tell(args: argparse.Namespace, problems: list[Any]) -> None:
+def _print_problems(args: argparse.Namespace, problems: list[Any]) -> None:
     if args.json:
         output.as_json(problems)
         return
-    for one in problems:
-        where = ".".join(part for part in (one["step"], one["field"]) if part)
-        said = f"{where}: {one['message']}" if where else one["message"]
-        print(output.clean(f"Warning: {said}" if one.get("level") == "warning" else said))
+    for problem in problems:
+        where = ".".join(part for part in (problem["step"], problem["field"]) if part)
+        line = f"{where}: {problem['message']}" if where else problem["message"]
+        print(output.clean(f"Warning: {line}" if problem.get("level") == "warning" else line))
 
 
-def diff(args: argparse.Namespace) -> None:
+def _diff(args: argparse.Namespace) -> None:
     if args.new is None and not pipeline_files.is_file(args.old):
         raise ClientError("Give two, or a file, which is compared with its pipeline.", USAGE)
     old, new = (args.old, args.new) if args.new else (Path(args.old).stem, args.old)
@@ -199,17 +173,15 @@ def diff(args: argparse.Namespace) -> None:
         output.say("They are the same.")
 
 
-def _spec(args: argparse.Namespace, given: str) -> Any:
+def _spec(args: argparse.Namespace, text: str) -> Any:
     return (
-        pipeline_files.read(args.client, given).spec
-        if pipeline_files.is_file(given)
-        else _version(args, given)[0]["spec"]
+        pipeline_files.read(args.client, text).spec if pipeline_files.is_file(text) else _version(args, text)[0]["spec"]
     )
 
 
-def _version(args: argparse.Namespace, given: str) -> tuple[Any, int]:
+def _version(args: argparse.Namespace, text: str) -> tuple[Any, int]:
     """A pipeline with the specification of the version that was named, else of its newest, and its number."""
-    name, number = _split(given)
+    name, number = _split(text)
     row = args.client.get(f"pipelines/{lookup.pipeline(args.client, name)}/")
     if number is None:
         if row["spec"] is None:
@@ -221,86 +193,110 @@ def _version(args: argparse.Namespace, given: str) -> tuple[Any, int]:
     raise ClientError(f"{name} has no version {number}.", NOT_FOUND)
 
 
-def _split(given: str) -> tuple[str, int | None]:
+def _split(text: str) -> tuple[str, int | None]:
     """ "cells:3" is ("cells", 3)."""
-    name, colon, number = given.rpartition(":")
-    return (name, int(number)) if colon and number.isascii() and number.isdigit() else (given, None)
+    name, colon, number = text.rpartition(":")
+    return (name, int(number)) if colon and number.isascii() and number.isdigit() else (text, None)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     name, version = _split(args.pipeline)
     body: dict[str, Any] = {"version": version, "parameters": pairs(args.param), "fail_fast": args.fail_fast}
     body |= {"use_cache": not args.fresh} | ({"limit": args.limit} if args.limit else {})
     row = args.client.post(f"pipelines/{lookup.pipeline(args.client, name)}/runs/", body, once=True)
     if args.wait:
         row = until_over(args, row["id"])
-        _show_steps(args, row)
+        output.as_json(row) if args.json else _print_steps(args, row)
         return OK if row["state"] == "ok" else JOB_FAILED
     if not args.json:
         print(row["id"])
-    done(args, row, f"{_run(row)} began: {args.client.config.url}{row['url']}")
+    done(args, row, f"{_describe_run(row)} began: {args.client.config.url}{row['url']}")
     return OK
 
 
 def until_over(args: argparse.Namespace, number: int, *, pause: Callable[[float], None] = time.sleep) -> Any:
     """Wait for the end of a run; each step that asks a person is told once."""
-    told: set[str] = set()
+    announced: set[str] = set()
     while True:
         row = waiting.read(args.client, f"pipeline-runs/{number}/")
         asking = {name for name, step in row["steps"].items() if step["state"] == "asking"}
-        for name in sorted(asking - told):
+        for name in sorted(asking - announced):
             output.say(f"{name} asks a person: {args.client.config.url}{row['url']}")
-        told |= asking
-        if row["state"] in OVER:
+        announced |= asking
+        if row["state"] in FINAL:
             return row
-        pause(EVERY_S)
+        pause(POLL_S)
 
 
-def runs(args: argparse.Namespace) -> None:
-    number = lookup.pipeline(args.client, args.pipeline) if args.pipeline else None
-    rows = args.client.pages("pipeline-runs/", limit=args.limit, pipeline=number, state=args.state)
-    show_list(args, rows, RUNS, empty="No runs. aip pipeline run NAME begins one.")
-
-
-def status(args: argparse.Namespace) -> None:
-    _show_steps(args, args.client.get(f"pipeline-runs/{args.number}/"))
-
-
-def _show_steps(args: argparse.Namespace, row: Any) -> None:
-    if args.json:
-        output.as_json(row)
-        return
+def _print_steps(args: argparse.Namespace, row: Any) -> None:
     waits = [{"step": name, "state": "waiting"} for name in row["spec"]["steps"] if name not in row["steps"]]
     output.table([{"step": name, **step} for name, step in row["steps"].items()] + waits, STEPS)
-    output.say(f"{_run(row)}: {row['state']}. {output.clean(row.get('sentence') or '')}".rstrip())
+    output.say(f"{_describe_run(row)}: {row['state']}. {output.clean(row.get('sentence') or '')}".rstrip())
 
 
-def _run(row: Any) -> str:
-    """How people call a run; commands take its id."""
+def _describe_run(row: Any) -> str:
+    """How users name a run; commands take its id."""
     return output.clean(f"Run {row['number']} of {row['pipeline_name']} (id {row['id']})")
 
 
-def cancel(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.number}/cancel/")
-    done(args, row, f"Run {args.number} is asked to end.")
+RUN = option("number", metavar="RUN", help="its id")
+STEP = option("step")
+PARAM = repeated("-p", "--param", metavar="NAME=VALUE", help="a parameter of this run")
+FRESH = flag("--fresh", field="use_cache", convert=lambda fresh: not fresh, help="take no results of earlier runs")
+FILE = option("file")
+NAME = option("--pipeline", help=f"{NAMED}; left out: as the file is called")
+STORED = option("pipeline", find=lookup.pipeline, help="id or name")
+PIPELINE = option("pipeline", nargs="?", find=lookup.pipeline, help="only of this one: id or name")
 
-
-def retry(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.number}/retry/", {"step": args.step, "use_cache": not args.fresh})
-    done(args, row, f"{args.step} and what comes after it are done again.")
-
-
-def skip(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pipeline-runs/{args.number}/skip/", {"step": args.step})
-    done(args, row, f"{args.step} is left out.")
-
-
-def questions(args: argparse.Namespace) -> None:
-    show_list(args, args.client.pages("pipeline-approvals/"), QUESTIONS, empty="Nothing is asked of you.")
-
-
-def approve(args: argparse.Namespace) -> None:
-    answer = "refused" if args.refuse else "passed"
-    body = {"answer": answer, "comment": args.comment}
-    row = args.client.post(f"pipeline-approvals/{args.question}/answer/", body)
-    done(args, row, f"Question {args.question}: {answer}.")
+NOUNS = {
+    "pipeline": (
+        Verb("list", "List pipelines you can see.",
+             (option("--search", help="only names that contain this"), LIMIT),
+             get="pipelines/", table=COLUMNS, empty="No pipelines yet. aip pipeline push FILE makes one."),
+        Verb("show", "Show a pipeline and its steps.", (STORED,), get="pipelines/{pipeline}/", record=FIELDS),
+        Verb("pull", "Write a pipeline to a file: .yaml, .py or .json. Comments in YAML stay.", (FILE, NAME),
+             run=_pull),
+        Verb("push", "Save a file as the newest version; a pipeline that is not there is made.", (
+            option("file", help="YAML, JSON, or Python, which runs here"),
+            NAME,
+            option("--note", default="", help="what is new, in a few words"),
+            flag("--anyway", help="also where it could not run yet"),
+        ), run=_push),
+        Verb("check", "Tell what keeps a file from running; 1 where something does.", (FILE,), run=_check),
+        Verb("diff", "Tell what differs between a file or version and another, step by step.", (
+            option("old", help=f"file, or pipeline as {NAMED}"),
+            option("new", nargs="?", help="left out: OLD is a file, and is compared with its pipeline"),
+        ), run=_diff),
+        Verb("versions", "List the versions of a pipeline.", (STORED,), get="pipelines/{pipeline}/versions/",
+             table=columns("version=number, note, saved by=created_by, saved=created_at|ago")),
+        Verb("delete", "Delete a pipeline with its versions.", (STORED, YES), delete="pipelines/{pipeline}/",
+             confirm="Delete pipeline {args.pipeline}?", done="Deleted pipeline {args.pipeline}."),
+        Verb("run", "Begin a run.", (
+            option("pipeline", help=NAMED),
+            PARAM,
+            option("--limit", type=int, help="steps and items at once"),
+            flag("--fail-fast", help="begin nothing more once a step has failed"),
+            FRESH,
+            flag("--wait", help="wait for the end; 6 when it failed"),
+        ), run=_run),
+        Verb("runs", "List runs.", (PIPELINE, option("--state", choices=["running", *sorted(FINAL)]), LIMIT),
+             get="pipeline-runs/", table=RUNS, empty="No runs. aip pipeline run NAME begins one."),
+        Verb("status", "Show the steps of a run.", (RUN,), get="pipeline-runs/{number}/", show=_print_steps),
+        Verb("cancel", "Begin nothing more, and stop what is under way.", (RUN,),
+             post="pipeline-runs/{number}/cancel/", done="Run {args.number} is asked to end."),
+        Verb("retry", "Do a step of a run again, and all that comes after it.", (RUN, STEP, FRESH),
+             post="pipeline-runs/{number}/retry/", done="{args.step} and what comes after it are done again."),
+        Verb("skip", "Leave out a step that waits, and with it what needs it.", (RUN, STEP),
+             post="pipeline-runs/{number}/skip/", done="{args.step} is left out."),
+        Verb("questions", "List open questions that are put to you.",
+             get="pipeline-approvals/", table=QUESTIONS, empty="Nothing is asked of you."),
+        Verb("approve", "Answer a question with yes, or with no.", (
+            option("question", help="its id"),
+            flag("--refuse", field="answer", convert=lambda refuse: "refused" if refuse else "passed",
+                 help="answer no"),
+            option("--comment", default="", help="why"),
+        ), post="pipeline-approvals/{question}/answer/",
+             done=lambda args, row: f"Question {args.question}: {'refused' if args.refuse else 'passed'}."),
+        *TRIGGER_VERBS,
+    ),
+}  # fmt: skip

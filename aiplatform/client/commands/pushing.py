@@ -1,4 +1,4 @@
-"""`aip push`: models go to places of people's own."""
+"""`aip push`: push model versions to targets of users."""
 
 from __future__ import annotations
 
@@ -9,69 +9,39 @@ import time
 from pathlib import Path
 from typing import Any
 
-from aiplatform.client import output
-from aiplatform.client.commands import lookup, registry, versioned
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
+from aiplatform.client.commands import lookup, registry
 from aiplatform.client.errors import JOB_FAILED, OK, USAGE, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import ID, LIMIT, YES, flag, option, pairs, repeated
+from aiplatform.client.output import columns, titled
+from aiplatform.client.verbs import Verb, done
 
-TARGETS: list[Column] = [
-    ("id", "id"), ("name", "name"), ("kind", "kind"), ("address", "address"),
-    ("works", lambda row: {None: "not tested", True: "yes", False: "no"}[row["works"]]),
-    ("usable by", "visibility"), ("owner", "owner"), ("message", "message"),
-]  # fmt: skip
-PUSHES: list[Column] = [
-    ("id", "id"), ("model", "model"), ("target", "target_name"), ("state", "state"),
-    ("sent", lambda row: f"{100 * row['sent_bytes'] // max(row['size_bytes'], 1)} %"),
-    ("made", lambda row: output.ago(row.get("created_at"))), ("lies at", "landed"), ("message", "sentence"),
-]  # fmt: skip
-LOOK_S = 1.0
-OVER = ("done", "failed", "stopped")
-
-
-def add(nouns: Nouns, parent: Parent) -> None:
-    push = Noun(nouns, parent, "push", "Push models to places of your own.")
-    verb = push.verb("start", start, "Push a version.")
-    verb.add_argument("model", help=registry.VERSION)
-    verb.add_argument("target", help="id or name")
-    verb.add_argument("--files", action="store_true", help="the version's own files instead of the package that runs")
-    verb.add_argument("--wait", action="store_true", help="until it is there; 6 where it fails")
-    paging(push.verb("list", listed, "List your pushes."))
-    for name, run, what in (("show", show, "Show a push."), ("stop", stop, "End a push.")):
-        push.verb(name, run, what).add_argument("id")
-    push.verb("again", again, "Push once more what failed or was stopped.").add_argument("id")
-    paging(push.verb("targets", targets, "List targets."))
-    verb = push.verb("add-target", add_target, "Keep a target, and test it; the secret is asked for.")
-    verb.add_argument("name")
-    verb.add_argument("kind", help="put, s3, ssh, oci or fd")
-    verb.add_argument("address")
-    verb.add_argument("-p", "--option", action="append", metavar="NAME=VALUE", help="what the kind asks for")
-    verb.add_argument("--secret-stdin", action="store_true", help="read the secret from standard input")
-    verb.add_argument("--secret-file", metavar="FILE", help="read the secret from a file, as a private key")
-    verb.add_argument("--no-secret", action="store_true", help="it asks for none")
-    verb.add_argument("--ca", metavar="FILE", help="the certificate authority of a server of the house, in PEM")
-    verb.add_argument("--group", action="store_true", help="people of your groups may use it")
-    push.verb("test", test, "Ask a target, with its credentials; 6 when it does not work.").add_argument("target")
-    push.verb("forget-host-key", forget, "Let the next test pin the key a host shows then.").add_argument("target")
-    verb = push.verb("delete-target", delete, "Forget a target; what lies there stays.")
-    verb.add_argument("target", help="id or name")
-    verb.add_argument("--yes", action="store_true", help="do not ask")
+TARGETS = columns(
+    "id, name, kind, address, works=works|works, usable by=visibility, owner, message",
+    works={None: "not tested", True: "yes", False: "no"}.get,
+)
+PUSHES = columns(
+    "id, model, target=target_name, state, sent=|sent, made=created_at|ago, lies at=landed, message=sentence",
+    sent=lambda row: f"{100 * row['sent_bytes'] // max(row['size_bytes'], 1)} %",
+)
+POLL_S = 1.0
+FINAL = ("done", "failed", "stopped")
+TARGET = option("target", find=lookup.push_target, help="id or name")
 
 
-def start(args: argparse.Namespace) -> int:
+def _start(args: argparse.Namespace) -> int:
     fields = {
         "model_version": lookup.model_version(args.client, args.model),
         "target": lookup.push_target(args.client, args.target),
         "content": "files" if args.files else "package",
     }
     row = args.client.post("pushes/", fields, once=True)
-    while args.wait and row["state"] not in OVER:
-        time.sleep(LOOK_S)
+    while args.wait and row["state"] not in FINAL:
+        time.sleep(POLL_S)
         row = args.client.get(f"pushes/{row['id']}/")
     if row["state"] == "done":
         done(args, row, f"{row['model']} lies at {row['landed']}.")
         return OK
-    if row["state"] in OVER:
+    if row["state"] in FINAL:
         done(args, row, f"Push {row['id']} {row['state']}. {row['sentence']}".strip())
         return JOB_FAILED
     if not args.json:
@@ -80,48 +50,24 @@ def start(args: argparse.Namespace) -> int:
     return OK
 
 
-def listed(args: argparse.Namespace) -> None:
-    rows = args.client.pages("pushes/", limit=args.limit)
-    show_list(args, rows, PUSHES, empty="No pushes. aip push start begins one.")
-
-
-def show(args: argparse.Namespace) -> None:
-    show_one(args, args.client.get(f"pushes/{args.id}/"), [(name.capitalize(), key) for name, key in PUSHES])
-
-
-def stop(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pushes/{args.id}/stop/", {})
-    done(args, row, f"Push {row['id']} is {row['state']}.")
-
-
-def again(args: argparse.Namespace) -> None:
-    row = args.client.post(f"pushes/{args.id}/again/", {})
-    done(args, row, f"{row['model']} goes to {row['target_name']} once more, as push {row['id']}.")
-
-
-def targets(args: argparse.Namespace) -> None:
-    rows = args.client.pages("push-targets/", limit=args.limit)
-    show_list(args, rows, TARGETS, empty="No targets. aip push add-target adds one.")
-
-
-def add_target(args: argparse.Namespace) -> int:
+def _add_target(args: argparse.Namespace) -> int:
     fields: dict[str, Any] = {
         "name": args.name, "kind": args.kind, "address": args.address,
-        "options": pairs(args.option, what="--option"), "secret": _secret(args),
+        "options": pairs(args.option, option="--option"), "secret": _read_secret(args),
         "visibility": "group" if args.group else "private",
     }  # fmt: skip
     if args.ca:
-        fields["ca"] = _read(args.ca)
+        fields["ca"] = _read_file(args.ca)
     row = args.client.post("push-targets/", fields, once=True)
-    return _tested(args, row["id"])
+    return TEST.report(args, args.client.post(f"push-targets/{row['id']}/test/", {})) or OK
 
 
-def _secret(args: argparse.Namespace) -> str:
-    """The secret, never taken from the command line: others see that."""
+def _read_secret(args: argparse.Namespace) -> str:
+    """The secret, never an argument of the command line: other users of the computer see that."""
     if args.no_secret:
         return ""
     if args.secret_file:
-        return _read(args.secret_file)
+        return _read_file(args.secret_file)
     if args.secret_stdin:
         return sys.stdin.read().rstrip("\n")
     if not sys.stdin.isatty():
@@ -129,31 +75,56 @@ def _secret(args: argparse.Namespace) -> str:
     return getpass.getpass("Secret: ")
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise ClientError(f"{path} cannot be read: {exc}", USAGE) from exc
 
 
-def test(args: argparse.Namespace) -> int:
-    return _tested(args, lookup.push_target(args.client, args.target))
-
-
-def _tested(args: argparse.Namespace, number: int) -> int:
-    row = args.client.post(f"push-targets/{number}/test/", {})
+def _describe_test(args: argparse.Namespace, row: Any) -> str:
     key = f" Its host key is {row['host_key']}." if row["host_key"] else ""
-    words = f"{row['name']} answers and takes the credentials.{key}"
-    done(args, row, words if row["works"] else f"{row['name']}: {row['message']}")
-    return OK if row["works"] else JOB_FAILED
+    works = f"{row['name']} answers and takes the credentials.{key}"
+    return works if row["works"] else f"{row['name']}: {row['message']}"
 
 
-def forget(args: argparse.Namespace) -> None:
-    row = args.client.post(f"push-targets/{lookup.push_target(args.client, args.target)}/forget-host-key/", {})
-    done(args, row, f"The host key of {row['name']} is forgotten. aip push test pins the next one.")
+TEST = Verb("test", "Ask a target, with its credentials; 6 when it does not work.", (TARGET,),
+            post="push-targets/{target}/test/", done=_describe_test,
+            exit_code=lambda row: OK if row["works"] else JOB_FAILED)  # fmt: skip
 
-
-def delete(args: argparse.Namespace) -> None:
-    route = f"push-targets/{lookup.push_target(args.client, args.target)}/"
-    question = f"Forget target {args.target}?"
-    versioned.remove(args, route, question=question, removed=f"Target {args.target} is forgotten.")
+NOUNS = {
+    "push": (
+        Verb("start", "Push a version.", (
+            option("model", help=registry.VERSION),
+            option("target", help="id or name"),
+            flag("--files", help="the version's own files instead of the package that runs"),
+            flag("--wait", help="until it is there; 6 where it fails"),
+        ), run=_start),
+        Verb("list", "List your pushes.", (LIMIT,),
+             get="pushes/", table=PUSHES, empty="No pushes. aip push start begins one."),
+        Verb("show", "Show a push.", (ID,), get="pushes/{id}/", record=titled(PUSHES)),
+        Verb("stop", "End a push.", (ID,), post="pushes/{id}/stop/", done="Push {row[id]} is {row[state]}."),
+        Verb("again", "Push once more what failed or was stopped.", (ID,), post="pushes/{id}/again/",
+             done="{row[model]} goes to {row[target_name]} once more, as push {row[id]}."),
+        Verb("targets", "List targets.", (LIMIT,),
+             get="push-targets/", table=TARGETS, empty="No targets. aip push add-target adds one."),
+        Verb("add-target", "Keep a target, and test it; the secret is asked for.", (
+            option("name"),
+            option("kind", help="put, s3, ssh, oci or fd"),
+            option("address"),
+            repeated("-p", "--option", metavar="NAME=VALUE", help="what the kind asks for"),
+            flag("--secret-stdin", help="read the secret from standard input"),
+            option("--secret-file", metavar="FILE", help="read the secret from a file, as a private key"),
+            flag("--no-secret", help="it asks for none"),
+            option("--ca", metavar="FILE", help="the certificate authority of a server of the house, in PEM"),
+            flag("--group", help="people of your groups may use it"),
+        ), run=_add_target),
+        TEST,
+        Verb("forget-host-key", "Let the next test pin the key a host shows then.", (TARGET,),
+             post="push-targets/{target}/forget-host-key/",
+             done="The host key of {row[name]} is forgotten. aip push test pins the next one."),
+        Verb("delete-target", "Forget a target; what lies there stays.", (TARGET, YES),
+             delete="push-targets/{target}/", confirm="Forget target {args.target}?",
+             done="Target {args.target} is forgotten."),
+    ),
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""`aip report`: texts with live panels over runs, written, read and taken along."""
+"""`aip report`: texts with live panels over runs, written, read and exported."""
 
 from __future__ import annotations
 
@@ -9,75 +9,53 @@ from typing import Any
 
 from aiplatform.client import output, printing
 from aiplatform.client.commands import html_files, lookup
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list
-from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
-from aiplatform.client.http import Client
-from aiplatform.client.output import Column
+from aiplatform.client.errors import USAGE, ClientError
+from aiplatform.client.options import LIMIT, YES, option
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb
 
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("title", "title"),
-    ("owner", "owner"),
-    ("visible to", "visibility"),
-    ("version", "version"),
-    ("changed", lambda row: output.ago(row.get("updated_at"))),
-]
+COLUMNS = columns("id, title, owner, visible to=visibility, version, changed=updated_at|ago")
+REPORT = option("report", find=lookup.report, help="title or id")
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    report = Noun(nouns, parent, "report", "Reports: texts with live tables, curves and numbers of runs.")
-    verb = report.verb("list", report_list, "List reports, those that changed last first.")
-    verb.add_argument("-q", "--search", help="only those with these words")
-    paging(verb)
-    verb = report.verb("show", show, "Print the text of a report; --json everything about it.")
-    verb.add_argument("report", help="title or id")
-    verb = report.verb("create", create, "Write a report from a file of Markdown.")
-    verb.add_argument("title")
-    verb.add_argument("file", help="file of Markdown with panels, - for what comes in")
-    verb.add_argument("--visibility", choices=["private", "group", "public"], default="private", help="who sees it")
-    verb = report.verb("export", export, "Save a report as one HTML file, or as PDF, as you may see its runs now.")
-    verb.add_argument("report", help="title or id")
-    html_files.options(verb, "report-ID")
-
-
-def find(client: Client, given: str) -> Any:
-    """The report of a title, or of an id; refuses a title that several have."""
-    rows = [row for row in client.pages("reports/", search=given) if row["title"] == given]
-    if len(rows) > 1:
-        raise lookup.ambiguous(given, [{"name": row["title"], **row} for row in rows])
-    if rows:
-        return rows[0]
-    if given.isdigit():
-        return client.get(f"reports/{given}/")
-    raise ClientError(f"There is no report {given}. See: aip report list", NOT_FOUND)
-
-
-def report_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("reports/", limit=args.limit, search=args.search, ordering="-changed")
-    show_list(args, rows, COLUMNS, empty="No reports yet. Write one: aip report create --help")
-
-
-def show(args: argparse.Namespace) -> None:
-    row = args.client.get(f"reports/{find(args.client, args.report)['id']}/")
-    if args.json:
-        output.as_json(row)
-        return
+def _show(args: argparse.Namespace, row: Any) -> None:
     for line in row["text"].splitlines():
         print(output.clean(line))
 
 
-def create(args: argparse.Namespace) -> None:
+def _read_text(path: str) -> str:
     try:
-        text = sys.stdin.read() if args.file == "-" else Path(args.file).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ClientError(f"{args.file} cannot be read: {exc}.", USAGE) from exc
-    body = {"title": args.title, "text": text, "visibility": args.visibility}
-    row = args.client.post("reports/", body, once=True)
-    done(args, row, f"Report {output.clean(row['title'])} is written, number {row['id']}: {row['url']}")
+        raise ClientError(f"{path} cannot be read: {exc}.", USAGE) from exc
 
 
-def export(args: argparse.Namespace) -> None:
+def _export(args: argparse.Namespace) -> None:
     if args.pdf:
-        printing.browser()  # before anything is asked for
-    row = find(args.client, args.report)
+        printing.browser()  # refuses before a request is sent
+    row = lookup.report(args.client, args.report)
     html_files.save(args, f"reports/{row['id']}/export/", f"report-{row['id']}")
+
+
+NOUNS = {
+    "report": (
+        Verb("list", "List reports, those that changed last first.",
+             (option("-q", "--search", help="only those with these words"), LIMIT),
+             get="reports/", send={"ordering": "-changed"}, table=COLUMNS,
+             empty="No reports yet. Write one: aip report create --help"),
+        Verb("show", "Print the text of a report; --json everything about it.", (REPORT,),
+             get="reports/{report}/", show=_show),
+        Verb("create", "Write a report from a file of Markdown.", (
+            option("title"),
+            option("file", field="text", convert=_read_text,
+                   help="file of Markdown with panels, - for what comes in"),
+            option("--visibility", choices=["private", "group", "public"], default="private", help="who sees it"),
+        ), post="reports/", once=True, done="Report {row[title]} is written, number {row[id]}: {row[url]}"),
+        Verb("versions", "List the versions of a report.", (REPORT, LIMIT), get="reports/{report}/versions/",
+             table=columns("version=number, title, saved by=made_by, saved=made_at|ago, restores")),
+        Verb("delete", "Delete a report.", (REPORT, YES),
+             delete="reports/{report}/", confirm="Delete report {args.report}?", done="Deleted report {args.report}."),
+        Verb("export", "Save a report as one HTML file, or as PDF, as you may see its runs now.",
+             (REPORT, *html_files.options("report-ID")), run=_export),
+    ),
+}  # fmt: skip

@@ -1,49 +1,79 @@
-"""Resource options, which every submitting command has."""
+"""Resource options, environment variables and secrets, which every submitting command has."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from aiplatform.client.commands import lookup
 from aiplatform.client.errors import USAGE, ClientError
+from aiplatform.client.options import Option, flag, option, repeated
+
+
+def variable_options(prefix: str = "") -> tuple[Option, ...]:
+    """The variable_options; `prefix` begins their help."""
+    kinds = ("a variable", "a hidden variable", "your secret of this name") if prefix else (
+        "a variable; without value your own", "a variable that is hidden everywhere",
+        "your secret of this name, see aip secret",
+    )  # fmt: skip
+    return (
+        repeated("-e", "--env", metavar="NAME[=VALUE]", field="", help=f"{prefix}{kinds[0]}"),
+        repeated("--secret", metavar="NAME[=VALUE]", field="", help=f"{prefix}{kinds[1]}"),
+        repeated("--stored", metavar="NAME", field="", help=f"{prefix}{kinds[2]}"),
+    )
+
+
+def variable_fields(args: argparse.Namespace, option: str = "-e") -> dict[str, Any]:
+    """Fields of a request; secrets that the platform stores have no value here."""
+    secrets = dict.fromkeys(args.stored or (), "") | _parse(args.secret, "--secret")
+    fields = {"variables": _parse(args.env, option), "secrets": secrets}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _parse(items: Sequence[str] | None, option: str) -> dict[str, str]:
+    """The variables of an option: `NAME=value`, or `NAME` for its value in this environment."""
+    variables = {}
+    for item in items or ():
+        name, equals, value = item.partition("=")
+        if not equals and name not in os.environ:
+            raise ClientError(f"{option} {name}: it is not set here. Write {name}=value.", USAGE)
+        variables[name] = value if equals else os.environ[name]
+    return variables
+
 
 URGENT = 100
 _SIZE = re.compile(r"(\d{1,16}(?:\.\d{1,6})?) ?([kmgtp]?)(ib|b|)", re.IGNORECASE)
 
 
-def options(verb: argparse.ArgumentParser, *, gpus: str = "cards per node; 0 runs on the processor") -> None:
-    """Add them; `gpus` is the help of --gpus."""
-    verb.add_argument("--cluster", help="id or name; your current one when left out")
-    verb.add_argument("--gpus", type=int, help=gpus)
-    verb.add_argument("--device", metavar="KIND[:MODEL]", help="gpu, npu or cpu; the model if it matters")
-    verb.add_argument("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards")
-    verb.add_argument("--cpus", type=float, help="processor cores")
-    verb.add_argument("--memory", type=float, metavar="GIB", help="most memory on the machine; what takes more ends")
-    verb.add_argument("--max-disk", metavar="20GiB", help="most disk space on each node; what takes more ends")
-    verb.add_argument("--priority", type=int, help="0 to 99, a higher one starts first")
-    verb.add_argument("--urgent", action="store_true", help="before everybody else; needs a right of its own")
-    verb.add_argument("--root", action="store_true", help="be root inside; for those who may, and for no preset")
-    verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
+def options(gpus: str = "cards per node; 0 runs on the processor") -> tuple[Option, ...]:
+    """The options; `gpus` is the help of --gpus."""
+    return (
+        option("--cluster", find=lookup.cluster, help="id or name; your current one when left out"),
+        option("--gpus", type=int, field="gpus_per_node", help=gpus),
+        option("--device", metavar="KIND[:MODEL]", field="*", convert=_device,
+               help="gpu, npu or cpu; the model if it matters"),
+        option("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards"),
+        option("--cpus", type=float, help="processor cores"),
+        option("--memory", type=float, metavar="GIB", field="memory_mib", convert=lambda gib: round(gib * 1024),
+               help="most memory on the machine; what takes more ends"),
+        option("--max-disk", metavar="20GiB", field="max_disk_bytes", convert=lambda text: size(text, "--max-disk"),
+               help="most disk space on each node; what takes more ends"),
+        option("--priority", type=int, help="0 to 99, a higher one starts first"),
+        flag("--urgent", default=None, field="priority", convert=lambda _: URGENT,
+             help="before everybody else; needs a right of its own"),
+        flag("--root", default=None, field="root_inside",
+             help="be root inside; for those who may, and for no preset"),
+        flag("--preemptible", default=None, help="may make room for others and go on later"),
+    )  # fmt: skip
 
 
-def fields(args: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a request for what was given."""
-    given = {
-        "cluster": args.cluster and lookup.cluster(args.client, args.cluster),
-        "gpus_per_node": args.gpus,
-        "device_kind": (args.device or "").partition(":")[0] or None,
-        "device_model": (args.device or "").partition(":")[2] or None,
-        "share": args.share,
-        "cpus": args.cpus,
-        "memory_mib": args.memory and round(args.memory * 1024),
-        "max_disk_bytes": args.max_disk and size(args.max_disk, "--max-disk"),
-        "priority": URGENT if args.urgent else args.priority,
-        "preemptible": args.preemptible or None,
-        "root_inside": args.root or None,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+def _device(text: str) -> dict[str, str]:
+    """Fields of a kind with an optional model: `gpu:A100`."""
+    kind, _, model = text.partition(":")
+    return {name: value for name, value in (("device_kind", kind), ("device_model", model)) if value}
 
 
 def size(text: str, option: str) -> int:
@@ -56,10 +86,15 @@ def size(text: str, option: str) -> int:
     return round(number * base ** ("KMGTP".index(letter) + 1 if letter else 0))
 
 
-def priority(given: str) -> int:
+def priority(text: str) -> int:
     """`"0"` to `"99"`, or `"urgent"`, as the API takes it."""
-    if given == "urgent":
+    if text == "urgent":
         return URGENT
-    if not given.isdigit():
-        raise ClientError(f"{given}: give a number from 0 to 99, or urgent.", USAGE)
-    return int(given)
+    if not text.isdigit():
+        raise ClientError(f"{text}: give a number from 0 to 99, or urgent.", USAGE)
+    return int(text)
+
+
+def limited(value: Any, shape: str, unit: float = 1) -> str:
+    """A limit in a unit, with the shape of `str.format`: "12 h", or "no limit" for None."""
+    return "no limit" if value is None else shape.format(value / unit)

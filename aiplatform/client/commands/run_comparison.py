@@ -8,50 +8,42 @@ from typing import Any
 
 from aiplatform.client import output
 from aiplatform.client.commands import lookup
-from aiplatform.client.commands.verbs import Noun
+from aiplatform.client.options import flag, option
 from aiplatform.client.output import Column
+from aiplatform.client.verbs import Verb
 
-WIDEST = 60  # characters of a value
-
-
-def add(train: Noun) -> None:
-    verb = train.verb("compare", compare, "Compare trainings: what they were given, and what they reached.")
-    verb.add_argument("ids", nargs="+", metavar="id", help="id or name")
-    verb.add_argument("--all", action="store_true", help="also parameters that do not differ, and what they used")
+MAX_CHARACTERS = 60  # of a value
+ALL = flag("--all", field="", help="also parameters that do not differ, and what they used")
 
 
-def compare(args: argparse.Namespace) -> None:
-    """Print a column for each training; figures as "newest (lowest … highest)"."""
-    numbers = [lookup.training(args.client, word) for word in args.ids]
-    beside(args, args.client.get("training/comparison/", training=numbers))
-
-
-def beside(args: argparse.Namespace, found: Mapping[str, Any]) -> None:
-    """Print an answer of `training/comparison/`."""
-    if args.json:
-        output.as_json(found)
-        return
-    runs = found["runs"]
-    columns: list[Column] = [("", "name"), *((run["name"], _value_of(place)) for place, run in enumerate(runs))]
-    given = [row for row in found["rows"] if row["differs"] or args.all]
-    reached = [
-        {"name": key, "values": [told(run["figures"].get(key)) for run in runs]}
-        for key in found["keys"]
+def print_comparison(args: argparse.Namespace, comparison: Mapping[str, Any]) -> None:
+    """Print a response of `training/comparison/`: a column for each run, metrics as "newest (lowest … highest)"."""
+    runs = comparison["runs"]
+    columns: list[Column] = [("", "name"), *((run["name"], _value_of(index)) for index, run in enumerate(runs))]
+    params = [row for row in comparison["rows"] if row["differs"] or args.all]
+    metrics = [
+        {"name": key, "values": [format_metric(run["figures"].get(key)) for run in runs]}
+        for key in comparison["keys"]
         if args.all or not key.startswith("system/")
     ]
-    output.table([*given, *reached], columns, empty="They were given the same, and have reported nothing yet.")
+    output.table([*params, *metrics], columns, empty="They were given the same, and have reported nothing yet.")
 
 
-def _value_of(place: int) -> Callable[[Any], Any]:
-    return lambda row: short(row["values"][place])
+def _value_of(index: int) -> Callable[[Any], Any]:
+    return lambda row: shorten(row["values"][index])
 
 
-def short(value: Any) -> Any:
-    """A value as a column takes it: a network of one's own is a program."""
+def shorten(value: Any) -> Any:
+    """A value with at most MAX_CHARACTERS: a custom network is a program."""
     text = output.text(value)
-    return value if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return value if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
 
 
-def told(figure: Mapping[str, Any] | None) -> str:
-    """A figure as "newest (lowest … highest)"; nothing for None."""
-    return f"{figure['last']:.4g} ({figure['lowest']:.4g} … {figure['highest']:.4g})" if figure else ""
+def format_metric(metric: Mapping[str, Any] | None) -> str:
+    """A metric as "newest (lowest … highest)"; nothing for None."""
+    return f"{metric['last']:.4g} ({metric['lowest']:.4g} … {metric['highest']:.4g})" if metric else ""
+
+
+COMPARE = Verb("compare", "Compare trainings: what they were given, and what they reached.",
+               (option("ids", nargs="+", metavar="id", field="training", find=lookup.training, help="id or name"), ALL),
+               get="training/comparison/", show=print_comparison)  # fmt: skip

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output, tus, waiting, working_folder
-from aiplatform.client.commands import following, lookup, outputs, resources, templates, variables
+from aiplatform.client.commands import following, lookup, outputs, resources, templates
 from aiplatform.client.commands.submitting import seconds
-from aiplatform.client.commands.verbs import Nouns, Parent, command, done
 from aiplatform.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
 from aiplatform.client.http import Client
+from aiplatform.client.options import fields, flag, option, repeated
+from aiplatform.client.verbs import Verb, done
 
-BEGUN = {"running", "paused", "finishing", "stopping"}
+STARTED = {"running", "paused", "finishing", "stopping"}
 LAUNCHERS = ("once", "processes", "torchrun", "mpi", "first")
 EXAMPLES = """\
   aip run -- python train.py --lr 0.1
@@ -33,74 +34,43 @@ The files of the current folder go along, but for those that .gitignore names. W
 $AIP_OUTPUT_DIR (or to --output-path) comes back to ./aip-outputs/ID."""
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    verb = command(nouns, parent, "run", run, "Run a command on the platform with the files of this folder.")
-    verb.epilog, verb.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    verb.add_argument(
-        "words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="several words, or one shell line"
-    )
-    verb.add_argument("--script", type=argparse.FileType("r"), metavar="FILE", help="a script instead; - is stdin")
-    templates.options(verb)
-    verb.add_argument("--name", default="", help="made of the command when left out")
-    verb.add_argument("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one")
-    verb.add_argument("--no-code", action="store_true", help="begin in an empty folder")
-    verb.add_argument("--data", action="append", metavar="NAME[:VERSION]", help="a dataset to read; repeat for more")
-    verb.add_argument("--image", metavar="NAME[:TAG]", help="where its programs come from: aip images list")
-    verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
-    verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
-    verb.add_argument("--stored", action="append", metavar="NAME", help="your secret of this name, see aip secret")
-    verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
-    verb.add_argument("--nodes", type=int, help="machines; each runs the command")
-    verb.add_argument("--launcher", choices=LAUNCHERS, help="how it is started on the machines")
-    verb.add_argument("--processes", type=int, metavar="N", help="processes per machine; one for each card if left out")
-    verb.add_argument("--worker-command", metavar="LINE", help="what the machines beside the first run instead")
-    following.options(verb)
-    verb.add_argument("--array", metavar="0-99%%8", help="one job for each index; with %%8 eight at a time")
-    resources.options(verb)
-    verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
-    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
-    verb.add_argument("-d", "--detach", action="store_true", help="print the job's id and leave")
-    verb.add_argument("--to", type=Path, metavar="FOLDER", help="where the outputs go instead")
-    verb.add_argument("--no-outputs", action="store_true", help="bring nothing back")
-
-
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Send, follow, fetch; the exit code is the command's own."""
     if args.template:
         if args.dry_run or args.code:
             option = "--dry-run" if args.dry_run else "--code"
             raise ClientError(f"{option} does not go with --template. Leave one of them out.", USAGE)
-        return _finish(args, templates.use(args, _fields(args, of_template=True)))
-    fields = _fields(args)
+        return _finish(args, templates.submit(args, _fields(args, of_template=True)))
+    body = _fields(args)
     if args.dry_run:
-        verdict = args.client.post("commands/preview/", fields)
+        verdict = args.client.post("commands/preview/", body)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
         return OK
     if not args.no_code:
         source = working_folder.pack(_folder(args))
         if source is not None:
-            fields["code_upload"] = tus.upload(args.client, source, quiet=args.json)
-    return _finish(args, args.client.post("commands/", fields, once=True))
+            body["code_upload"] = tus.upload(args.client, source, quiet=args.json)
+    return _finish(args, args.client.post("commands/", body, once=True))
 
 
-def _finish(args: argparse.Namespace, made: Any) -> int:
-    """Follow what was queued, or name it where nobody waits for it."""
-    if made.get("array"):
-        return _array_queued(args, made)
+def _finish(args: argparse.Namespace, job: Any) -> int:
+    """Follow the queued job, or print its id with --detach."""
+    if job.get("array"):
+        return _array_queued(args, job)
     if args.detach:
         if args.json:
-            output.as_json(made)
+            output.as_json(job)
         else:
-            print(made["id"])
-            output.say(f"Queued as job {made['id']}. Watch it: aip jobs logs -f {made['id']}")
+            print(job["id"])
+            output.say(f"Queued as job {job['id']}. Watch it: aip jobs logs -f {job['id']}")
         return OK
-    output.say(f"Job {made['id']} {output.clean(made['name'])}: {args.client.config.url}{made['url']}")
-    return _attached(args, made["id"])
+    output.say(f"Job {job['id']} {output.clean(job['name'])}: {args.client.config.url}{job['url']}")
+    return _attached(args, job["id"])
 
 
-def _array_queued(args: argparse.Namespace, made: Any) -> int:
+def _array_queued(args: argparse.Namespace, job: Any) -> int:
     """Name the array; its jobs are many, so that none of them is followed."""
-    array = args.client.get(f"arrays/{made['array']}/")
+    array = args.client.get(f"arrays/{job['array']}/")
     if args.json:
         output.as_json(array)
     else:
@@ -121,7 +91,7 @@ def _attached(args: argparse.Namespace, job: int) -> int:
     """Say why it waits, follow it until it ends or the person leaves it."""
     while True:
         try:
-            waiting.until_over(args.client, f"jobs/{job}/", until=BEGUN)
+            waiting.until_over(args.client, f"jobs/{job}/", until=STARTED)
             waiting.follow_log(args.client, f"jobs/{job}/log/", follow=True, apart=True)
             row = waiting.until_over(args.client, f"jobs/{job}/", quiet=True)
             break
@@ -171,34 +141,20 @@ def exit_code(row: Any) -> int:
 
 
 def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str, Any]:
-    """The fields of a request; of a template only those that stand in place of its own."""
-    named = {"name": args.name} if args.name or not of_template else {}
-    own = {} if of_template and not args.words and not args.script else {"command": _command(args)}
-    fields = {**own, **named, **resources.fields(args), **following.fields(args)}
-    optional = {
-        "output_path": args.output_path,
-        "image": args.image and lookup.image(args.client, args.image),
-        "nodes": args.nodes,
-        "launcher": args.launcher,
-        "processes": args.processes,
-        "worker_command": args.worker_command,
-        "array": args.array,
-        "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
-        "variables": variables.given(args.env, "-e"),
-        "secrets": variables.secrets(args),
-        "datasets": [lookup.any_version(args.client, given) for given in args.data or ()],
-    }
-    return fields | {name: value for name, value in optional.items() if value}
+    """Fields of a request; with a template, only those that replace fields of the template."""
+    command = {} if of_template and not args.words and not args.script else {"command": _command(args)}
+    name = {"name": args.name} if args.name or not of_template else {}
+    return command | name | fields(args, REQUEST) | resources.variable_fields(args)
 
 
 def _command(args: argparse.Namespace) -> str:
-    words = args.words[1:] if args.words[:1] == ["--"] else args.words
-    if bool(words) == bool(args.script):
+    command = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if bool(command) == bool(args.script):
         raise ClientError("Give a command, as in: aip run -- python train.py, or --script FILE.", USAGE)
     if args.script:
         with args.script as file:
             return str(file.read())
-    return words[0] if len(words) == 1 else shlex.join(words)
+    return command[0] if len(command) == 1 else shlex.join(command)
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -212,3 +168,35 @@ def _folder(args: argparse.Namespace) -> Path:
             USAGE,
         )
     return here
+
+
+REQUEST = (
+    repeated("--data", metavar="NAME[:VERSION]", field="datasets", find=lookup.any_version,
+             help="a dataset to read; repeat for more"),
+    option("--image", metavar="NAME[:TAG]", find=lookup.image, help="where its programs come from: aip images list"),
+    *resources.variable_options(),
+    option("--output-path", help="folder the command writes to, relative to its own"),
+    option("--nodes", type=int, help="machines; each runs the command"),
+    option("--launcher", choices=LAUNCHERS, help="how it is started on the machines"),
+    option("--processes", type=int, metavar="N", help="processes per machine; one for each card if left out"),
+    option("--worker-command", metavar="LINE", help="what the machines beside the first run instead"),
+    *following.OPTIONS,
+    option("--array", metavar="0-99%%8", help="one job for each index; with %%8 eight at a time"),
+    *resources.options(),
+    option("--max-runtime", metavar="2h30m", field="max_runtime_s", convert=seconds, help="longest run time"),
+)  # fmt: skip
+NOUNS = {
+    "run": Verb("run", "Run a command on the platform with the files of this folder.", (
+        option("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="several words, or one shell line"),
+        option("--script", type=argparse.FileType("r"), metavar="FILE", help="a script instead; - is stdin"),
+        *templates.OPTIONS,
+        option("--name", default="", help="made of the command when left out"),
+        option("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one"),
+        flag("--no-code", help="begin in an empty folder"),
+        *REQUEST,
+        flag("--dry-run", help="say whether it fits, queue nothing"),
+        flag("-d", "--detach", help="print the job's id and leave"),
+        option("--to", type=Path, metavar="FOLDER", help="where the outputs go instead"),
+        flag("--no-outputs", help="bring nothing back"),
+    ), run=_run, epilog=EXAMPLES),
+}  # fmt: skip

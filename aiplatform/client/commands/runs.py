@@ -1,4 +1,4 @@
-"""`aip runs`: find, compare and mark runs by what they were given and what they reached."""
+"""`aip runs`: find, compare and mark runs by their parameters and metrics."""
 
 from __future__ import annotations
 
@@ -9,131 +9,100 @@ from typing import Any
 
 from aiplatform.client import output
 from aiplatform.client.commands import run_comparison
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, show_one
 from aiplatform.client.errors import USAGE, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.http import Client
+from aiplatform.client.options import YES, fields, flag, option, repeated
+from aiplatform.client.output import Column, columns
+from aiplatform.client.verbs import Verb, show_one
 from aiplatform.lib import tables
 
-VISIBLE = ["private", "group", "public"]
-FIELDS: list[Column] = [
-    ("Id", "id"),
-    ("Name", "name"),
-    ("State", "state"),
-    ("Owner", "owner"),
-    ("Training", "training"),
-    ("Part of run", "parent"),
-    ("Experiment", "experiment"),
-    ("Visible to", "visibility"),
-    ("Archived", lambda row: "yes" if row["archived"] else ""),
-    ("Starred", lambda row: "yes" if row["starred"] else ""),
-    ("Tags", lambda row: ", ".join(_tag(*pair) for pair in row["tags"].items())),
-    ("Made", lambda row: output.ago(row["created_at"])),
-    ("Notes", "notes"),
-]
+FIELDS = columns(
+    "Id=id, Name=name, State=state, Owner=owner, Training=training, Part of run=parent, Experiment=experiment, "
+    "Visible to=visibility, Archived=archived|mark, Starred=starred|mark, Tags=tags|tags, Made=created_at|ago, "
+    "Notes=notes",
+    tags=lambda tags: ", ".join(_format_tag(*pair) for pair in tags.items()),
+)
+PARAMETERS = columns("name, runs, differs")
+VIEWS = columns("id, name, owner, visible to=visibility, filter=query.filter")
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    runs = Noun(nouns, parent, "runs", "Runs: trainings, commands and what scripts report, to find and to compare.")
-    verb = runs.verb("list", listed, "List runs as the table of the page Experiments does, newest first.")
-    narrowing(verb)
-    verb.add_argument(
-        "--column", action="append", metavar="NAME",
-        help="state, params.lr, best(val/accuracy), tags.x …; repeat for more; without it those that tell most",
-    )  # fmt: skip
-    verb.add_argument("--sort", metavar="COLUMN", help="by this column, upwards; downwards as --sort=-COLUMN")
-    verb.add_argument("--view", metavar="NAME", help="filter, columns and order of a saved view")
-    verb.add_argument("--csv", action="store_true", help="as CSV, with all digits")
-    verb.add_argument("-n", "--limit", type=int, default=50, help="at most this many rows (50); 0: all, at most 1,000")
-    verb = runs.verb("columns", columns, "List what could be a column: parameters, figures and tags.")
-    narrowing(verb)
-    verb = runs.verb("views", views, "List saved views of the table.")
-    verb = runs.verb("show", show, "Show one run: what it was given, and what it reached.")
-    verb.add_argument("number", metavar="run", help="id")
-    verb = runs.verb("compare", compare, "Compare up to 20 runs.")
-    verb.add_argument("runs", nargs="+", metavar="run", help="id")
-    verb.add_argument("--all", action="store_true", help="also parameters that do not differ, and what they used")
-    verb = runs.verb("change", change, "Say something of runs: tags, notes, a star, who sees them.")
-    verb.add_argument("runs", nargs="+", metavar="run", help="id")
-    verb.add_argument("--tag", action="append", metavar="TAG[=VALUE]", help="add a tag; repeat for more")
-    verb.add_argument("--no-tag", action="append", metavar="TAG", help="take a tag away; repeat for more")
-    verb.add_argument("--star", action=argparse.BooleanOptionalAction, help="mark them for yourself, or no longer")
-    verb.add_argument("--archive", action=argparse.BooleanOptionalAction, help="leave them out of the table, or not")
-    verb.add_argument("--visible", choices=VISIBLE, help="who sees figures, parameters and notes besides you")
-    verb.add_argument("--notes", help="Markdown; replaces the notes")
-    verb.add_argument("--experiment", metavar="NAME", help="by whose name runs belong together")
+def _number(_: Client, text: str) -> int:
+    if not text.isdecimal():
+        raise ClientError(f"{text} is no number of a run. See: aip runs list 'name = {text}'", USAGE)
+    return int(text)
 
 
-def narrowing(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("filter", nargs="?", default="", help="as 'params.lr < 0.01 and best(val/accuracy) > 0.9'")
-    verb.add_argument("--archived", action="store_true", help="also archived ones")
+NARROWING = (
+    option("filter", nargs="?", help="as 'params.lr < 0.01 and best(val/accuracy) > 0.9'"),
+    flag("--archived", default=None, convert=lambda _: "true", help="also archived ones"),
+)
+TABLE = (
+    *NARROWING,
+    repeated("--column", metavar="NAME",
+             help="state, params.lr, best(val/accuracy), tags.x …; repeat for more; without it those that tell most"),
+    option("--sort", metavar="COLUMN", help="by this column, upwards; downwards as --sort=-COLUMN"),
+)  # fmt: skip
+RUNS = option("runs", nargs="+", metavar="run", find=_number, help="id")
 
 
-def listed(args: argparse.Namespace) -> None:
-    found = _table(args)
+def _list(args: argparse.Namespace) -> None:
+    table = args.client.get("runs/table/", **_view_fields(args), **fields(args, TABLE))
     rows = [
-        {"run": run, "values": [column["values"][place] for column in found["columns"]]}
-        for place, run in enumerate(found["runs"])
+        {"run": run, "values": [column["values"][index] for column in table["columns"]]}
+        for index, run in enumerate(table["runs"])
     ]
     rows = rows[: args.limit] if args.limit > 0 else rows
     if args.json:
-        names = [column["name"] for column in found["columns"]]
+        names = [column["name"] for column in table["columns"]]
         output.as_json([{**row["run"], "values": dict(zip(names, row["values"], strict=True))} for row in rows])
         return
     if args.csv:
-        _as_csv(found["columns"], rows)
+        _print_csv(table["columns"], rows)
         return
-    heads: list[Column] = [("id", "run.id"), ("name", "run.name")]
-    heads += [(column["label"], _cell(place, column["kind"])) for place, column in enumerate(found["columns"])]
+    heads: list[Column] = columns("id=run.id, name=run.name")
+    heads += [(column["label"], _cell(index, column["kind"])) for index, column in enumerate(table["columns"])]
     output.table(rows, heads, empty="No such runs. A training, a command or a script that reports makes one.")
-    if len(rows) < found["total"]:
-        output.say(f"{len(rows)} of {found['total']} runs.")
+    if len(rows) < table["total"]:
+        output.say(f"{len(rows)} of {table['total']} runs.")
 
 
-def _table(args: argparse.Namespace) -> Any:
-    asked: dict[str, Any] = {
-        "filter": args.filter or None, "archived": "true" if args.archived else None,
-        "column": args.column or None, "sort": args.sort,
-    }  # fmt: skip
-    if args.view:
-        kept = _view(args)["query"]
-        asked = {
-            "filter": asked["filter"] or kept["filter"] or None,
-            "archived": "true" if args.archived or kept["archived"] else None,
-            "column": asked["column"] or kept["columns"] or None,
-            "sort": asked["sort"] or kept["sort"] or None,
-        }
-    return args.client.get("runs/table/", **asked)
-
-
-def _view(args: argparse.Namespace) -> Any:
-    found = [row for row in args.client.pages("run-views/") if args.view in (row["name"], str(row["id"]))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(str(row["id"]) for row in found)
+def _view_fields(args: argparse.Namespace) -> dict[str, Any]:
+    """Query of the saved view for which the options have no value."""
+    if not args.view:
+        return {}
+    rows = [row for row in args.client.pages("run-views/") if args.view in (row["name"], str(row["id"]))]
+    if not rows:
+        raise ClientError(f"There is no view {args.view}. See: aip runs views")
+    if len(rows) > 1:
+        ids = ", ".join(str(row["id"]) for row in rows)
         raise ClientError(f"Several views are called {args.view}. Give one of their ids: {ids}.", USAGE)
-    raise ClientError(f"There is no view {args.view}. See: aip runs views")
+    view = rows[0]["query"]
+    query = {
+        "filter": view["filter"], "archived": view["archived"] and "true", "column": view["columns"],
+        "sort": view["sort"],
+    }  # fmt: skip
+    return {name: value for name, value in query.items() if value and not getattr(args, name)}
 
 
-def _cell(place: int, kind: str) -> Callable[[Any], object]:
-    def value(row: Any) -> object:
-        given = row["values"][place]
+def _cell(index: int, kind: str) -> Callable[[Any], object]:
+    def cell(row: Any) -> object:
+        value = row["values"][index]
         if kind == "time":
-            return output.ago(given)
+            return output.ago(value)
         if kind == "duration":
-            return output.duration(given)
+            return output.duration(value)
         if kind == "tags":
-            return ", ".join(given or ())
-        return run_comparison.short(given)
+            return ", ".join(value or ())
+        return run_comparison.shorten(value)
 
-    return value
+    return cell
 
 
-def _tag(key: str, value: str) -> str:
+def _format_tag(key: str, value: str) -> str:
     return f"{key}={value}" if value else key
 
 
-def _as_csv(heads: Sequence[Any], rows: Sequence[Any]) -> None:
+def _print_csv(heads: Sequence[Any], rows: Sequence[Any]) -> None:
     lines = ([row["run"]["id"], row["run"]["name"], *map(_plain, row["values"])] for row in rows)
     tables.write_csv(sys.stdout, ["id", "name", *(column["name"] for column in heads)], lines)
 
@@ -142,62 +111,63 @@ def _plain(value: Any) -> Any:
     return ", ".join(value) if isinstance(value, list) else value
 
 
-def columns(args: argparse.Namespace) -> None:
-    found = args.client.get(
-        "runs/table/", filter=args.filter or None, archived="true" if args.archived else None, column=["state"]
-    )
-    if args.json:
-        output.as_json(found["known"])
-        return
-    heads: list[Column] = [("name", "name"), ("runs", "runs"), ("differs", "differs")]
-    output.table(found["known"], heads, empty="These runs have no parameters, figures or tags.")
+def _show(args: argparse.Namespace) -> None:
+    row = args.client.get(f"runs/{_number(args.client, args.number)}/")
+    params = [(f"  {key}", _param(key)) for key in row["params"]]
+    metrics = [(f"  {key}", _metric(key)) for key in row["figures"]]
+    show_one(args, row, [*FIELDS, *params, *metrics])
 
 
-def views(args: argparse.Namespace) -> None:
-    rows = list(args.client.pages("run-views/"))
-    if args.json:
-        output.as_json(rows)
-        return
-    heads: list[Column] = [
-        ("id", "id"), ("name", "name"), ("owner", "owner"), ("visible to", "visibility"), ("filter", "query.filter"),
-    ]  # fmt: skip
-    output.table(rows, heads, empty="No saved views. The page Experiments keeps them.")
+def _param(key: str) -> Callable[[Any], object]:
+    return lambda row: run_comparison.shorten(row["params"][key])
 
 
-def show(args: argparse.Namespace) -> None:
-    row = args.client.get(f"runs/{_number(args.number)}/")
-    fields: list[Column] = [*FIELDS]
-    fields += [(f"  {key}", _given(key)) for key in row["params"]]
-    fields += [(f"  {key}", _reached(key)) for key in row["figures"]]
-    show_one(args, row, fields)
+def _metric(key: str) -> Callable[[Any], object]:
+    return lambda row: run_comparison.format_metric(row["figures"][key])
 
 
-def _given(key: str) -> Callable[[Any], object]:
-    return lambda row: run_comparison.short(row["params"][key])
+CHANGES = (
+    repeated("--tag", metavar="TAG[=VALUE]", field="add_tags", help="add a tag; repeat for more"),
+    repeated("--no-tag", metavar="TAG", field="drop_tags", help="take a tag away; repeat for more"),
+    option("--star", action=argparse.BooleanOptionalAction, help="mark them for yourself, or no longer"),
+    option("--archive", action=argparse.BooleanOptionalAction, field="archived",
+           help="leave them out of the table, or not"),
+    option("--visible", choices=["private", "group", "public"], field="visibility",
+           help="who sees figures, parameters and notes besides you"),
+    option("--notes", help="Markdown; replaces the notes"),
+    option("--experiment", metavar="NAME", help="by whose name runs belong together"),
+)  # fmt: skip
 
 
-def _reached(key: str) -> Callable[[Any], object]:
-    return lambda row: run_comparison.told(row["figures"][key])
-
-
-def compare(args: argparse.Namespace) -> None:
-    run_comparison.beside(args, args.client.get("training/comparison/", run=[_number(word) for word in args.runs]))
-
-
-def change(args: argparse.Namespace) -> None:
-    said = {
-        "add_tags": args.tag, "drop_tags": args.no_tag, "star": args.star, "archived": args.archive,
-        "visibility": args.visible, "notes": args.notes, "experiment": args.experiment,
-    }  # fmt: skip
-    said = {name: value for name, value in said.items() if value is not None}
-    if not said:
+def _check_changes(args: argparse.Namespace) -> dict[str, Any]:
+    if not fields(args, CHANGES):
         raise ClientError("Say what is to change, for instance --tag golden. See: aip runs change --help", USAGE)
-    numbers = [_number(word) for word in args.runs]
-    answer = args.client.post("runs/bulk/", {"runs": numbers, **said})
-    done(args, answer, f"Changed {answer['changed']} run{'' if answer['changed'] == 1 else 's'}.")
+    return {}
 
 
-def _number(word: str) -> int:
-    if not word.isdecimal():
-        raise ClientError(f"{word} is no number of a run. See: aip runs list 'name = {word}'", USAGE)
-    return int(word)
+NOUNS = {
+    "runs": (
+        Verb("list", "List runs as the table of the page Experiments does, newest first.", (
+            *TABLE,
+            option("--view", metavar="NAME", help="filter, columns and order of a saved view"),
+            flag("--csv", help="as CSV, with all digits"),
+            option("-n", "--limit", type=int, default=50,
+                   help="at most this many rows (50); 0: all, at most 1,000"),
+        ), run=_list),
+        Verb("columns", "List what could be a column: parameters, figures and tags.", NARROWING,
+             get="runs/table/", send={"column": ["state"]}, rows="known", table=PARAMETERS,
+             empty="These runs have no parameters, figures or tags."),
+        Verb("views", "List saved views of the table.",
+             get="run-views/", table=VIEWS, empty="No saved views. The page Experiments keeps them."),
+        Verb("delete-view", "Delete a saved view.", (option("view", help="id"), YES), delete="run-views/{view}/",
+             confirm="Delete view {args.view}?", done="Deleted view {args.view}."),
+        Verb("show", "Show one run: what it was given, and what it reached.",
+             (option("number", metavar="run", help="id"),), run=_show),
+        Verb("compare", "Compare up to 20 runs.",
+             (option("runs", nargs="+", metavar="run", field="run", find=_number, help="id"), run_comparison.ALL),
+             get="training/comparison/", show=run_comparison.print_comparison),
+        Verb("change", "Say something of runs: tags, notes, a star, who sees them.", (RUNS, *CHANGES),
+             post="runs/bulk/", send=_check_changes,
+             done=lambda args, row: f"Changed {row['changed']} run{'' if row['changed'] == 1 else 's'}."),
+    ),
+}  # fmt: skip

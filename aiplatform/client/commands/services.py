@@ -1,4 +1,4 @@
-"""`aip serve`: inference services."""
+"""`aip serve`: endpoints of models."""
 
 from __future__ import annotations
 
@@ -9,38 +9,20 @@ from typing import Any
 
 from aiplatform.client import output, waiting
 from aiplatform.client.commands import lookup, resources
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list, show_one
 from aiplatform.client.errors import NOT_FOUND, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import LIMIT, YES, fields, flag, option
+from aiplatform.client.output import columns
+from aiplatform.client.verbs import Verb, done, show_list, show_one
 
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("model", "model"),
-    ("state", "state"),
-    ("running", lambda row: output.duration(row.get("running_s"))),
-    ("url", "url"),
-]
-
-TRIALS: list[Column] = [
-    ("version", "model_name"),
-    ("mode", "mode"),
-    ("%", "percent"),
-    ("ready", "ready"),
-    ("outcome", lambda row: row["outcome"] or "open"),
-    ("requests", lambda row: row["tried"]["requests"]),
-    ("failed", lambda row: row["tried"]["failed"]),
-    ("p50 ms", lambda row: row["tried"]["p50_ms"]),
-    ("p50 ms beside", lambda row: row["beside_figures"]["p50_ms"]),
-]
-KEYS: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("begins with", "prefix"),
-    ("a minute", "per_minute"),
-    ("opens", "opens"),
-    ("last used", "last_used_at"),
-]
+COLUMNS = columns("id, name, model, state, running=running_s|duration, url")
+TRIALS = columns(
+    "version=model_name, mode, %=percent, ready, outcome=outcome|outcome, requests=tried.requests, "
+    "failed=tried.failed, p50 ms=tried.p50_ms, p50 ms beside=beside_figures.p50_ms",
+    outcome=lambda outcome: outcome or "open",
+)
+KEYS = columns("id, name, begins with=prefix, a minute=per_minute, opens, last used=last_used_at")
+USAGE = columns("by=part, name, requests, failed, refused, p50 ms=p50_ms, p99 ms=p99_ms")
+DRIFTS = columns("what=name, index=value, change")
 LIMITS = {
     "min_replicas": "servers always; 0: none while nobody asks",
     "max_replicas": "servers at most",
@@ -56,208 +38,23 @@ LIMITS = {
     "max_answer_mib": "MiB of an answer",
     "deadline_s": "seconds until an answer",
 }
-USAGE: list[Column] = [
-    ("by", "part"),
-    ("name", "name"),
-    ("requests", "requests"),
-    ("failed", "failed"),
-    ("refused", "refused"),
-    ("p50 ms", "p50_ms"),
-    ("p99 ms", "p99_ms"),
-]
+SERVICE = option("service", find=lookup.service, help="id or name")
+MODEL = option("--model", required=True, field="model_version", find=lookup.model_version,
+               help="version id, NAME, or NAME:VERSION")  # fmt: skip
+SPAN = option("--span", choices=["day", "week", "month"], default="day")
+WAIT = flag("--wait", field="", help="wait until it answers")
+LIMIT_OPTIONS = tuple(
+    option(f"--{name.replace('_', '-')}", type=int, field=name, help=help) for name, help in LIMITS.items()
+)
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    serve = Noun(nouns, parent, "serve", "Inference services.")
-    paging(serve.verb("list", service_list, "List services."))
-    serve.verb("show", show, "Show one service.").add_argument("service", help="id or name")
-    verb = serve.verb("create", create, "Make a service for a model version and start it.")
-    verb.add_argument("name", nargs="?", default="", help="the model's when left out")
-    verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
-    resources.options(verb, gpus="cards; 0 serves on the processor")
-    verb.add_argument(
-        "--share-process", action="store_true", help="with other services of yours that ask the same of the machines"
-    )
-    verb.add_argument("--wait", action="store_true", help="wait until it answers")
-    verb = serve.verb("start", start, "Start a stopped service again.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("--wait", action="store_true", help="wait until it answers")
-    verb = serve.verb("update", update, "Answer with another version, without a moment in which it does not answer.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
-    verb = serve.verb("try", try_version, "Try another version on a part of the requests.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
-    verb.add_argument("--mode", choices=["canary", "ab", "shadow"], default="canary")
-    verb.add_argument("--percent", type=int, default=10, help="of the requests")
-    verb = serve.verb("part", part, "Give the version that is tried another part of the requests.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("percent", type=int)
-    for name, act, about in (
-        ("promote", promote, "Let the version that is tried answer all requests."),
-        ("rollback", roll_back, "Stop the version that is tried."),
-        ("trials", trial_list, "What was tried, with the figures of both versions."),
-    ):
-        serve.verb(name, act, about).add_argument("service", help="id or name")
-    verb = serve.verb("usage", usage, "Requests, failures and times by version and by caller.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("--span", choices=["day", "week", "month"], default="day")
-    verb = serve.verb("monitoring", monitoring, "What a service is shown, against what its model learned from.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("--span", choices=["day", "week", "month"], default="day")
-    keys = serve.verb("keys", key_list, "Keys that open a service without an account.")
-    keys.add_argument("service", help="id or name")
-    verb = serve.verb("key", key_new, "Make a key; its secret is printed once.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("name", help="who gets it")
-    verb.add_argument("--per-minute", type=int, help="most requests; else as the service has it")
-    verb.add_argument("--days", type=int, help="how long it is good for; else it never expires")
-    verb = serve.verb("revoke", key_revoke, "End a key.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("key", help="id or name")
-    verb = serve.verb(
-        "limit",
-        limit,
-        "How many servers a service has, and what it allows its callers.",
-    )
-    verb.add_argument("service", help="id or name")
-    for name, about in LIMITS.items():
-        verb.add_argument(f"--{name.replace('_', '-')}", type=int, help=about)
-    verb.add_argument(
-        "--share-process", action=argparse.BooleanOptionalAction, help="with other services, from its next start"
-    )
-    serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
-    verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
-    verb.add_argument("service", help="id or name")
-    verb.add_argument("image", type=Path)
-    verb.add_argument(
-        "--min-score", type=float, help="lowest score of an answer; left out: the best of its newest evaluation"
-    )
-
-
-def service_list(args: argparse.Namespace) -> None:
-    show_list(args, args.client.pages("services/", limit=args.limit), COLUMNS, empty="No services yet.")
-
-
-def show(args: argparse.Namespace) -> None:
-    show_one(args, lookup.service(args.client, args.service), COLUMNS)
-
-
-def create(args: argparse.Namespace) -> None:
-    fields: dict[str, Any] = {
-        "name": args.name,
-        "model_version": lookup.model_version(args.client, args.model),
-    }
-    fields |= resources.fields(args)
-    if args.share_process:
-        fields["share_process"] = True
-    row = args.client.post("services/", fields, once=True)
+def _print_new(args: argparse.Namespace, row: Any) -> None:
     if not args.json and not args.wait:
         print(row["id"])
-    _ready(args, row)
+    _print_ready(args, row)
 
 
-def start(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    _ready(args, args.client.post(f"services/{row['id']}/start/"))
-
-
-def update(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    fields = {"model_version": lookup.model_version(args.client, args.model)}
-    row = args.client.post(f"services/{row['id']}/model/", fields)
-    said = "It changes once the other model answers." if row["next_version"] else f"It answers with {row['model']}."
-    done(args, row, said)
-
-
-def try_version(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    fields = {
-        "model_version": lookup.model_version(args.client, args.model),
-        "mode": args.mode,
-        "percent": args.percent,
-    }
-    made = args.client.post(f"services/{row['id']}/trial/", fields)
-    done(args, made, f"{made['model_name']} gets its part of the requests once it answers.")
-
-
-def part(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    made = args.client.call("PATCH", f"services/{row['id']}/trial/", body={"percent": args.percent})
-    done(args, made, f"{made['model_name']} gets {made['percent']} % of the requests.")
-
-
-def promote(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    made = args.client.post(f"services/{row['id']}/promote/")
-    done(args, made, f"{made['model_name']} answers all requests.")
-
-
-def roll_back(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    made = args.client.post(f"services/{row['id']}/roll-back/")
-    done(args, made, f"{made['beside']} answers all requests.")
-
-
-def trial_list(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    show_list(args, args.client.get(f"services/{row['id']}/trials/"), TRIALS, empty="Nothing was tried yet.")
-
-
-def usage(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    found = args.client.get(f"services/{row['id']}/usage/", span=args.span)
-    lines = [
-        {"part": part, "name": name, **figures}
-        for part in ("versions", "callers", "keys")
-        for name, figures in found[part].items()
-    ]
-    show_list(args, found if args.json else lines, USAGE, empty="Nobody asked it within this time.")
-
-
-def monitoring(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    found = args.client.get(f"services/{row['id']}/monitoring/", span=args.span)
-    columns: list[Column] = [("what", "name"), ("index", "value"), ("change", "change")]
-    show_list(args, found if args.json else found["drifts"], columns)
-
-
-def key_list(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    show_list(args, args.client.get(f"services/{row['id']}/keys/"), KEYS, empty="No keys yet.")
-
-
-def key_new(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    fields = {"name": args.name, "per_minute": args.per_minute, "days": args.days}
-    made = args.client.post(f"services/{row['id']}/keys/", fields)
-    if not args.json:
-        print(made["secret"])
-    done(args, made, "It cannot be shown again.")
-
-
-def key_revoke(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    rows = args.client.get(f"services/{row['id']}/keys/")
-    found = [key for key in rows if args.key in (str(key["id"]), key["name"]) and key["opens"]]
-    if not found:
-        raise ClientError(f"{row['name']} has no key {args.key!r} that opens it.", NOT_FOUND)
-    args.client.call("DELETE", f"services/{row['id']}/keys/{found[0]['id']}/")
-    done(args, found[0], f"Key {found[0]['name']} is revoked.")
-
-
-def limit(args: argparse.Namespace) -> None:
-    row = lookup.service(args.client, args.service)
-    limits = {name: getattr(args, name) for name in LIMITS if getattr(args, name) is not None}
-    body: dict[str, Any] = {"limits": limits} if limits else {}
-    if args.share_process is not None:
-        body["share_process"] = args.share_process
-    if body:
-        row = args.client.call("PATCH", f"services/{row['id']}/", body=body)
-    show_list(args, [{"limit": name, "is": row["limits"][name]} for name in LIMITS], [("limit", "limit"), ("is", "is")])
-
-
-def _ready(args: argparse.Namespace, row: Any) -> None:
+def _print_ready(args: argparse.Namespace, row: Any) -> None:
     if not args.wait:
         done(args, row, f"Service {row['id']} is starting.")
         return
@@ -267,29 +64,127 @@ def _ready(args: argparse.Namespace, row: Any) -> None:
     show_one(args, row, COLUMNS)
 
 
-def stop(args: argparse.Namespace) -> None:
+def _describe_update(args: argparse.Namespace, row: Any) -> str:
+    return "It changes once the other model answers." if row["next_version"] else f"It answers with {row['model']}."
+
+
+def _usage_rows(usage: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"part": part, "name": name, **values}
+        for part in ("versions", "callers", "keys")
+        for name, values in usage[part].items()
+    ]
+
+
+def _print_usage(args: argparse.Namespace, usage: Any) -> None:
+    output.table(_usage_rows(usage), USAGE, empty="Nobody asked it within this time.")
+
+
+def _revoke_key(args: argparse.Namespace) -> None:
     row = lookup.service(args.client, args.service)
-    done(args, args.client.post(f"services/{row['id']}/stop/"), f"Asked to stop service {row['id']}.")
+    rows = args.client.get(f"services/{row['id']}/keys/")
+    key = next((key for key in rows if args.key in (str(key["id"]), key["name"]) and key["opens"]), None)
+    if key is None:
+        raise ClientError(f"{row['name']} has no key {args.key!r} that opens it.", NOT_FOUND)
+    args.client.call("DELETE", f"services/{row['id']}/keys/{key['id']}/")
+    done(args, key, f"Key {key['name']} is revoked.")
 
 
-def predict(args: argparse.Namespace) -> None:
+def _limit(args: argparse.Namespace) -> None:
+    row = lookup.service(args.client, args.service)
+    limits = fields(args, LIMIT_OPTIONS)
+    body: dict[str, Any] = {"limits": limits} if limits else {}
+    if args.share_process is not None:
+        body["share_process"] = args.share_process
+    if body:
+        row = args.client.call("PATCH", f"services/{row['id']}/", body=body)
+    show_list(args, [{"limit": name, "is": row["limits"][name]} for name in LIMITS], columns("limit, is"))
+
+
+def _predict(args: argparse.Namespace) -> None:
     if not args.image.is_file():
         raise ClientError(f"{args.image} is not a file.", NOT_FOUND)
     row = lookup.service(args.client, args.service)
     kind = mimetypes.guess_type(args.image.name)[0] or "application/octet-stream"
     score = args.min_score
     if score is None:
-        whole = row if "best_score" in row else args.client.get(f"services/{row['id']}/")
-        score = whole.get("best_score")
+        details = row if "best_score" in row else args.client.get(f"services/{row['id']}/")
+        score = details.get("best_score")
         if score is not None:
             output.say(f"Answers from a score of {score:g} on, the best of the newest evaluation of its model.")
-    answer = args.client.open(
+    response = args.client.open(
         "POST",
         f"/serve/{row['slug']}/predict{'' if score is None else f'?score_threshold={score:g}'}",
         data=args.image.read_bytes(),
         headers={"Content-Type": kind},
     )
     try:
-        output.as_json(answer.json())
+        output.as_json(response.json())
     finally:
-        answer.close()
+        response.close()
+
+
+NOUNS = {
+    "serve": (
+        Verb("list", "List services.", (LIMIT,), get="services/", table=COLUMNS, empty="No services yet."),
+        Verb("show", "Show one service.", (SERVICE,),
+             run=lambda args: show_one(args, lookup.service(args.client, args.service), COLUMNS)),
+        Verb("create", "Make a service for a model version and start it.", (
+            option("name", nargs="?", default="", help="the model's when left out"),
+            MODEL,
+            *resources.options("cards; 0 serves on the processor"),
+            flag("--share-process", default=None,
+                 help="with other services of yours that ask the same of the machines"),
+            WAIT,
+        ), post="services/", once=True, finish=_print_new),
+        Verb("start", "Start a stopped service again.", (SERVICE, WAIT),
+             post="services/{service}/start/", finish=_print_ready),
+        Verb("update", "Answer with another version, without a moment in which it does not answer.", (SERVICE, MODEL),
+             post="services/{service}/model/", done=_describe_update),
+        Verb("try", "Try another version on a part of the requests.", (
+            SERVICE, MODEL,
+            option("--mode", choices=["canary", "ab", "shadow"], default="canary"),
+            option("--percent", type=int, default=10, help="of the requests"),
+        ), post="services/{service}/trial/", done="{row[model_name]} gets its part of the requests once it answers."),
+        Verb("part", "Give the version that is tried another part of the requests.",
+             (SERVICE, option("percent", type=int)),
+             patch="services/{service}/trial/", done="{row[model_name]} gets {row[percent]} % of the requests."),
+        Verb("promote", "Let the version that is tried answer all requests.", (SERVICE,),
+             post="services/{service}/promote/", done="{row[model_name]} answers all requests."),
+        Verb("rollback", "Stop the version that is tried.", (SERVICE,),
+             post="services/{service}/roll-back/", done="{row[beside]} answers all requests."),
+        Verb("trials", "What was tried, with the figures of both versions.", (SERVICE,),
+             get="services/{service}/trials/", table=TRIALS, empty="Nothing was tried yet."),
+        Verb("usage", "Requests, failures and times by version and by caller.", (SERVICE, SPAN),
+             get="services/{service}/usage/", show=_print_usage),
+        Verb("monitoring", "What a service is shown, against what its model learned from.", (SERVICE, SPAN),
+             get="services/{service}/monitoring/",
+             show=lambda args, monitoring: output.table(monitoring["drifts"], DRIFTS)),
+        Verb("keys", "Keys that open a service without an account.", (SERVICE,),
+             get="services/{service}/keys/", table=KEYS, empty="No keys yet."),
+        Verb("key", "Make a key; its secret is printed once.", (
+            SERVICE,
+            option("name", help="who gets it"),
+            option("--per-minute", type=int, help="most requests; else as the service has it"),
+            option("--days", type=int, help="how long it is good for; else it never expires"),
+        ), post="services/{service}/keys/", prints="secret", done="It cannot be shown again."),
+        Verb("revoke", "End a key.",
+             (option("service", help="id or name"), option("key", help="id or name")), run=_revoke_key),
+        Verb("limit", "How many servers a service has, and what it allows its callers.", (
+            option("service", help="id or name"),
+            *LIMIT_OPTIONS,
+            option("--share-process", action=argparse.BooleanOptionalAction,
+                   help="with other services, from its next start"),
+        ), run=_limit),
+        Verb("stop", "Stop a service; it can be started again.", (SERVICE,),
+             post="services/{service}/stop/", done="Asked to stop service {row[id]}."),
+        Verb("delete", "Delete a stopped service.", (SERVICE, YES), delete="services/{service}/",
+             confirm="Delete service {args.service}?", done="Deleted service {args.service}."),
+        Verb("predict", "Send an image, print the answer as JSON.", (
+            option("service", help="id or name"),
+            option("image", type=Path),
+            option("--min-score", type=float,
+                   help="lowest score of an answer; left out: the best of its newest evaluation"),
+        ), run=_predict),
+    ),
+}  # fmt: skip

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.client import output
-from aiplatform.client.commands.verbs import Nouns, Parent, command
 from aiplatform.client.errors import OK, USAGE, ClientError
+from aiplatform.client.options import either, flag, option, repeated
+from aiplatform.client.verbs import Verb
 
 EXAMPLES = """\
   aip ssh 12
@@ -30,23 +31,7 @@ PASSWORD = "AIP_SSH_ONCE"  # noqa: S105 - the variable by which it reaches ssh
 ASKPASS = f"#!/bin/sh\nprintf '%s\\n' \"${PASSWORD}\"\n"
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    verb = command(nouns, parent, "ssh", run, "Open a shell in a running job, or run a command there.")
-    verb.epilog, verb.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
-    verb.add_argument("job", help="its number")
-    verb.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="a command instead of a shell")
-    verb.add_argument("-L", action="append", metavar="PORT:HOST:PORT", help="bring a port of the job here")
-    verb.add_argument("-R", action="append", metavar="PORT:HOST:PORT", help="bring a port of this machine there")
-    verb.add_argument("-D", action="append", metavar="PORT", help="a SOCKS proxy into the job")
-    verb.add_argument("-N", action="store_true", help="forward ports, run nothing")
-    verb.add_argument("-t", action="store_true", help="a terminal for the command")
-    verb.add_argument("--key-only", action="store_true", help="make no password")
-    shown = verb.add_mutually_exclusive_group()
-    shown.add_argument("--print", action="store_true", help="print the command, run nothing")
-    shown.add_argument("--config", action="store_true", help="print lines for ~/.ssh/config")
-
-
-def run(args: argparse.Namespace) -> int:
+def _connect(args: argparse.Namespace) -> int:
     """Run ssh and end with its code, which is that of the command."""
     if args.words and args.words[0] != "--" and args.words[0].startswith("-"):
         raise ClientError(f"Write {args.words[0]} before the number of the job, as in: aip ssh -N -D 1080 12", USAGE)
@@ -78,7 +63,7 @@ def _lines(text: str) -> str:
 
 def _options(args: argparse.Namespace) -> list[str]:
     flags = [f"-{name}" for name in "Nt" if getattr(args, name)]
-    forwards = [word for name in "LRD" for given in getattr(args, name) or () for word in (f"-{name}", given)]
+    forwards = [word for name in "LRD" for port in getattr(args, name) or () for word in (f"-{name}", port)]
     return [*flags, *forwards, "-o", "NumberOfPasswordPrompts=1"]
 
 
@@ -102,8 +87,8 @@ def _environment(secret: str, folder: Path) -> dict[str, str]:
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    given = words[1:] if words[:1] == ["--"] else words
-    return [given[0] if len(given) == 1 else shlex.join(given)] if given else []
+    command = words[1:] if words[:1] == ["--"] else words
+    return [command[0] if len(command) == 1 else shlex.join(command)] if command else []
 
 
 def _run(argv: Sequence[str], env: dict[str, str]) -> int:
@@ -116,3 +101,19 @@ def _run(argv: Sequence[str], env: dict[str, str]) -> int:
 
 def _hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+NOUNS = {
+    "ssh": Verb("ssh", "Open a shell in a running job, or run a command there.", (
+        option("job", help="its number"),
+        option("words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="a command instead of a shell"),
+        repeated("-L", metavar="PORT:HOST:PORT", help="bring a port of the job here"),
+        repeated("-R", metavar="PORT:HOST:PORT", help="bring a port of this machine there"),
+        repeated("-D", metavar="PORT", help="a SOCKS proxy into the job"),
+        flag("-N", help="forward ports, run nothing"),
+        flag("-t", help="a terminal for the command"),
+        flag("--key-only", help="make no password"),
+        either(flag("--print", help="print the command, run nothing"),
+               flag("--config", help="print lines for ~/.ssh/config")),
+    ), run=_connect, epilog=EXAMPLES),
+}  # fmt: skip

@@ -3,129 +3,62 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from aiplatform.client import download, output, waiting
 from aiplatform.client.commands import cross_validation, lookup, outputs, previews, run_comparison, submitting
-from aiplatform.client.commands.queue import force_option, force_stop, logs, print_log
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
-from aiplatform.client.output import Column
+from aiplatform.client.commands.queue import FORCE, LOG, force_stop, print_log
+from aiplatform.client.commands.submitting import WAIT
+from aiplatform.client.options import LIMIT, TO, option, pairs, repeated
+from aiplatform.client.output import columns, titled
+from aiplatform.client.verbs import Group, Verb, done
 
-COLUMNS: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("state", "state"),
-    ("preset", lambda row: row.get("preset") or "own code"),
-    ("dataset", "dataset"),
-    ("progress", output.progress),
-    ("loss", lambda row: _figure(row.get("loss"))),
-    ("rate", lambda row: _figure(row.get("lr"))),
-    ("cluster", "cluster_name"),
-    ("made", lambda row: output.ago(row.get("created_at"))),
-]
-FIELDS: list[Column] = [
-    *((heading.capitalize(), source) for heading, source in COLUMNS),
-    ("Why it waits", "wait_sentence"),
-    ("Place in the queue", "position"),
-    ("Time left", lambda row: output.duration(row.get("eta_s"))),
-    ("Time by phase", output.phase_times),
-    ("What happened", "sentence"),
-    ("Cards", lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}"),
-    ("Start file", "start_file"),
-    ("Parameters", "params"),
-    ("Metrics", "metrics"),
-    ("Buttons", lambda row: ", ".join(row.get("actions") or [])),
-]
-
-
-def add(nouns: Nouns, parent: Parent) -> None:
-    train = Noun(nouns, parent, "train", "Trainings: submit, watch, steer.")
-    submitting.options(train.verb("submit", submitting.submit, "Queue a training."))
-    previews.add(train)
-    run_comparison.add(train)
-    verb = train.verb("list", train_list, "List your trainings, newest first.")
-    verb.add_argument("--state", help="only trainings in this state")
-    verb.add_argument("--search", help="only names that contain this")
-    paging(verb)
-    train.verb("show", show, "Show one training.").add_argument("id", help="id or name")
-    logs(train.verb("logs", train_logs, "Print the log."))
-    verb = train.verb(
-        "wait", wait, "Wait for the end, of all folds where it is one; leaves with 0 when all went well and 6 when not."
-    )
-    verb.add_argument("id")
-    submitting.result_option(verb)
-    for name, sentence in (
-        ("pause", "Pause it: memory is kept, computing stops."),
-        ("continue", "Let a paused training go on."),
-        ("suspend", "Save and give its cards back; it waits until it is continued."),
-        ("stop", "End it at once."),
-        ("finish", "End it now, save, evaluate and keep the model."),
-    ):
-        verb = train.verb(name, steer, sentence)
-        verb.add_argument("id")
-        if name == "stop":
-            force_option(verb)
-        submitting.wait_option(verb)
-    verb = train.verb("restore", restore, "Go on from a checkpoint with the remembered parameters and cards.")
-    verb.add_argument("id")
-    verb.add_argument("--checkpoint", help="a name from `aip train checkpoints`; the newest when left out")
-    verb.add_argument("--gpus", type=int, help="cards per node, where it shall differ")
-    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="change a parameter")
-    submitting.wait_option(verb)
-    verb = train.verb("metrics", metrics, "Print the newest value of each metric.")
-    verb.add_argument("id")
-    verb.add_argument("--key", action="append", help="print all points of this metric instead")
-    train.verb("checkpoints", checkpoints, "List the checkpoints that can be restored.").add_argument("id")
-    train.verb("folds", folds, "List the folds of its cross-validation and what they reached.").add_argument("id")
-    train.verb("files", files, "List what the training gave back.").add_argument("id")
-    verb = train.verb("download", fetch, "Download one output file, or all outputs as a zip.")
-    verb.add_argument("id")
-    verb.add_argument("path", nargs="?", help="path from `aip train files`; everything when left out")
-    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
-    train.verb("presets", presets, "List the presets.")
+COLUMNS = columns(
+    "id, name, state, preset=preset|program, dataset, progress=|progress, loss=loss|figure, rate=lr|figure, "
+    "cluster=cluster_name, made=created_at|ago",
+    program=lambda preset: preset or "own code",
+    figure=lambda value: f"{value:.3g}" if isinstance(value, int | float) else "",
+)
+FIELDS = titled(COLUMNS) + columns(
+    "Why it waits=wait_sentence, Place in the queue=position, Time left=eta_s|duration, Time by phase=|phases, "
+    "What happened=sentence, Cards=|devices, Start file=start_file, Parameters=params, Metrics=metrics, "
+    "Buttons=actions|joined",
+    phases=output.phase_times,
+    devices=lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}",
+)
+CHECKPOINTS = columns("name, attempt, step, epoch, metric, size=size_bytes|size, written=written_at|ago")
+METRICS = columns("metric=key, step, value")
+PRESETS = columns("name, purpose, accuracy, size, time=reference_time, created")
+PLANNED = columns("id, name, state, dataset, training, owner, message=sentence, created=created_at|ago")
+ID = option("id", find=lookup.training)
+PLAN = option("plan", metavar="id")
+STEERED = {
+    "pause": "Pause it: memory is kept, computing stops.",
+    "continue": "Let a paused training go on.",
+    "suspend": "Save and give its cards back; it waits until it is continued.",
+    "finish": "End it now, save, evaluate and keep the model.",
+}
 
 
-def _figure(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, int | float) else ""
+def _find(args: argparse.Namespace) -> None:
+    """Replace the name of the training by its id, as messages show it."""
+    args.id = lookup.training(args.client, args.id)
 
 
-def _of_training(act: Callable[[argparse.Namespace], Any]) -> Callable[[argparse.Namespace], Any]:
-    """Let a verb take the name of a training in place of its id."""
-
-    @wraps(act)
-    def named(args: argparse.Namespace) -> Any:
-        args.id = str(lookup.training(args.client, args.id))
-        return act(args)
-
-    return named
-
-
-def train_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("training/jobs/", limit=args.limit, state=args.state, search=args.search)
-    show_list(args, rows, COLUMNS, empty="No trainings yet. Start one: aip train submit --help")
-
-
-@_of_training
-def show(args: argparse.Namespace) -> None:
-    show_one(args, args.client.get(f"training/jobs/{args.id}/"), FIELDS)
-
-
-@_of_training
-def train_logs(args: argparse.Namespace) -> None:
+def _print_log(args: argparse.Namespace) -> None:
+    _find(args)
     print_log(args, f"training/jobs/{args.id}/log/")
 
 
-@_of_training
-def wait(args: argparse.Namespace) -> int:
-    found = cross_validation.of(args.client, waiting.read(args.client, f"training/jobs/{args.id}/"))
-    return cross_validation.end(args, found) if found else submitting.end(args, args.id)
+def _wait(args: argparse.Namespace) -> int:
+    _find(args)
+    folds = cross_validation.list_folds(args.client, waiting.read(args.client, f"training/jobs/{args.id}/"))
+    return cross_validation.end(args, folds) if folds else submitting.end(args, args.id)
 
 
-@_of_training
-def steer(args: argparse.Namespace) -> int | None:
+def _steer(args: argparse.Namespace) -> int | None:
+    _find(args)
     forced = getattr(args, "force", False)
     if forced:
         row = force_stop(args.client, args.client.get(f"training/jobs/{args.id}/")["job"])
@@ -150,28 +83,14 @@ def _settle(args: argparse.Namespace) -> int | None:
     return waiting.exit_code(row)
 
 
-@_of_training
-def restore(args: argparse.Namespace) -> int | None:
-    fields: dict[str, Any] = {}
-    if args.checkpoint:
-        fields["checkpoint"] = args.checkpoint
-    if args.gpus is not None:
-        fields["gpus_per_node"] = args.gpus
-    if args.param:
-        fields["params"] = pairs(args.param)
-    row = args.client.post(f"training/jobs/{args.id}/restore/", fields, once=True)
+def _print_restored(args: argparse.Namespace, row: Any) -> int | None:
     if args.wait:
         return submitting.end(args, row["id"])
     done(args, row, f"Training {row['id']} is queued again.")
     return None
 
 
-@_of_training
-def metrics(args: argparse.Namespace) -> None:
-    curves = args.client.get(f"training/jobs/{args.id}/metrics/", key=args.key)
-    if args.json:
-        output.as_json(curves)
-        return
+def _print_metrics(args: argparse.Namespace, curves: Any) -> None:
     if args.key:
         rows = [
             {"key": name, "step": step, "value": value}
@@ -180,38 +99,11 @@ def metrics(args: argparse.Namespace) -> None:
         ]
     else:
         rows = [{"key": name, **newest} for name, newest in curves["newest"].items()]
-    columns: list[Column] = [("metric", "key"), ("step", "step"), ("value", "value")]
-    output.table(rows, columns, empty="No metrics yet.")
+    output.table(rows, METRICS, empty="No metrics yet.")
 
 
-@_of_training
-def checkpoints(args: argparse.Namespace) -> None:
-    columns: list[Column] = [
-        ("name", "name"),
-        ("attempt", "attempt"),
-        ("step", "step"),
-        ("epoch", "epoch"),
-        ("metric", "metric"),
-        ("size", lambda row: output.size(row.get("size_bytes"))),
-        ("written", lambda row: output.ago(row.get("written_at"))),
-    ]
-    rows = args.client.get(f"training/jobs/{args.id}/checkpoints/")
-    show_list(args, rows, columns, empty="No checkpoints yet.")
-
-
-@_of_training
-def folds(args: argparse.Namespace) -> None:
-    cross_validation.report(args, args.client.get(f"training/jobs/{args.id}/cross-validation/"))
-
-
-@_of_training
-def files(args: argparse.Namespace) -> None:
-    rows = args.client.get(f"training/jobs/{args.id}/files/")
-    show_list(args, rows, outputs.COLUMNS, empty="No outputs yet.")
-
-
-@_of_training
-def fetch(args: argparse.Namespace) -> None:
+def _download(args: argparse.Namespace) -> None:
+    _find(args)
     if args.path:
         route = f"training/jobs/{args.id}/files/content/"
         target = args.to or Path(Path(args.path).name)
@@ -222,13 +114,51 @@ def fetch(args: argparse.Namespace) -> None:
     done(args, {"file": str(target)}, f"Written to {target}.")
 
 
-def presets(args: argparse.Namespace) -> None:
-    columns: list[Column] = [
-        ("name", "name"),
-        ("purpose", "purpose"),
-        ("accuracy", "accuracy"),
-        ("size", "size"),
-        ("time", "reference_time"),
-        ("created", "created"),
-    ]
-    show_list(args, args.client.get("training/presets/"), columns)
+NOUNS = {
+    "train": (
+        Verb("submit", "Queue a training.", submitting.SUBMIT, run=submitting.submit),
+        *previews.VERBS,
+        run_comparison.COMPARE,
+        Verb("list", "List your trainings, newest first.", (
+            option("--state", help="only trainings in this state"),
+            option("--search", help="only names that contain this"),
+            LIMIT,
+        ), get="training/jobs/", table=COLUMNS, empty="No trainings yet. Start one: aip train submit --help"),
+        Verb("show", "Show one training.", (option("id", find=lookup.training, help="id or name"),),
+             get="training/jobs/{id}/", record=FIELDS),
+        Verb("logs", "Print the log.", LOG, run=_print_log),
+        Verb("wait",
+             "Wait for the end, of all folds where it is one; leaves with 0 when all went well and 6 when not.",
+             (ID, submitting.DOWNLOAD), run=_wait),
+        Verb("stop", "End it at once.", (ID, FORCE, WAIT), run=_steer),
+        *(Verb(name, help, (ID, WAIT), run=_steer) for name, help in STEERED.items()),
+        Verb("restore", "Go on from a checkpoint with the remembered parameters and cards.", (
+            ID,
+            option("--checkpoint", help="a name from `aip train checkpoints`; the newest when left out"),
+            option("--gpus", type=int, field="gpus_per_node", help="cards per node, where it shall differ"),
+            repeated("-p", "--param", metavar="NAME=VALUE", field="params", convert=pairs, help="change a parameter"),
+            WAIT,
+        ), post="training/jobs/{id}/restore/", once=True, finish=_print_restored),
+        Verb("metrics", "Print the newest value of each metric.",
+             (ID, repeated("--key", help="print all points of this metric instead")),
+             get="training/jobs/{id}/metrics/", show=_print_metrics),
+        Verb("checkpoints", "List the checkpoints that can be restored.", (ID,),
+             get="training/jobs/{id}/checkpoints/", table=CHECKPOINTS, empty="No checkpoints yet."),
+        Verb("folds", "List the folds of its cross-validation and what they reached.", (ID,),
+             get="training/jobs/{id}/cross-validation/", show=cross_validation.print_report),
+        Verb("files", "List what the training gave back.", (ID,),
+             get="training/jobs/{id}/files/", table=outputs.COLUMNS, empty="No outputs yet."),
+        Verb("download", "Download one output file, or all outputs as a zip.", (
+            ID, option("path", nargs="?", help="path from `aip train files`; everything when left out"), TO,
+        ), run=_download),
+        Group("planned", "Trainings that start when their data is imported.", (
+            Verb("list", "List planned trainings.", (LIMIT,),
+                 get="training/planned/", table=PLANNED, empty="No planned trainings."),
+            Verb("cancel", "Cancel a planned training.", (PLAN,),
+                 post="training/planned/{plan}/cancel/", done="Planned training {row[id]} is {row[state]}."),
+            Verb("retry", "Try to start a planned training again.", (PLAN,),
+                 post="training/planned/{plan}/retry/", done="Planned training {row[id]} is {row[state]}."),
+        )),
+        Verb("presets", "List the presets.", get="training/presets/", table=PRESETS),
+    ),
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""`aip video`: let a detector watch videos and streams."""
+"""`aip video`: analyze videos and streams with a detector."""
 
 from __future__ import annotations
 
@@ -8,165 +8,98 @@ import re
 from pathlib import Path
 from typing import Any
 
-from aiplatform.client import output, tus, waiting
-from aiplatform.client.commands import lookup, registry, resources, versioned
-from aiplatform.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list, show_one
+from aiplatform.client import tus
+from aiplatform.client.commands import registry, resources
 from aiplatform.client.errors import NOT_FOUND, USAGE, ClientError
-from aiplatform.client.output import Column
+from aiplatform.client.options import ID, LIMIT, TO, YES, flag, option, repeated
+from aiplatform.client.output import Format, columns
+from aiplatform.client.verbs import Verb, show_one
 
 STREAM = re.compile(r"(rtsps?|https?)://", re.IGNORECASE)
-LISTED: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("source", "source"),
-    ("model", "model"),
-    ("state", "state"),
-    ("events", lambda row: row["summary"].get("events", "")),
-    ("made", lambda row: output.ago(row.get("created_at"))),
-]
-EVENTS: list[Column] = [
-    ("at", lambda row: f"{row['at']:.1f}"),
-    ("event", lambda row: f"{row['type']} {row['way']}".strip()),
-    ("place", "place"),
-    ("object", lambda row: f"{row['class_name']} {row['object']}".strip()),
-    ("seconds", lambda row: "" if row["seconds"] is None else f"{row['seconds']:.1f}"),
-]
 TYPES = ["crossed", "entered", "left", "loitered", "frozen", "black", "over"]
-FILES: list[Column] = [
-    ("id", "id"),
-    ("name", "name"),
-    ("size", lambda row: output.size(row["size_bytes"])),
-    ("made", lambda row: output.ago(row.get("created_at"))),
-]
+COLUMNS = columns("id, name, source, model, state, events=summary.events, made=created_at|ago")
+EVENTS = columns(
+    "at=at|.1f, event=|event, place, object=|object, seconds=seconds|.1f",
+    event=lambda row: f"{row['type']} {row['way']}".strip(),
+    object=lambda row: f"{row['class_name']} {row['object']}".strip(),
+)
+FILES = columns("id, name, size=size_bytes|size, made=created_at|ago")
 
 
-def _counts(key: str, *names: str) -> Any:
-    def shown(row: dict[str, Any]) -> str:
-        return "; ".join(
-            ", ".join([str(one["name"]), *(f"{name} {one[name]}" for name in names)]) for one in row.get(key, [])
-        )
+def _counts(*names: str) -> Format:
+    def format_counts(rows: Any) -> str:
+        parts = ([str(row["name"]), *(f"{name} {row[name]}" for name in names)] for row in rows or ())
+        return "; ".join(", ".join(part) for part in parts)
 
-    return shown
-
-
-COUNTED: list[Column] = [
-    ("Pictures", "pictures"),
-    ("Seconds", lambda row: f"{row['at']:.1f}" if "at" in row else ""),
-    ("Objects", _counts("objects", "count")),
-    ("Lines", _counts("lines", "in", "out")),
-    ("Zones", _counts("zones", "inside", "entered", "left", "loitered")),
-    ("Events", "events"),
-]
+    return format_counts
 
 
-def add(nouns: Nouns, parent: Parent) -> None:
-    video = Noun(nouns, parent, "video", "Let detectors watch videos and streams.", also=("videos",))
-    verb = video.verb("start", start, "Let a detector watch a video file or a stream.")
-    verb.add_argument("model", help=registry.VERSION)
-    verb.add_argument("source", help="a file here, rtsp:// or http:// of a stream, or the id of an uploaded video")
-    verb.add_argument("--places", type=Path, help='JSON file of what is counted: {"lines": […], "zones": […]}')
-    verb.add_argument("--class", dest="classes", action="append", help="follow only this class; may be repeated")
-    verb.add_argument("--min-score", type=float, help="score from which something is followed")
-    verb.add_argument("--max-rate", type=float, help="pictures a second that are looked at, at most")
-    verb.add_argument("--interval", type=float, help="seconds of an interval of counts; 10 when left out")
-    verb.add_argument("--still", type=float, help="seconds of one picture, or black, until a stream is told; 0: never")
-    verb.add_argument("--no-film", action="store_true", help="make no annotated film")
-    verb.add_argument("--webhook", help="address that gets each event")
-    verb.add_argument("--name", help="a name for the analysis")
-    resources.options(verb, gpus="cards; 0 runs on the processor")
-    verb.add_argument("--wait", action="store_true", help="wait for the end and show the counts; 6 when it failed")
-    paging(video.verb("list", listed, "List analyses of videos."))
-    video.verb("show", show, "Show what was counted.").add_argument("id")
-    verb = video.verb("events", events, "List what happened.")
-    verb.add_argument("id")
-    verb.add_argument("--type", choices=TYPES, help="only these")
-    verb.add_argument("--place", help="only of this line or zone")
-    paging(verb)
-    verb = video.verb("film", film, "Download the annotated film.")
-    verb.add_argument("id")
-    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
-    video.verb("stop", stop, "Request a stop.").add_argument("id")
-    paging(video.verb("files", files, "List uploaded videos."))
-    verb = video.verb("delete", delete, "Delete an uploaded video; what was found in it stays.")
-    verb.add_argument("id")
-    verb.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def start(args: argparse.Namespace) -> int | None:
-    given = {
-        "places": _places(args.places) if args.places else None,
-        "classes": args.classes,
-        "min_score": args.min_score,
-        "max_rate": args.max_rate,
-        "interval_s": args.interval,
-        "still_s": args.still,
-        "film": False if args.no_film else None,
-        "webhook_url": args.webhook,
-        "name": args.name,
-    }
-    fields = {"model_version": lookup.model_version(args.client, args.model)} | _source(args)
-    fields |= {name: value for name, value in given.items() if value is not None} | resources.fields(args)
-    row = args.client.post("videos/", fields, once=True)
-    if args.wait:
-        row = waiting.until_over(args.client, f"videos/{row['id']}/")
-        _show(args, row["id"])
-        return waiting.exit_code(row)
-    if not args.json:
-        print(row["id"])
-    done(args, row, f"Queued as video analysis {row['id']}.")
-    return None
+RESULTS = columns(
+    "Pictures=pictures, Seconds=at|.1f, Objects=objects|objects, Lines=lines|lines, Zones=zones|zones, Events=events",
+    objects=_counts("count"),
+    lines=_counts("in", "out"),
+    zones=_counts("inside", "entered", "left", "loitered"),
+)
 
 
 def _source(args: argparse.Namespace) -> dict[str, Any]:
-    """The field that says what is watched; a file is sent first."""
+    """The field of the source; a file is uploaded first."""
     if STREAM.match(args.source):
         return {"url": args.source}
-    place = Path(args.source).expanduser()
-    if args.source.isdigit() and not place.exists():
+    path = Path(args.source).expanduser()
+    if args.source.isdigit() and not path.exists():
         return {"video": int(args.source)}
-    if not place.is_file():
-        raise ClientError(f"There is no file {place}.", NOT_FOUND)
-    return {"upload": tus.upload(args.client, place, quiet=args.json)}
+    if not path.is_file():
+        raise ClientError(f"There is no file {path}.", NOT_FOUND)
+    return {"upload": tus.upload(args.client, path, quiet=args.json)}
 
 
-def _places(path: Path) -> Any:
+def _read_places(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
         raise ClientError(f"{path} cannot be read as JSON: {exc}", USAGE) from None
 
 
-def listed(args: argparse.Namespace) -> None:
-    rows = args.client.pages("videos/", limit=args.limit)
-    show_list(args, rows, LISTED, empty="No videos. aip video start begins one.")
-
-
-def show(args: argparse.Namespace) -> None:
-    _show(args, args.id)
-
-
-def _show(args: argparse.Namespace, number: Any) -> None:
-    show_one(args, args.client.get(f"videos/{number}/results/"), COUNTED)
-
-
-def events(args: argparse.Namespace) -> None:
-    rows = args.client.pages(f"videos/{args.id}/events/", limit=args.limit, type=args.type, place=args.place)
-    show_list(args, rows, EVENTS, empty="Nothing happened so far.")
-
-
-def film(args: argparse.Namespace) -> None:
-    versioned.fetch(args, f"videos/{args.id}/film/", f"video-{args.id}", ending=".webm")
-
-
-def stop(args: argparse.Namespace) -> None:
-    row = args.client.post(f"videos/{args.id}/stop/")
-    done(args, row, f"Video analysis {args.id} is asked to stop.")
-
-
-def files(args: argparse.Namespace) -> None:
-    show_list(args, args.client.pages("video-files/", limit=args.limit), FILES, empty="No uploaded videos.")
-
-
-def delete(args: argparse.Namespace) -> None:
-    question = f"Delete video {args.id}?"
-    versioned.remove(args, f"video-files/{args.id}/", question=question, removed=f"Video {args.id} is deleted.")
+NOUNS = {
+    "video": (
+        Verb("start", "Let a detector watch a video file or a stream.", (
+            registry.MODEL_VERSION,
+            option("source", field="",
+                   help="a file here, rtsp:// or http:// of a stream, or the id of an uploaded video"),
+            option("--places", type=Path, convert=_read_places,
+                   help='JSON file of what is counted: {"lines": […], "zones": […]}'),
+            repeated("--class", dest="classes", help="follow only this class; may be repeated"),
+            option("--min-score", type=float, help="score from which something is followed"),
+            option("--max-rate", type=float, help="pictures a second that are looked at, at most"),
+            option("--interval", type=float, field="interval_s",
+                   help="seconds of an interval of counts; 10 when left out"),
+            option("--still", type=float, field="still_s",
+                   help="seconds of one picture, or black, until a stream is told; 0: never"),
+            flag("--no-film", default=None, field="film", convert=lambda _: False, help="make no annotated film"),
+            option("--webhook", field="webhook_url", help="address that gets each event"),
+            option("--name", help="a name for the analysis"),
+            *resources.options("cards; 0 runs on the processor"),
+            flag("--wait", field="", help="wait for the end and show the counts; 6 when it failed"),
+        ), post="videos/", send=_source, once=True, prints="id", done="Queued as video analysis {row[id]}.",
+             wait_for="videos/{row[id]}/",
+             result=lambda args, row: show_one(args, args.client.get(f"videos/{row['id']}/results/"), RESULTS)),
+        Verb("list", "List analyses of videos.", (LIMIT,),
+             get="videos/", table=COLUMNS, empty="No videos. aip video start begins one."),
+        Verb("show", "Show what was counted.", (ID,), get="videos/{id}/results/", record=RESULTS),
+        Verb("events", "List what happened.", (
+            ID,
+            option("--type", choices=TYPES, help="only these"),
+            option("--place", help="only of this line or zone"),
+            LIMIT,
+        ), get="videos/{id}/events/", table=EVENTS, empty="Nothing happened so far."),
+        Verb("film", "Download the annotated film.", (ID, TO),
+             get="videos/{id}/film/", file="video-{args.id}.webm"),
+        Verb("stop", "Request a stop.", (ID,),
+             post="videos/{id}/stop/", done="Video analysis {args.id} is asked to stop."),
+        Verb("files", "List uploaded videos.", (LIMIT,),
+             get="video-files/", table=FILES, empty="No uploaded videos."),
+        Verb("delete", "Delete an uploaded video; what was found in it stays.", (ID, YES),
+             delete="video-files/{id}/", confirm="Delete video {args.id}?", done="Video {args.id} is deleted."),
+    ),
+}  # fmt: skip

@@ -38,13 +38,13 @@ class Command(BaseCommand):
         token = _researcher()
         started = time.monotonic()
 
-        def say(text: str) -> None:
+        def log(text: str) -> None:
             if not options["json"]:
                 self.stdout.write(f"demo │ {time.monotonic() - started:5.0f} s │ {text}")
                 self.stdout.flush()
 
         with tempfile.TemporaryDirectory(prefix="aip-demo-") as scratch:
-            main = MainJob(connect(options["url"], token), Path(scratch), say)
+            main = MainJob(connect(options["url"], token), Path(scratch), log)
             try:
                 summary = run(main, minutes=options["minutes"], images=options["images"])
             except ClientError as exc:
@@ -94,22 +94,22 @@ def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
         f"Train the detector: {minutes:g} min on free cores, at most {PATIENCE * minutes:g} on busy ones",
     )
     model = main.step("register", lambda: main.model_of(training), "Find the model in the registry")
-    judged = main.step(
+    evaluation = main.step(
         "evaluate", lambda: main.evaluate(model["id"], dataset["version"], split="test"), "Evaluate on the test split"
     )
     service = main.step("serve", lambda: main.serve(model["id"], f"digits_{stamp}"), "Start the service")
     drawing = next(item for item in made if item.split == "test")
-    metrics, picture = judged["metrics"], folder / "images" / drawing.name
+    metrics, picture = evaluation["metrics"], folder / "images" / drawing.name
     answer = main.step(
         "predict",
         lambda: main.predict(service["slug"], picture, threshold=metrics["threshold"]),
         "Ask it about one image",
     )
-    said = verdict.judge(metrics["ap50"], training.get("metrics") or {}, minutes=minutes)
+    result = verdict.judge(metrics["ap50"], training.get("metrics") or {}, minutes=minutes)
     return {
-        "works": said.works,
-        "verdict": said.headline,
-        "why": said.why,
+        "works": result.works,
+        "verdict": result.headline,
+        "why": result.why,
         "images": len(made),
         "annotations": sum(len(item.boxes) for item in made),
         "drawn_by_hand": drawn["shapes"],

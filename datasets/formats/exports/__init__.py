@@ -1,4 +1,4 @@
-"""Formats that versions and annotation projects are written in, beside COCO: one file each, one line here."""
+"""Export formats of versions and annotation projects other than COCO: one file each, one line here."""
 
 from __future__ import annotations
 

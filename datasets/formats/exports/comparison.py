@@ -51,17 +51,17 @@ class WrittenObject:
 
 
 def object_losses(entry: Mapping[str, Any], rings: Rings, written: WrittenObject, image: Drawn) -> Iterator[str]:
-    """What is not in `written` of a stored annotation whose outlines are `rings`."""
+    """Yield what `written` lacks of a stored annotation with the outlines `rings`."""
     masked = isinstance(entry["segmentation"], dict)
     boxed = not masked and len(rings) == 1 and geometry.is_box(rings[0])
-    stated = Box(*entry["bbox"])
+    stored = Box(*entry["bbox"])
     if written.box is not None:
         if not boxed:
             yield OUTLINE_LOST
-        whole = geometry.clip_box(stated, image.width, image.height)
-        if not _is_same_box(whole, stated, EXACT_PX):
+        clipped = geometry.clip_box(stored, image.width, image.height)
+        if not _is_same_box(clipped, stored, EXACT_PX):
             yield CUT
-        if not _is_same_box(written.box, whole, EXACT_PX):
+        if not _is_same_box(written.box, clipped, EXACT_PX):
             yield ROUNDED
     else:
         if masked and not _is_near(geometry.area(rings), entry["area"]):
@@ -70,9 +70,9 @@ def object_losses(entry: Mapping[str, Any], rings: Rings, written: WrittenObject
             yield JOINED
         if not _is_near(geometry.area(written.outlines), geometry.area(rings)):
             yield CUT
-        elif not boxed and not _is_same_box(geometry.extents(rings), stated, 1.0):
+        elif not boxed and not _is_same_box(geometry.extents(rings), stored, 1.0):
             yield BOX_LOST
-    shaped = stated.width * stated.height if boxed else geometry.area(rings)
+    shaped = stored.width * stored.height if boxed else geometry.area(rings)
     if not masked and not _is_near(shaped, entry["area"]):
         yield AREA_LOST
     if foreign_attributes(entry.get("attributes") or {}) - written.attributes:
@@ -90,7 +90,7 @@ def image_losses(image: Drawn) -> Iterator[str]:
 
 
 def head_losses(classes: list[dict[str, Any]], head: Mapping[str, Any], ids: Mapping[int, int]) -> Iterator[str]:
-    """What the dataset and its classes say beyond names, and classes that are not named.
+    """Yield what is lost of the dataset's and its classes' fields beyond names, and classes without a name.
 
     Args:
         head: "info" and "licenses" of the file the dataset came with.
@@ -106,8 +106,8 @@ def head_losses(classes: list[dict[str, Any]], head: Mapping[str, Any], ids: Map
             yield CLASS_ID
     for name in sorted(head):
         own = OWN_INFO if name == "info" else ()
-        given = {key: value for key, value in head[name].items() if key not in own} if own else head[name]
-        if _says_something(given):
+        fields = {key: value for key, value in head[name].items() if key not in own} if own else head[name]
+        if _says_something(fields):
             yield DATASET_FIELDS.format(name=name)
 
 
@@ -115,10 +115,10 @@ def _says_something(value: Any) -> bool:
     return value not in (None, "", 0, False, [], {})
 
 
-def _is_near(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME_AREA * max(abs(one), abs(other), 1e-9)
+def _is_near(a: float, b: float) -> bool:
+    return abs(a - b) <= SAME_AREA * max(abs(a), abs(b), 1e-9)
 
 
-def _is_same_box(one: Box, other: Box, px: float) -> bool:
-    sides = ((one.x, other.x), (one.y, other.y), (one.x + one.width, other.x + other.width))
-    return all(abs(a - b) <= px for a, b in (*sides, (one.y + one.height, other.y + other.height)))
+def _is_same_box(first: Box, second: Box, px: float) -> bool:
+    sides = ((first.x, second.x), (first.y, second.y), (first.x + first.width, second.x + second.width))
+    return all(abs(a - b) <= px for a, b in (*sides, (first.y + first.height, second.y + second.height)))

@@ -24,7 +24,7 @@ class Drawn:
     """An image and what is drawn on it.
 
     Args:
-        annotated: False: nobody looked at it, so that it is not said to be empty.
+        annotated: False: not reviewed, so that it is not taken for empty.
         objects: annotations as a version's annotations.json has them.
         extra: further fields of the image (licence, address).
     """
@@ -59,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A file of the archive: its bytes, or the image of the version that stands there."""
+    """A file of the archive: its bytes, or an image of the version."""
 
     name: str
     data: bytes = b""
@@ -88,7 +88,7 @@ class ExportFormat:
     name: str  # in addresses and the API; at most 8 characters
     label: str
     loses: StrPromise | str  # for people who choose: what it cannot carry
-    about: ClassVar[tuple[str, ...]] = ()  # lines of the README on how it is laid out
+    readme_lines: ClassVar[tuple[str, ...]] = ()  # lines of the README on how it is laid out
 
     def pieces(self, source: Source) -> Iterator[Piece]:
         """The files of the archive, the README last."""
@@ -97,11 +97,11 @@ class ExportFormat:
         yield Piece(README, self._readme(source, notes).encode())
 
     def files(self, source: Source, notes: Notes) -> Iterator[Piece]:
-        """The files but for the README; what cannot be carried is told to `notes`."""
+        """Yield the files except the README; what is lost is added to `notes`."""
         raise NotImplementedError
 
     def _readme(self, source: Source, notes: Notes) -> str:
-        lines = [f"{source.title}, written as {self.label}", "", *self.about]
+        lines = [f"{source.title}, written as {self.label}", "", *self.readme_lines]
         if not source.with_images:
             lines.append(f"The images themselves are not in this file: take them from the dataset ({source.title}).")
         lost = notes.lines()

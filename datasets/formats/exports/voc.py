@@ -27,7 +27,7 @@ class VocFormat(ExportFormat):
     loses = _(
         "Boxes only, in whole pixels: outlines become the boxes around them. Crowds, points and class ids are left out."
     )
-    about = (
+    readme_lines = (
         "All images lie in one folder; where names would clash, folders are part of them, joined by two underscores.",
         "Coordinates are whole pixels from 0, rounded, so a side is at most half a pixel off.",
         "An image without an XML file was not annotated; one without objects was looked at and is empty.",
@@ -35,7 +35,7 @@ class VocFormat(ExportFormat):
 
     def files(self, source: Source, notes: Notes) -> Iterator[Piece]:
         names = {item["id"]: item["name"] for item in source.classes}
-        flat = _flat([image.path for image in source.images()])
+        flat = _flatten_names([image.path for image in source.images()])
         lists: dict[str, list[str]] = defaultdict(list)
         used: set[int] = set()
         for image in source.images():
@@ -52,15 +52,15 @@ class VocFormat(ExportFormat):
             if lists[split]:
                 yield Piece(f"ImageSets/Main/{split}.txt", "".join(f"{stem}\n" for stem in lists[split]).encode())
         order = sorted(used, key=lambda number: natural(names[number]))
-        ids = {number: place for place, number in enumerate(order, 1)}  # as the reader numbers names
+        ids = {number: index for index, number in enumerate(order, 1)}  # as the reader numbers names
         notes.add_all(head_losses(source.classes, source.head, ids))
 
 
-def _flat(paths: list[str]) -> dict[str, str]:
-    """Path → a name whose stem no other image has."""
+def _flatten_names(paths: list[str]) -> dict[str, str]:
+    """Map each path to a name whose stem is unique."""
     counts = Counter(PurePosixPath(path).stem for path in paths)
     taken: set[str] = set()
-    found = {}
+    names = {}
     for path in paths:
         name = PurePosixPath(path)
         stem = name.stem if counts[name.stem] == 1 else "__".join(name.with_suffix("").parts)
@@ -69,8 +69,8 @@ def _flat(paths: list[str]) -> dict[str, str]:
         while stem in taken:
             stem += "_"
         taken.add(stem)
-        found[path] = stem + name.suffix
-    return found
+        names[path] = stem + name.suffix
+    return names
 
 
 def _xml(image: Drawn, name: str, source: Source, names: dict[int, str], notes: Notes) -> str:
@@ -86,21 +86,23 @@ def _xml(image: Drawn, name: str, source: Source, names: dict[int, str], notes: 
 def _objects(image: Drawn, names: dict[int, str], notes: Notes) -> Iterator[str]:
     for entry, rings in carried(image, notes):
         left, top, width, height = box_of(entry, image)
-        x0, x1 = _whole(left, left + width, image.width, notes)
-        y0, y1 = _whole(top, top + height, image.height, notes)
-        given = entry.get("attributes") or {}
+        x0, x1 = _round_ends(left, left + width, image.width, notes)
+        y0, y1 = _round_ends(top, top + height, image.height, notes)
+        attributes = entry.get("attributes") or {}
         box = geometry.Box(x0, y0, x1 - x0, y1 - y0)
-        kept = WrittenObject(box=box, attributes=frozenset(mark for mark in MARKS if given.get(mark) in (True, 1)))
-        notes.add_all(object_losses(entry, rings, kept, image))
-        marks = "".join(f"    <{mark}>{int(bool(given.get(mark)))}</{mark}>\n" for mark in MARKS)
+        written = WrittenObject(
+            box=box, attributes=frozenset(mark for mark in MARKS if attributes.get(mark) in (True, 1))
+        )
+        notes.add_all(object_losses(entry, rings, written, image))
+        marks = "".join(f"    <{mark}>{int(bool(attributes.get(mark)))}</{mark}>\n" for mark in MARKS)
         yield (
             f"  <object>\n    <name>{escape(names[entry['category_id']])}</name>\n    <pose>Unspecified</pose>\n{marks}"
             f"    <bndbox><xmin>{x0}</xmin><ymin>{y0}</ymin><xmax>{x1}</xmax><ymax>{y1}</ymax></bndbox>\n  </object>\n"
         )
 
 
-def _whole(low: float, high: float, limit: int, notes: Notes) -> tuple[int, int]:
-    """Both ends in whole pixels, at least one apart."""
+def _round_ends(low: float, high: float, limit: int, notes: Notes) -> tuple[int, int]:
+    """Round both ends to pixels, at least one apart."""
     first, last = round(low), round(high)
     if first == last:
         notes.add(WIDENED)

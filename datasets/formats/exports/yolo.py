@@ -28,7 +28,7 @@ ABOUT = (
 class YoloFormat(ExportFormat):
     """Boxes: class, centre, width, height. With `outlines` the points of a polygon instead."""
 
-    about = ABOUT
+    readme_lines = ABOUT
 
     def __init__(self, name: str, label: str, loses: StrPromise, *, outlines: bool) -> None:
         self.name, self.label, self.loses, self.outlines = name, label, loses, outlines
@@ -39,15 +39,15 @@ class YoloFormat(ExportFormat):
         taken: set[PurePosixPath] = set()
         for image in source.images():
             splits.add(image.split)
-            place = PurePosixPath(image.split or UNSPLIT) / image.path
-            while place.with_suffix("") in taken:  # the same name with another ending would have the same labels
-                place = place.with_stem(place.stem + "_")
-            taken.add(place.with_suffix(""))
+            path = PurePosixPath(image.split or UNSPLIT) / image.path
+            while path.with_suffix("") in taken:  # the same name with another ending would have the same labels
+                path = path.with_stem(path.stem + "_")
+            taken.add(path.with_suffix(""))
             if source.with_images:
-                yield Piece(f"images/{place}", image=image.path)
+                yield Piece(f"images/{path}", image=image.path)
             if image.annotated:
                 text = "".join(f"{line}\n" for line in self._lines(image, index, notes))
-                yield Piece(f"labels/{place.with_suffix('.txt')}", text.encode())
+                yield Piece(f"labels/{path.with_suffix('.txt')}", text.encode())
             notes.add_all(image_losses(image))
         yield Piece("data.yaml", _yaml(source, splits).encode())
         notes.add_all(head_losses(source.classes, source.head, {number: at + 1 for number, at in index.items()}))
@@ -55,7 +55,7 @@ class YoloFormat(ExportFormat):
     def _lines(self, image: Drawn, index: dict[int, int], notes: Notes) -> Iterator[str]:
         for entry, rings in carried(image, notes):
             if self.outlines:
-                points = _relative(joined(rings), image)
+                points = _relative(join_rings(rings), image)
             else:
                 box = box_of(entry, image)
                 centre = [box.x + box.width / 2, box.y + box.height / 2, box.width, box.height]
@@ -80,31 +80,31 @@ def _relative(points: list[float], image: Drawn) -> list[float]:
     return [min(max(value / sides[number % 2], 0.0), 1.0) for number, value in enumerate(points)]
 
 
-def joined(rings: list[list[float]]) -> list[float]:
-    """Parts as one outline of the same area: from one to the next leads a line that is walked there and back."""
+def join_rings(rings: list[list[float]]) -> list[float]:
+    """Join parts to one outline of the same area; a line that is traversed in both directions connects them."""
     first, *others = rings
-    whole = list(first)
+    outline = list(first)
     turn = geometry.signed_area(first) < 0
     for ring in others:
         part = _reversed(ring) if (geometry.signed_area(ring) < 0) != turn else ring
-        at, to = _nearest(whole, part)
-        whole = whole[: at + 2] + part[to:] + part[: to + 2] + whole[at:]
-    return whole
+        at, to = _nearest(outline, part)
+        outline = outline[: at + 2] + part[to:] + part[: to + 2] + outline[at:]
+    return outline
 
 
 def _reversed(ring: list[float]) -> list[float]:
     return [value for at in range(len(ring) - 2, -1, -2) for value in ring[at : at + 2]]
 
 
-def _nearest(one: list[float], other: list[float]) -> tuple[int, int]:
-    """Indices of the points of two rings that lie nearest to each other; of long rings every so many are looked at."""
-    step_one, step_other = (2 * max(1, len(ring) // 400) for ring in (one, other))
-    pairs = ((at, to) for at in range(0, len(one), step_one) for to in range(0, len(other), step_other))
-    return min(pairs, key=lambda pair: _apart(one, pair[0], other, pair[1]))
+def _nearest(first: list[float], second: list[float]) -> tuple[int, int]:
+    """Return the indices of the nearest points of two rings; of long rings only every n-th point is compared."""
+    first_step, second_step = (2 * max(1, len(ring) // 400) for ring in (first, second))
+    pairs = ((at, to) for at in range(0, len(first), first_step) for to in range(0, len(second), second_step))
+    return min(pairs, key=lambda pair: _squared_distance(first, pair[0], second, pair[1]))
 
 
-def _apart(one: list[float], at: int, other: list[float], to: int) -> float:
-    return (one[at] - other[to]) ** 2 + (one[at + 1] - other[to + 1]) ** 2
+def _squared_distance(first: list[float], at: int, second: list[float], to: int) -> float:
+    return (first[at] - second[to]) ** 2 + (first[at + 1] - second[to + 1]) ** 2
 
 
 def _yaml(source: Source, splits: set[str]) -> str:

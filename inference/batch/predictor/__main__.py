@@ -19,7 +19,7 @@ def main() -> int:
     """Return the exit code: 0 predicted (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
     try:
-        Part(Run.from_env()).all()
+        Part(Run.from_env()).run_all()
     except Suspended:
         print("Suspended; the chunks that are whole are kept.", flush=True)
         return SUSPENDED

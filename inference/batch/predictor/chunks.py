@@ -33,14 +33,14 @@ class Head:
     classes: dict[str, int]
 
     @classmethod
-    def of(cls, lines: Iterable[Line], *, placed: bool) -> Head:
-        """Count; `placed`: all answers to a picture count, as each lies somewhere on it."""
+    def from_lines(cls, lines: Iterable[Line], *, placed: bool) -> Head:
+        """Count lines; `placed`: all predictions of an image count, as each has a location in it."""
         pictures, broken, classes = 0, [], Counter[str]()
         for line in lines:
             pictures += 1
             broken += [[line["path"], line["error"]]] if "error" in line else []
             answers = line.get("predictions", ())
-            classes.update(str(one.get("name", "")) for one in (answers if placed else _said(answers)))
+            classes.update(str(answer.get("name", "")) for answer in (answers if placed else _positive(answers)))
         return cls(pictures, broken, classes.total(), dict(classes))
 
     def as_dict(self) -> dict[str, Any]:
@@ -49,12 +49,12 @@ class Head:
         }  # fmt: skip
 
 
-def _said(answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Those that say something is there: the tags that are, what is unusual, else the best class."""
-    for place, one in enumerate(answers):
-        there = one.get("present", one.get("anomalous"))
-        if there if there is not None else not place:
-            yield one
+def _positive(answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the positive predictions: present tags, anomalies, else the best class."""
+    for index, answer in enumerate(answers):
+        is_present = answer.get("present", answer.get("anomalous"))
+        if is_present if is_present is not None else not index:
+            yield answer
 
 
 class Chunks:
@@ -71,38 +71,38 @@ class Chunks:
         return range(number * SIZE, min((number + 1) * SIZE, self.total))
 
     def head(self, number: int) -> Head | None:
-        """What a chunk holds; None where it is not there yet."""
+        """Return the counts of a chunk; None if it does not exist yet."""
         if number not in self._heads:
-            found = _head_of(self.folder / name_of(number))
-            if found is None or found.pictures != len(self.places(number)):
+            head = _head_of(self.folder / name_of(number))
+            if head is None or head.pictures != len(self.places(number)):
                 return None
-            self._heads[number] = found
+            self._heads[number] = head
         return self._heads[number]
 
     def heads(self) -> list[Head]:
-        """Those that are there."""
-        there = {path.name for path in self.folder.iterdir()}
-        return [found for number in range(self.count) if name_of(number) in there and (found := self.head(number))]
+        """Return the counts of existing chunks."""
+        names = {path.name for path in self.folder.iterdir()}
+        return [head for number in range(self.count) if name_of(number) in names and (head := self.head(number))]
 
     @property
     def is_whole(self) -> bool:
         return len(self.heads()) == self.count
 
     def take_over(self, earlier: Path, numbers: Iterable[int]) -> int:
-        """Take the chunks of an earlier attempt that are whole; how many."""
-        taken = 0
+        """Copy the complete chunks of an earlier attempt; returns their number."""
+        copied = 0
         for number in numbers:
-            found = _head_of(earlier / name_of(number))
-            if found and found.pictures == len(self.places(number)) and self.head(number) is None:
+            head = _head_of(earlier / name_of(number))
+            if head and head.pictures == len(self.places(number)) and self.head(number) is None:
                 target = self.folder / name_of(number)
                 target.unlink(missing_ok=True)
                 same(earlier / name_of(number), target)
-                taken += 1
-        return taken
+                copied += 1
+        return copied
 
-    def put(self, number: int, lines: list[Line]) -> None:
+    def store(self, number: int, lines: list[Line]) -> None:
         """Write a chunk, completely or not at all."""
-        head = Head.of(lines, placed=self.placed)
+        head = Head.from_lines(lines, placed=self.placed)
         texts = (json.dumps(entry) for entry in (head.as_dict(), *lines))
         write(self.folder / name_of(number), "".join(f"{text}\n" for text in texts))
         self._heads[number] = head

@@ -25,12 +25,12 @@ AHEAD = 3  # batches of pictures that are decoded before they are needed
 
 @dataclass
 class Opened:
-    """A picture that was decoded: `pixels` [C, H, W] and where it lies in them, or `image` where tiles are looked at.
+    """A decoded image: `pixels` [C, H, W] and its placement in them, or `image` if it is predicted in tiles.
 
     `error` says why there is neither.
     """
 
-    place: int
+    index: int
     path: str
     pixels: decode.Floats | None = None
     placement: decode.Placement | None = None
@@ -38,11 +38,11 @@ class Opened:
     error: str = ""
 
     def line(self, **more: Any) -> Line:
-        return {"n": self.place, "path": self.path, **more}
+        return {"n": self.index, "path": self.path, **more}
 
 
-class Answering:
-    """One model and how it is asked.
+class Predictor:
+    """A model with the options of its predictions.
 
     Args:
         requested: what a caller of a service may ask: lowest score, most objects.
@@ -69,23 +69,23 @@ class Answering:
         self.tiled = self.input.overlap is not None
 
     def lines(self, samples: Iterable[tuple[int, str]]) -> Iterator[list[Line]]:
-        """The lines of (place, path) in their order, as many at a time as one run of the model answers."""
+        """Yield the lines of (index, path) in their order, as many at a time as one run of the model predicts."""
         rest = iter(samples)
         waiting: deque[Future[Opened]] = deque()
-        most = 2 if self.tiled else AHEAD * self.batch
+        limit = 2 if self.tiled else AHEAD * self.batch
         pool = ThreadPoolExecutor(self.threads, thread_name_prefix="decode")
         try:
             while True:
-                waiting.extend(pool.submit(self._open, *sample) for sample in islice(rest, most - len(waiting)))
+                waiting.extend(pool.submit(self._open, *sample) for sample in islice(rest, limit - len(waiting)))
                 if not waiting:
                     return
                 count = 1 if self.tiled else min(self.batch, len(waiting))
-                yield self._answered([waiting.popleft().result() for _ in range(count)])
+                yield self._predict([waiting.popleft().result() for _ in range(count)])
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _open(self, place: int, path: str) -> Opened:
-        opened = Opened(place, path)
+    def _open(self, index: int, path: str) -> Opened:
+        opened = Opened(index, path)
         try:
             image = decode.open_image(self.pictures.read(path), max_pixels=self.max_pixels)
             if self.tiled:
@@ -98,34 +98,39 @@ class Answering:
             opened.error = UNREADABLE
         return opened
 
-    def _answered(self, opened: list[Opened]) -> list[Line]:
+    def _predict(self, opened: list[Opened]) -> list[Line]:
         if self.tiled:
-            return [self._of_tiles(one) for one in opened]
-        good = [one for one in opened if one.pixels is not None]
+            return [self._of_tiles(picture) for picture in opened]
+        good = [picture for picture in opened if picture.pixels is not None]
         answers: dict[int, tuple[decode.Placement, list[dict[str, Any]]]] = {}
         if good:
-            outputs = self.engine.run({self.input.name: np.stack([cast(decode.Floats, one.pixels) for one in good])})
-            placements = [cast(decode.Placement, one.placement) for one in good]
+            outputs = self.engine.run(
+                {self.input.name: np.stack([cast(decode.Floats, picture.pixels) for picture in good])}
+            )
+            placements = [cast(decode.Placement, picture.placement) for picture in good]
             read = TASKS[self.spec.task].answer.read(self.spec, outputs, placements, self.requested)
-            answers = {one.place: pair for one, pair in zip(good, zip(placements, read, strict=True), strict=True)}
+            answers = {
+                picture.index: pair for picture, pair in zip(good, zip(placements, read, strict=True), strict=True)
+            }
         return [
-            _line(one, *answers[one.place]) if one.place in answers else one.line(error=one.error) for one in opened
+            _line(picture, *answers[picture.index]) if picture.index in answers else picture.line(error=picture.error)
+            for picture in opened
         ]
 
-    def _of_tiles(self, one: Opened) -> Line:
+    def _of_tiles(self, picture: Opened) -> Line:
         start = TASKS[self.spec.task].answer.joining
-        if one.image is None:
-            return one.line(error=one.error)
+        if picture.image is None:
+            return picture.line(error=picture.error)
         if start is None:
             raise RuntimeError(f"a {self.spec.task} model with tiles was let in")
-        left, joined = decode.looks(one.image, self.input), start(self.spec, one.image.size)
-        while some := list(islice(left, self.batch)):
-            outputs = self.engine.run({self.input.name: np.stack([pixels for pixels, _ in some])})
-            joined.add(outputs, [placement for _, placement in some])
-        spec, whole, placement = joined.whole()
-        (read,) = TASKS[spec.task].answer.read(spec, whole, [placement], self.requested)
-        return _line(one, placement, read)
+        left, joined = decode.looks(picture.image, self.input), start(self.spec, picture.image.size)
+        while tiles := list(islice(left, self.batch)):
+            outputs = self.engine.run({self.input.name: np.stack([pixels for pixels, _ in tiles])})
+            joined.add(outputs, [placement for _, placement in tiles])
+        spec, joined_outputs, placement = joined.result()
+        (read,) = TASKS[spec.task].answer.read(spec, joined_outputs, [placement], self.requested)
+        return _line(picture, placement, read)
 
 
-def _line(one: Opened, placement: decode.Placement, predictions: list[dict[str, Any]]) -> Line:
-    return one.line(width=placement.width, height=placement.height, predictions=predictions)
+def _line(picture: Opened, placement: decode.Placement, predictions: list[dict[str, Any]]) -> Line:
+    return picture.line(width=placement.width, height=placement.height, predictions=predictions)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.batch.predictor.chunks import FOLDER, SIZE, Chunks, Line
-from inference.batch.predictor.predictions import Answering
+from inference.batch.predictor.predictions import Predictor
 from inference.kit.contracts.served_task import SHAPES
 from inference.kit.model_io.requested import Requested
 from inference.kit.model_io.spec import TENSOR
@@ -45,7 +45,7 @@ class Part:
         self.run = run
         self.rank, self.ranks = int(env.get("AIP_NODE_RANK", "0")), max(1, int(env.get("AIP_NODES", "1")))
         self.earlier = [Path(folder) for folder in json.loads(env.get("AIP_EARLIER", "[]"))]
-        self.paths = samples.of(run, env.get("AIP_SAMPLES", ""))
+        self.paths = samples.list_paths(run, env.get("AIP_SAMPLES", ""))
         self.pictures = samples.Pictures(Path(env["AIP_IMAGES_DIR"]))
         self.spec = model_json.load(run.model)
         if self.spec.task == TENSOR or self.spec.input is None:
@@ -56,66 +56,66 @@ class Part:
         self.computed = 0
         self.speed: dict[str, Any] = {}
 
-    def all(self) -> None:
-        """Answer what is missing of this machine's chunks, then wait for those of the others.
+    def run_all(self) -> None:
+        """Predict the missing chunks of this rank, then wait for those of the others.
 
         Raises:
             Suspended: a suspend was requested.
         """
         own = range(self.rank, self.chunks.count, self.ranks)
-        kept = sum(self.chunks.take_over(folder, own) for folder in self.earlier)
-        if kept:
-            print(f"Going on after {kept} chunks that are done.", flush=True)
-        left = [number for number in own if self.chunks.head(number) is None]
-        whole = self._answer(left) if left else True
-        while whole and not self.chunks.is_whole and not self._is_over():
-            self._tell()
-            whole = not self._leaves()
+        restored = sum(self.chunks.take_over(folder, own) for folder in self.earlier)
+        if restored:
+            print(f"Going on after {restored} chunks that are done.", flush=True)
+        missing = [number for number in own if self.chunks.head(number) is None]
+        is_running = self._answer(missing) if missing else True
+        while is_running and not self.chunks.is_whole and not self._is_over():
+            self._report_progress()
+            is_running = not self._should_stop()
             time.sleep(LOOK_EVERY_S)
         if self.rank == 0:
             self._end()
-        while self.rank and whole and not self._is_over():  # who leaves first would take the others along
-            whole = not self._leaves()
+        while self.rank and is_running and not self._is_over():  # who leaves first would take the others along
+            is_running = not self._should_stop()
             time.sleep(LOOK_EVERY_S)
 
-    def _answer(self, left: list[int]) -> bool:
-        """Answer these chunks; whether none was left out because a finish was requested."""
-        answering = self._asked()
-        print(f"Answering {len(left)} chunks of {SIZE} on {answering.engine.provider}.", flush=True)
+    def _answer(self, missing: list[int]) -> bool:
+        """Predict these chunks; returns whether all are done, False if a finish was requested."""
+        predictor = self._create_predictor()
+        print(f"Answering {len(missing)} chunks of {SIZE} on {predictor.engine.provider}.", flush=True)
         self.begun = time.monotonic()
         lines: list[Line] = []
-        waiting = iter(left)
+        waiting = iter(missing)
         number, finishes = next(waiting), False
-        for some in answering.lines(self._samples(left)):
-            lines += some
-            self.computed += len(some)
-            whole = False
+        for predicted in predictor.lines(self._samples(missing)):
+            lines += predicted
+            self.computed += len(predicted)
+            is_complete = False
             while number >= 0 and len(lines) >= (need := len(self.chunks.places(number))):
-                self.chunks.put(number, lines[:need])
-                lines, number, whole = lines[need:], next(waiting, -1), True
-            self._tell()
-            finishes = self._leaves()
-            if finishes and whole:  # the chunk at hand is finished first
+                self.chunks.store(number, lines[:need])
+                lines, number, is_complete = lines[need:], next(waiting, -1), True
+            self._report_progress()
+            finishes = self._should_stop()
+            if finishes and is_complete:  # the chunk at hand is finished first
                 break
         return not finishes
 
     def _samples(self, numbers: list[int]) -> Iterator[tuple[int, str]]:
         for number in numbers:
-            for place in self.chunks.places(number):
-                yield place, self.paths[place]
+            for index in self.chunks.places(number):
+                yield index, self.paths[index]
 
-    def _asked(self) -> Answering:
+    def _create_predictor(self) -> Predictor:
         params = self.run.params
         engine = composed.load(self.run.model, self.spec, threads=self.run.threads)
-        named = {name: params[name] for name in ("score_threshold", "max_detections") if params.get(name) is not None}
+        values = {name: params[name] for name in ("score_threshold", "max_detections") if params.get(name) is not None}
         batch, pixels = int(params.get("batch") or BATCH), int(params.get("max_pixels") or 50_000_000)
         self.speed = {"provider": engine.provider, "batch": batch if engine.batches else 1}
         threads = max(2, self.run.threads)
-        requested = Requested.from_values(named)
-        return Answering(self.spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
+        requested = Requested.from_values(values)
+        return Predictor(self.spec, engine, self.pictures, requested, batch=batch, max_pixels=pixels, threads=threads)
 
-    def _leaves(self) -> bool:
-        """Whether to stop here and keep what there is."""
+    def _should_stop(self) -> bool:
+        """Return whether to stop here and keep the results so far."""
         command = self.run.requested()
         while command == "pause":
             time.sleep(LOOK_EVERY_S)
@@ -135,8 +135,8 @@ class Part:
         except (OSError, ValueError, KeyError):
             return False
 
-    def _tell(self) -> None:
-        """Say how far all machines are, now and then."""
+    def _report_progress(self) -> None:
+        """Report the progress of all ranks, now and then."""
         now = time.monotonic()
         if self.rank or now - self.reported < REPORT_EVERY_S:
             return
@@ -154,7 +154,7 @@ class Part:
         """Say that there is something to go on from; the chunks themselves stay where they are."""
         self.checkpointed = time.monotonic()
         done = sum(head.pictures for head in self.chunks.heads())
-        self.run.checkpoint(done, {"state.json": json.dumps({"done": done, "total": len(self.paths)})}, most=2)
+        self.run.checkpoint(done, {"state.json": json.dumps({"done": done, "total": len(self.paths)})}, limit=2)
 
     def _summarize(self, *, ended: bool) -> dict[str, Any]:
         heads, classes = self.chunks.heads(), Counter[str]()

@@ -23,7 +23,7 @@ def main() -> int:
     keep_freed()
     run = Run.from_env()
     try:
-        Conversion(run).all()
+        Conversion(run).run_all()
     except Suspended:
         print("Suspended; the variants that are done are kept.", flush=True)
         return SUSPENDED

@@ -50,7 +50,7 @@ class NotBuilt(Exception):
 
 
 class Samples(CalibrationDataReader):
-    """Inputs of one picture each, made as they are asked for, one after the other."""
+    """Inputs of one image each, created on demand, one after the other."""
 
     def __init__(self, feeds: Iterator[Feeds], count: int, on_sample: Callable[[int, int], None]) -> None:
         self.feeds, self.count, self.left, self.on_sample = feeds, count, count, on_sample
@@ -72,12 +72,12 @@ class Samples(CalibrationDataReader):
 
 @dataclass
 class Bench:
-    """A model on its way to other variants, with what they have in common; made where it is first asked for.
+    """A model and the intermediate files that its variants share, which are created on first use.
 
     Args:
         source: the ONNX file as it came.
-        work: a folder for files that nobody keeps.
-        samples: makes the inputs for calibration, one picture each, as often as they are asked for.
+        work: a folder for temporary files.
+        samples: makes the inputs for calibration, one picture each, on each call.
         on_sample: is given how many of them were calibrated on, of how many.
     """
 
@@ -110,7 +110,7 @@ class Bench:
         """How many inputs there are for calibration: pictures that cannot be read are none."""
         return sum(1 for _feeds in self.samples())
 
-    def quantized(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+    def quantize(self, into: Path, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> None:
         """Write the static INT8 variant: of all nodes, of those named `only`, or of all `without` some."""
         # One picture at a time whatever the method: the collectors keep every inner result of what they are given.
         with quiet():
@@ -154,10 +154,10 @@ def _simplified(bench: Bench, into: Path) -> None:
     onnx.save(onnxslim.slim(onnx.load(bench.source)), into)
 
 
-def halved(bench: Bench, into: Path) -> None:
+def convert_to_half(bench: Bench, into: Path) -> None:
     """Write the model in FP16.
 
-    Inputs and outputs stay FP32, so whoever calls the model need not know.
+    Inputs and outputs stay FP32, so callers of the model are not affected.
     """
     model = OnnxModel(convert_float_to_float16(onnx.load(bench.source), keep_io_types=True))
     model.topological_sort()  # it appends its casts at the end, which ONNX forbids
@@ -168,8 +168,8 @@ def _as_it_is(bench: Bench, into: Path) -> None:
     shutil.copyfile(bench.source, into)
 
 
-def _calibrated(bench: Bench, into: Path) -> None:
-    bench.quantized(into)
+def _quantize_calibrated(bench: Bench, into: Path) -> None:
+    bench.quantize(into)
 
 
 def _dynamic(bench: Bench, into: Path) -> None:
@@ -178,11 +178,11 @@ def _dynamic(bench: Bench, into: Path) -> None:
 
 _MAKERS: Mapping[str, Callable[[Bench, Path], Any]] = {
     "fp32": _simplified,
-    "fp16": halved,
-    "int8": _calibrated,
+    "fp16": convert_to_half,
+    "int8": _quantize_calibrated,
     "int8_dynamic": _dynamic,
     "openvino": _as_it_is,
-    "int8_openvino": _calibrated,
+    "int8_openvino": _quantize_calibrated,
     "tensorrt": _as_it_is,  # its engine is built of it, see inference.conversion.converter.engines
     "tensorrt_fp16": _as_it_is,
 }

@@ -1,4 +1,4 @@
-"""What of a conversion is done: variants with their rows, kept beside the outputs and in checkpoints."""
+"""Completed variants of a conversion with their rows, stored in the outputs and in checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one be
 
 
 @dataclass(frozen=True)
-class Kept:
+class CompletedVariants:
     """The variants that are done, each in a folder of its own under outputs/targets: its model, answers and row."""
 
     run: Run
@@ -32,12 +32,12 @@ class Kept:
         return self.root / name
 
     def row(self, name: str) -> dict[str, Any] | None:
-        """The row of a variant that is done; None of one that is not."""
+        """Return the row of a completed variant; None if it is not completed."""
         try:
-            found: dict[str, Any] = json.loads((self.folder(name) / "row.json").read_text())
+            row: dict[str, Any] = json.loads((self.folder(name) / "row.json").read_text())
         except OSError:
             return None
-        return found
+        return row
 
     def finish(self, name: str, row: Mapping[str, Any]) -> None:
         """Say that a variant is done, and keep it where a further attempt finds it."""
@@ -48,8 +48,8 @@ class Kept:
         """Have a variant made once more."""
         (self.folder(name) / "row.json").unlink(missing_ok=True)
 
-    def bring_back(self) -> None:
-        """Take over what an earlier attempt finished."""
+    def restore(self) -> None:
+        """Copy the variants that an earlier attempt completed."""
         before = self.run.resume_from
         for row in sorted(before.glob("*.row.json")) if before else ():
             name = row.name.removesuffix(".row.json")
@@ -57,11 +57,11 @@ class Kept:
             if (folder / "row.json").exists():
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            kinds = [one.name.removeprefix(f"{name}.") for one in row.parent.glob(f"{name}.*{SUFFIX}")]
+            kinds = [path.name.removeprefix(f"{name}.") for path in row.parent.glob(f"{name}.*{SUFFIX}")]
             for kind in (*kinds, *FILES):  # the row last: it says that the others are there
-                kept = row.with_name(f"{name}.{kind}")
-                if kept.exists():
-                    shutil.copyfile(kept, folder / kind)
+                stored = row.with_name(f"{name}.{kind}")
+                if stored.exists():
+                    shutil.copyfile(stored, folder / kind)
 
     def _checkpoint(self) -> None:
         done = sorted(path.parent for path in self.root.glob("*/row.json"))
@@ -69,4 +69,4 @@ class Kept:
             f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
         }
         parts |= {f"{path.parent.name}.{path.name}": path for path in self.root.glob(f"*/*{SUFFIX}")}
-        self.run.checkpoint(len(done), {}, parts, most=KEPT)
+        self.run.checkpoint(len(done), {}, parts, limit=KEPT)

@@ -35,11 +35,11 @@ class Progress:
         if seconds is not None:
             self.seconds[name] = seconds
 
-    def rest_s(self, place: int) -> float | None:
-        """Seconds for what follows the variant at a place; None before the source was evaluated."""
-        if not self.seconds and place == 0:
+    def remaining_s(self, index: int) -> float | None:
+        """Return the seconds for what follows the variant at an index; None before the source was evaluated."""
+        if not self.seconds and index == 0:
             return None
-        later = sum(self._thought_s(name) for name in self.names[place + 1 :])
+        later = sum(self._thought_s(name) for name in self.names[index + 1 :])
         return later + MEASURED_S * speedups.MIN_ROUNDS * len(self.names)
 
     def _thought_s(self, name: str) -> float:
@@ -56,7 +56,7 @@ class Progress:
     def converting(self, name: str) -> None:
         """Report that a variant is being made: which one, of all."""
         self.place, total = self.names.index(name), len(self.names) - 1
-        rest_s = self.rest_s(self.place)
+        rest_s = self.remaining_s(self.place)
         eta = {} if rest_s is None else {"eta_s": round(rest_s + self._thought_s(name), 1)}
         self.run.report(self.place, phase="converting", phase_done=self.place - 1, phase_total=total, **eta)
 
@@ -75,7 +75,7 @@ class Progress:
         if now - self.reported < REPORT_EVERY_S and done < total:
             return
         self.reported = now
-        rest_s, name = self.rest_s(self.place), self.names[self.place]
+        rest_s, name = self.remaining_s(self.place), self.names[self.place]
         eta = {}
         if done and rest_s is not None:
             evaluated_s = self.seconds.get(variant_catalog.SOURCE, 0.0) if name != variant_catalog.SOURCE else 0.0

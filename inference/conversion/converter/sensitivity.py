@@ -19,10 +19,10 @@ MOST_NODES, LONGEST_S = 400, 180.0
 LOOKS = 4  # pictures that each is tried on
 
 
-def ranked(
+def rank_nodes(
     bench: Bench, *, threads: int, on_node: Callable[[int, int], None] = lambda _done, _total: None
 ) -> list[tuple[str, float]]:
-    """Names of nodes with how far the outputs move where only that node is quantized, the worst first.
+    """Return the names of nodes with how much the outputs change when only that node is quantized, the worst first.
 
     How far is the mean over the outputs of the root mean square of the differences by that of the numbers. What takes
     longer than LONGEST_S is left out; nodes in the order of the graph's end to its beginning, where losses mostly are.
@@ -33,25 +33,25 @@ def ranked(
     feeds = list(islice(bench.samples(), LOOKS))
     engine = Engine(bench.prepared, threads=threads)
     expected = [engine.run(feed) for feed in feeds]
-    began, found = time.monotonic(), []
+    began, changes = time.monotonic(), []
     for done, name in enumerate(nodes[::-1][:MOST_NODES]):
         on_node(done, min(len(nodes), MOST_NODES))
         if time.monotonic() - began > LONGEST_S:
             break
         made = bench.work / "one.onnx"
         with contextlib.suppress(Exception):  # alone it cannot be quantized, or not run: it is no candidate
-            bench.quantized(made, only=[name])
-            found.append((name, _moved(made, feeds, expected, threads)))
-    return sorted(found, key=lambda pair: -pair[1])
+            bench.quantize(made, only=[name])
+            changes.append((name, _output_change(made, feeds, expected, threads)))
+    return sorted(changes, key=lambda pair: -pair[1])
 
 
-def _moved(made: Path, feeds: list[Feeds], expected: list[Feeds], threads: int) -> float:
+def _output_change(made: Path, feeds: list[Feeds], expected: list[Feeds], threads: int) -> float:
     engine = Engine(made, threads=threads)
     shares = []
     for feed, wanted in zip(feeds, expected, strict=True):
-        given = engine.run(feed)
+        outputs = engine.run(feed)
         for name, values in wanted.items():
             if values.size and np.issubdtype(values.dtype, np.floating):
-                away = np.square(np.asarray(values, np.float64) - np.asarray(given[name], np.float64)).mean()
-                shares.append(float(np.sqrt(away / max(float(np.square(values, dtype=np.float64).mean()), 1e-12))))
+                error = np.square(np.asarray(values, np.float64) - np.asarray(outputs[name], np.float64)).mean()
+                shares.append(float(np.sqrt(error / max(float(np.square(values, dtype=np.float64).mean()), 1e-12))))
     return float(np.mean(shares)) if shares else 0.0

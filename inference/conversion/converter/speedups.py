@@ -25,19 +25,19 @@ class Speedup:
         return self.high <= MAX_SPREAD * self.low
 
 
-def of(ratios: Sequence[float]) -> Speedup | None:
-    """The speed-up of paired ratios, one for each round; None of fewer than two."""
+def from_ratios(ratios: Sequence[float]) -> Speedup | None:
+    """Compute the speed-up from paired ratios, one for each round; None for fewer than two."""
     if len(ratios) < 2:
         return None
     logs = [math.log(ratio) for ratio in ratios]
     mean = sum(logs) / len(logs)
-    spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1) / len(logs))
+    spread = math.sqrt(sum((value - mean) ** 2 for value in logs) / (len(logs) - 1) / len(logs))
     half = T95[min(len(logs) - 1, max(T95))] * spread
     return Speedup(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
 def is_enough(rounds: int, speedups: Sequence[Speedup | None]) -> bool:
-    """Whether measuring ends after so many rounds."""
+    """Return whether measuring ends after so many rounds."""
     if rounds < MIN_ROUNDS:
         return False
-    return rounds >= MAX_ROUNDS or all(one is not None and one.is_narrow for one in speedups)
+    return rounds >= MAX_ROUNDS or all(speedup is not None and speedup.is_narrow for speedup in speedups)

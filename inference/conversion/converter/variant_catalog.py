@@ -17,14 +17,14 @@ class Target:
     """A variant of a model. Its texts are English; pages translate them.
 
     Args:
-        calibrated: pictures tell it in which range the numbers inside of the model lie.
+        calibrated: it needs images to calibrate the ranges of activations.
         runtime: what model.json says of how it is run; "": ONNX Runtime.
         half: its engine computes in FP16; for TensorRT.
     """
 
     name: str
     label: str
-    about: str
+    description: str
     calibrated: bool = False
     runtime: str = ""
     half: bool = False

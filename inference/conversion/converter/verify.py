@@ -27,14 +27,14 @@ class Part(Run):
     rest_s: float | None = None
 
     def report(self, step: int, **values: float | str) -> None:
-        """Append the phase and its counter; what an evaluation reports beside them is in the table of variants."""
-        about: dict[str, float | str] = {
+        """Append the phase and its counter; other values of an evaluation are in the table of variants."""
+        fields: dict[str, float | str] = {
             name: values[name] for name in ("phase", "phase_done", "phase_total") if name in values
         }
         eta_s = values.get("eta_s")
         if isinstance(eta_s, float) and self.rest_s is not None:
-            about["eta_s"] = round(eta_s + self.rest_s, 1)
-        super().report(step, **about)
+            fields["eta_s"] = round(eta_s + self.rest_s, 1)
+        super().report(step, **fields)
 
     def checkpoint(
         self,
@@ -42,10 +42,10 @@ class Part(Run):
         copied: Mapping[str, Path | str],
         linked: Mapping[str, Path] | None = None,
         *,
-        known: dict[str, str] | None = None,
-        most: int = 0,
+        known_digests: dict[str, str] | None = None,
+        limit: int = 0,
     ) -> Path:
-        """A conversion keeps the variants that are done; the one on its way is judged again."""
+        """Store nothing: a conversion keeps its completed variants, and the current one is evaluated again."""
         return self.checkpoints
 
 
@@ -81,25 +81,25 @@ def agreement(spec: ModelSpec, first: Judged, second: Judged) -> float:
 def differences(
     source: Path, variant: Path, feeds: Sequence[Feeds], *, threads: int
 ) -> dict[str, dict[str, float | None]]:
-    """For each output the largest and the mean difference of two variants over some inputs, in the output's own units.
+    """Compute for each output the largest and mean difference of two variants over some inputs, in the output's units.
 
     `range` is how far apart the lowest and highest number of the source are there. None: not a finite number.
     """
-    one, two = Engine(source, threads=threads), Engine(variant, threads=threads)
+    source_engine, variant_engine = Engine(source, threads=threads), Engine(variant, threads=threads)
     largest: dict[str, float] = {}
     sums: dict[str, list[float]] = {}
     ends: dict[str, tuple[float, float]] = {}
     for feed in feeds:
-        expected, given = one.run(feed), two.run(feed)
+        expected, actual = source_engine.run(feed), variant_engine.run(feed)
         for name, values in expected.items():
-            if values.size == 0 or values.shape != given[name].shape:
+            if values.size == 0 or values.shape != actual[name].shape:
                 continue
-            whole = np.asarray(values, np.float64)
-            away = np.abs(whole - np.asarray(given[name], np.float64))
+            reference = np.asarray(values, np.float64)
+            distance = np.abs(reference - np.asarray(actual[name], np.float64))
             low, high = ends.get(name, (np.inf, -np.inf))
-            largest[name] = float(np.maximum(largest.get(name, 0.0), away.max()))  # keeps what is not a number
-            sums.setdefault(name, []).append(float(away.mean()))
-            ends[name] = (min(low, float(whole.min())), max(high, float(whole.max())))
+            largest[name] = float(np.maximum(largest.get(name, 0.0), distance.max()))  # keeps what is not a number
+            sums.setdefault(name, []).append(float(distance.mean()))
+            ends[name] = (min(low, float(reference.min())), max(high, float(reference.max())))
     return {
         name: {
             "largest": _finite(largest[name]),

@@ -8,17 +8,23 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
+from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.api import StrictMixin, parse_request
 from aiplatform.lib.titles import TITLE
+from aiplatform.objects.viewsets import (
+    CreateObject,
+    DeleteObject,
+    ObjectBase,
+    ObjectViewSet,
+    object_action,
+)
 from inference.delivery.edge import fleet, logs, sampling
+from inference.delivery.edge.filters import EdgeGroupFilters
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 from inference.registry.version_serializers import VersionField
 from inference.serving.feedback import samples
@@ -109,98 +115,60 @@ class EdgeLogOut(serializers.Serializer):
     left_out = serializers.IntegerField(help_text="Lines of today beyond what a device may send in a day.")
 
 
-class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+class EdgeGroupViewSet(CreateObject, DeleteObject, ObjectViewSet):
     """Groups of devices outside of the cluster. `?search=` finds."""
 
-    needs = {
-        "list": Action.SERVICES_VIEW,
-        "retrieve": Action.SERVICES_VIEW,
-        "devices": Action.SERVICES_VIEW,
-        "create": Action.SERVICES_MANAGE,
-        "destroy": Action.SERVICES_MANAGE,
-        "release": Action.SERVICES_MANAGE,
-        "rollback": Action.SERVICES_MANAGE,
-        "enrolment": Action.SERVICES_MANAGE,
-        "sampling": Action.SERVICES_MANAGE,
-        "samples": Action.SERVICES_MANAGE,
-        "annotate": Action.SERVICES_MANAGE,
-    }
-    asks = {"list": ("search",)}
-    serializer_class = EdgeGroupOut
-    queryset = EdgeGroup.objects.none()
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    needs = {"devices": Action.SERVICES_VIEW}
+    serializer_class, create_serializer_class = EdgeGroupOut, EdgeGroupIn
+    filters = EdgeGroupFilters
+    forbids_change = True
 
-    def get_queryset(self) -> Any:
-        rows = EdgeGroup.objects.visible_to(self.request.user).for_list()
-        return rows.named_like(queries.given(self.request).get("search", ""))
+    def create_object(self, **values: Any) -> EdgeGroup:
+        return fleet.create(user=self.request.user, **values)
 
-    def _own(self) -> EdgeGroup:
-        group: EdgeGroup = self.get_object()
-        if not EdgeGroup.objects.editable_by(self.request.user).filter(pk=group.pk).exists():
-            self.permission_denied(self.request)
-        return group
+    def delete_object(self, group: EdgeGroup) -> None:
+        fleet.delete(group=group, by=self.request.user)
 
-    @extend_schema(request=EdgeGroupIn, responses={201: EdgeGroupOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        form = EdgeGroupIn(data=request.data)
-        form.is_valid(raise_exception=True)
-        return Response(EdgeGroupOut(fleet.create(user=request.user, **form.validated_data)).data, status=201)
+    @object_action(EdgeReleaseIn)
+    def release(self, group: EdgeGroup, **values: Any) -> EdgeGroup:
+        """Release a version to a share of the devices; the same version with a larger share extends it."""
+        return fleet.release(group=group, by=self.request.user, **values)
 
-    def perform_destroy(self, instance: EdgeGroup) -> None:
-        fleet.delete(group=instance, by=self.request.user)
+    @object_action()
+    def rollback(self, group: EdgeGroup) -> EdgeGroup:
+        """Return all devices to the version before."""
+        return fleet.roll_back(group=group, by=self.request.user)
 
-    @extend_schema(request=EdgeReleaseIn, responses=EdgeGroupOut)
-    @action(detail=True, methods=["post"])
-    def release(self, request: ApiRequest, pk: str) -> Response:
-        """Let a share of the devices run a version; the same version with a larger share carries it on."""
-        group = self._own()
-        form = EdgeReleaseIn(data=request.data, context=self.get_serializer_context())
-        form.is_valid(raise_exception=True)
-        group = fleet.release(group=group, by=request.user, **form.validated_data)
-        return Response(EdgeGroupOut(group).data)
-
-    @extend_schema(request=None, responses=EdgeGroupOut)
-    @action(detail=True, methods=["post"])
-    def rollback(self, request: ApiRequest, pk: str) -> Response:
-        """Let all devices run what the group ran before."""
-        return Response(EdgeGroupOut(fleet.roll_back(group=self._own(), by=request.user)).data)
+    @object_action(EdgeSamplingIn)
+    def sampling(self, group: EdgeGroup, **values: Any) -> EdgeGroup:
+        """Set which images its devices keep for annotation."""
+        rule = {name: values.get(f"keep_{name}", getattr(group, f"keep_{name}")) for name in RULE}
+        return sampling.set_rule(group=group, by=self.request.user, **rule)
 
     @extend_schema(request=EdgeDeviceIn, responses={201: OpenApiTypes.OBJECT})
     @action(detail=True, methods=["post"])
     def enrolment(self, request: ApiRequest, pk: str) -> Response:
         """Add a device; `code` in the answer is shown this once."""
-        group = self._own()
-        form = EdgeDeviceIn(data=request.data)
-        form.is_valid(raise_exception=True)
-        made, code = fleet.add_device(group=group, by=request.user, **form.validated_data)
-        body = {**EdgeDeviceOut(made).data, "code": code}
+        group = self.get_object()
+        device, code = fleet.add_device(group=group, by=request.user, **parse_request(EdgeDeviceIn(data=request.data)))
+        body = {**EdgeDeviceOut(device).data, "code": code}
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
-
-    @extend_schema(request=EdgeSamplingIn, responses=EdgeGroupOut)
-    @action(detail=True, methods=["post"])
-    def sampling(self, request: ApiRequest, pk: str) -> Response:
-        """Say which pictures its devices keep for annotation."""
-        group = self._own()
-        form = EdgeSamplingIn(data=request.data)
-        form.is_valid(raise_exception=True)
-        asked = {name: form.validated_data.get(f"keep_{name}", getattr(group, f"keep_{name}")) for name in RULE}
-        return Response(EdgeGroupOut(sampling.set_rule(group=group, by=request.user, **asked)).data)
 
     @extend_schema(request=None, responses=ServiceSampleOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
     def samples(self, request: ApiRequest, pk: str) -> Response:
         """Pictures that wait for annotation; for who may change the group."""
-        return Response(ServiceSampleOut(samples.waiting(self._own()), many=True).data)
+        return Response(ServiceSampleOut(samples.waiting(self.get_object()), many=True).data)
 
     @extend_schema(request=ServiceAnnotateIn, responses={202: ServiceAnnotateOut})
     @action(detail=True, methods=["post"])
     def annotate(self, request: ApiRequest, pk: str) -> Response:
         """Make a dataset of the pictures, the answers on them as a first draft."""
-        group = self._own()
-        form = ServiceAnnotateIn(data=request.data, context=self.get_serializer_context())
-        form.is_valid(raise_exception=True)
-        made = samples.annotate(holder=group, name=form.validated_data["name"], by=request.user)
-        return Response({"dataset": made.pk}, status=202)
+        group = self.get_object()
+        values = parse_request(ServiceAnnotateIn(data=request.data, context=self.get_serializer_context()))
+        dataset = samples.annotate(holder=group, name=values["name"], by=request.user)
+        return Response({"dataset": dataset.pk}, status=202)
 
     @extend_schema(responses=EdgeDeviceOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -209,32 +177,20 @@ class EdgeGroupViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, Nu
         return Response(EdgeDeviceOut(self.get_object().devices.all(), many=True).data)
 
 
-class EdgeDeviceViewSet(RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
+class EdgeDeviceViewSet(DeleteObject, RetrieveModelMixin, ObjectBase):
     """A device outside of the cluster."""
 
-    needs = {
-        "retrieve": Action.SERVICES_VIEW,
-        "destroy": Action.SERVICES_MANAGE,
-        "revoke": Action.SERVICES_MANAGE,
-        "log": Action.SERVICES_VIEW,
-    }
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    needs = {"log": Action.SERVICES_VIEW}
     serializer_class = EdgeDeviceOut
-    queryset = EdgeDevice.objects.none()
 
-    def get_queryset(self) -> Any:
-        return EdgeDevice.objects.visible_to(self.request.user).select_related("group")
+    def delete_object(self, device: EdgeDevice) -> None:
+        fleet.remove(device=device, by=self.request.user)
 
-    def perform_destroy(self, instance: EdgeDevice) -> None:
-        fleet.remove(device=instance, by=self.request.user)
-
-    @extend_schema(request=None, responses=EdgeDeviceOut)
-    @action(detail=True, methods=["post"])
-    def revoke(self, request: ApiRequest, pk: str) -> Response:
-        """End its token; it keeps the model that it has."""
-        device = self.get_object()
-        fleet.revoke(device=device, by=request.user)
-        device.refresh_from_db()
-        return Response(EdgeDeviceOut(device).data)
+    @object_action()
+    def revoke(self, device: EdgeDevice) -> None:
+        """Revoke its token; it keeps the model that it has."""
+        fleet.revoke(device=device, by=self.request.user)
 
     @extend_schema(responses=EdgeLogOut)
     @action(detail=True, methods=["get"])

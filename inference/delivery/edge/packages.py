@@ -33,7 +33,7 @@ class CannotRelease(DomainError):
 
 def of(version: ModelVersion, *, by: User) -> EdgePackage:
     """The package of a version as a person may give it away, made where it is not there yet."""
-    carried = self_tests.of(version, by)
+    carried = self_tests.for_package(version, by)
     known = EdgePackage.objects.filter(version=version, self_test=carried.sha256).first()
     if known is not None and package_file(known.sha256).exists():
         return known

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from inference.delivery.edge import sampling
 from inference.delivery.edge.forms import EdgeSamplingForm
 from inference.delivery.edge.models import EdgeGroup
@@ -24,7 +24,7 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
     group = _own(request, pk)
     form = AnnotateForm(request.POST or None, initial={"name": samples.name_for(group, request.user)})
     if request.user.can(Action.DATASETS_CREATE) and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             dataset = samples.annotate(holder=group, name=form.cleaned_data["name"], by=request.user)
             return redirect("datasets:detail", dataset.pk)
     return _page(request, group, form=form)
@@ -36,7 +36,7 @@ def sample_rule(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say which pictures the devices keep."""
     group, form = _own(request, pk), EdgeSamplingForm(request.POST)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             given = form.cleaned_data
             sampling.set_rule(
                 group=group, percent=given["keep_percent"], below=given["keep_below"], days=given["keep_days"],

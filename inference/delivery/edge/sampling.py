@@ -82,7 +82,7 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
         )
     packages = (one for one in (group.wanted, group.before) if one is not None)
     label = next((one.model_label for one in packages if one.sha256 == package), "")
-    return samples.keep(
+    return samples.store(
         holder=group, picture=picture, answers=answers, by=None, why=why, model_name=label, device=device.name
     )
 

@@ -5,55 +5,102 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.ordering import ListPage
+from aiplatform.lib.pages import errors_shown_on
+from aiplatform.objects.pages import ObjectPages, action
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.delivery.edge import agent_download, fleet, logs, packages
+from inference.delivery.edge.filters import EdgeGroupFilters
 from inference.delivery.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
 from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, said_of
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
-from inference.delivery.edge.orders import EDGE_GROUPS
 
 MOST_SHOWN = 500  # devices on the page of a group; the API has all
 
 
-@needs(Action.SERVICES_VIEW)
-def group_list(request: SignedInRequest) -> HttpResponse:
-    """Groups this person may see; `?q=`, `?ordering=`. htmx gets the table alone."""
-    rows = EdgeGroup.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
-    page = EDGE_GROUPS.page(request, rows)
-    groups = [(group, _counts(group)) for group in page]
-    template = "inference/_edge_table.html" if request.htmx else "inference/edge_list.html"
-    return render(request, template, {"page": page, "groups": groups})
+class EdgeGroupPages(ObjectPages[EdgeGroup]):
+    """Pages of groups of edge devices: devices, releases and their rollback."""
 
+    model, form_class, filters = EdgeGroup, EdgeGroupForm, EdgeGroupFilters
+    namespace, basename, path = "inference", "edge", "edge/"
+    url_names = {"detail": "edge-group"}
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    table = Table(
+        MainColumn(_("Name"), "row.name", sort="name"),
+        Column(_("Model"), 'row.wanted.model_label|default:"–"'),
+        Column(_("Release"), template="inference/_edge_release.html"),
+        Column(_("Devices"), "row.counts.devices|count", kind="num"),
+        Column(_("Up to date"), "row.counts.updated|count", kind="num"),
+        Column(_("With a problem"), "row.counts.wrong|count", kind="num"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+    )
+    region, art = "edge-groups", "search"
+    title = _("Edge devices")
+    lead = _("Devices outside of the cluster that fetch their model themselves, and go on without a network.")
+    filter_label, no_match_text = _("Filter groups"), _("No group matches.")
+    empty_text = _("No devices yet. Make a group, add devices to it, and release a model to them.")
+    new_title, save_label = _("New group"), _("Make the group")
+    form_lead = _("All devices of a group run the same model.")
+    delete_title = _("Delete this group")
+    delete_goes = _("The group and its list of devices go.")
+    delete_stays = _("Each device keeps the model that it runs.")
+    detail_template, live_template = "inference/edge_group.html", "inference/_edge_devices.html"
 
-@needs(Action.SERVICES_MANAGE)
-def group_new(request: SignedInRequest) -> HttpResponse:
-    """The form of a group."""
-    form = EdgeGroupForm(request.POST or None)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            group = fleet.create(user=request.user, **form.cleaned_data)
-            return redirect("inference:edge-group", group.pk)
-    return render(request, "inference/edge_new.html", {"form": form}, status=422 if form.errors else 200)
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        for group in rows:
+            group.counts = _counts(group)
+        return {}
 
+    def create(self, request: SignedInRequest, form: EdgeGroupForm) -> EdgeGroup:
+        return fleet.create(user=request.user, **form.cleaned_data)
 
-@needs(Action.SERVICES_VIEW)
-def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A group: its devices, its release, and the acts on both. htmx gets the table of devices alone."""
-    group: EdgeGroup = get_object_or_404(EdgeGroup.objects.visible_to(request.user).for_list(), pk=pk)
-    if request.htmx:
-        return render(request, "inference/_edge_devices.html", _shown(request, group))
-    return _page(request, group)
+    def remove(self, request: SignedInRequest, row: EdgeGroup) -> None:
+        fleet.delete(group=row, by=request.user)
 
+    def details(self, request: SignedInRequest, row: EdgeGroup, is_own: bool) -> dict[str, Any]:
+        return {
+            "group": row,
+            "devices": _devices(row),
+            "counts": _counts(row),
+            "samples_waiting": row.samples.filter(dataset=None).count() if is_own else 0,
+            "site": request.build_absolute_uri("/").rstrip("/"),
+            "agent": agent_download.NAME,
+            "device_form": EdgeDeviceForm(),
+            "release_form": EdgeReleaseForm(user=request.user, initial=_next(row)),
+        }
 
-def _page(request: SignedInRequest, group: EdgeGroup, status: int = 200, **more: Any) -> HttpResponse:
-    forms = {"device_form": EdgeDeviceForm(), "release_form": EdgeReleaseForm(user=request.user, initial=_next(group))}
-    return render(request, "inference/edge_group.html", _shown(request, group) | forms | more, status=status)
+    @action()
+    def release(self, request: SignedInRequest, row: EdgeGroup) -> HttpResponse | None:
+        """Release a version to a share of the devices."""
+        form = EdgeReleaseForm(request.POST, user=request.user)
+        if form.is_valid():
+            with errors_shown_on(form):
+                fleet.release(group=row, by=request.user, **form.cleaned_data)
+                return None
+        return self.render_detail(request, row, 422, release_form=form)
+
+    @action()
+    def roll_back(self, request: SignedInRequest, row: EdgeGroup) -> None:
+        """Return all devices to the version before."""
+        fleet.roll_back(group=row, by=request.user)
+
+    @action(path="<int:pk>/devices/")
+    def device_add(self, request: SignedInRequest, row: EdgeGroup) -> HttpResponse:
+        """Add a device; the response shows the command with its code, once."""
+        form = EdgeDeviceForm(request.POST)
+        if form.is_valid():
+            with errors_shown_on(form):
+                device, code = fleet.add_device(group=row, by=request.user, **form.cleaned_data)
+                response = self.render_detail(request, self.row(request, row.pk), added=device, code=code)
+                response["Cache-Control"] = "no-store"
+                return response
+        return self.render_detail(request, row, 422, device_form=form)
 
 
 def _next(group: EdgeGroup) -> dict[str, Any]:
@@ -64,7 +111,7 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
     return {"version": group.wanted.version_id, "share": further, "soak_minutes": group.soak_minutes or None}
 
 
-def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
+def _devices(group: EdgeGroup) -> list[EdgeDevice]:
     devices, reached = list(group.devices.all()[:MOST_SHOWN]), fleet.reached_in(group)
     labels = packages.labels([device.package for device in devices])
     for device in devices:
@@ -74,17 +121,8 @@ def _shown(request: SignedInRequest, group: EdgeGroup) -> dict[str, Any]:
         device.runs = labels.get(device.package, device.package[:12])
         device.reached = device.pk in reached
         if device.look == WELL and device.reached and group.wanted and device.package != group.wanted.sha256:
-            device.look, device.words = WAITING, _("Has not asked since the release")
-    own = EdgeGroup.objects.editable_by(request.user).filter(pk=group.pk).exists()
-    return {
-        "group": group,
-        "devices": devices,
-        "counts": _counts(group),
-        "may_control": own and request.user.can(Action.SERVICES_MANAGE),
-        "samples_waiting": group.samples.filter(dataset=None).count() if own else 0,
-        "site": request.build_absolute_uri("/").rstrip("/"),
-        "agent": agent_download.NAME,
-    }
+            device.look, device.words = WAITING, gettext("Has not asked since the release")
+    return devices
 
 
 def _counts(group: EdgeGroup) -> dict[str, int]:
@@ -99,104 +137,43 @@ def _counts(group: EdgeGroup) -> dict[str, int]:
     }
 
 
-def _own(request: SignedInRequest, pk: int) -> EdgeGroup:
-    group: EdgeGroup = get_object_or_404(EdgeGroup.objects.editable_by(request.user).for_list(), pk=pk)
-    return group
+class EdgeDevicePages(ObjectPages[EdgeDevice]):
+    """The page of a device: what it is, what it runs, what it reported."""
 
+    model = EdgeDevice
+    namespace, basename, path = "inference", "edge-device", "edge/devices/"
+    url_names, url_paths = {"delete": "edge-device-remove"}, {"delete": "<int:pk>/remove/"}
+    view_permission, change_permission = Action.SERVICES_VIEW, Action.SERVICES_MANAGE
+    confirms_name, detail_template = False, "inference/edge_device.html"
 
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def group_release(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Let a share of the devices run a version."""
-    group, form = _own(request, pk), EdgeReleaseForm(request.POST, user=request.user)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            fleet.release(group=group, by=request.user, **form.cleaned_data)
-            return redirect("inference:edge-group", pk)
-    return _page(request, group, status=422, release_form=form)
+    def details(self, request: SignedInRequest, row: EdgeDevice, is_own: bool) -> dict[str, Any]:
+        newest = list(row.reports.all()[:50])
+        labels = packages.labels([row.package, *(report.package for report in newest)])
+        reports = [
+            {"at": one.at, "words": OUTCOMES.get(one.outcome, OUTCOMES[""])[1], "detail": one.detail,
+             "differs": said_of(one.differs), "package": labels.get(one.package, one.package[:12])}
+            for one in newest
+        ]  # fmt: skip
+        lines, left_out = logs.of(row)
+        return {
+            "device": row,
+            "lines": lines,
+            "left_out": left_out,
+            "group": row.group,
+            "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1],
+            "differs": said_of(row.differs),
+            "runs": labels.get(row.package, row.package[:12]),
+            "wanted": fleet.wanted_by(row),
+            "samples_words": SAMPLES.get(row.samples, ""),
+            "reports": reports,
+            "facts": [(FACTS.get(name, name), value) for name, value in (row.hardware | row.counters).items()],
+        }
 
+    def remove(self, request: SignedInRequest, row: EdgeDevice) -> HttpResponse:
+        fleet.remove(device=row, by=request.user)
+        return redirect("inference:edge-group", row.group_id)
 
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def group_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Let all devices run what the group ran before."""
-    group = _own(request, pk)
-    with refusals_said(request):
-        fleet.roll_back(group=group, by=request.user)
-    return redirect("inference:edge-group", pk)
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Remove a group; its name must have been typed."""
-    group = _own(request, pk)
-    if not name_typed(request, group.name):
-        return redirect("inference:edge-group", pk)
-    fleet.delete(group=group, by=request.user)
-    return redirect("inference:edge-list")
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def device_add(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Add a device; the page after it shows the command with its code, once."""
-    group, form = _own(request, pk), EdgeDeviceForm(request.POST)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            made, code = fleet.add_device(group=group, by=request.user, **form.cleaned_data)
-            answer = _page(request, _own(request, pk), added=made, code=code)
-            answer["Cache-Control"] = "no-store"
-            return answer
-    return _page(request, group, status=422, device_form=form)
-
-
-@needs(Action.SERVICES_VIEW)
-def device_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A device: what it is, what it runs, what it said."""
-    rows = EdgeDevice.objects.visible_to(request.user).select_related("group__wanted", "group__before")
-    device: EdgeDevice = get_object_or_404(rows, pk=pk)
-    group = device.group
-    told = list(device.reports.all()[:50])
-    labels = packages.labels([device.package, *(row.package for row in told)])
-    reports = [
-        {"at": row.at, "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1], "detail": row.detail,
-         "differs": said_of(row.differs), "package": labels.get(row.package, row.package[:12])}
-        for row in told
-    ]  # fmt: skip
-    lines, left_out = logs.of(device)
-    context = {
-        "device": device,
-        "lines": lines,
-        "left_out": left_out,
-        "group": group,
-        "words": OUTCOMES.get(device.outcome, OUTCOMES[""])[1],
-        "differs": said_of(device.differs),
-        "runs": labels.get(device.package, device.package[:12]),
-        "wanted": fleet.wanted_by(device),
-        "samples_words": SAMPLES.get(device.samples, ""),
-        "reports": reports,
-        "facts": [(FACTS.get(name, name), value) for name, value in (device.hardware | device.counters).items()],
-        "may_control": EdgeDevice.objects.editable_by(request.user).filter(pk=pk).exists()
-        and request.user.can(Action.SERVICES_MANAGE),
-    }
-    return render(request, "inference/edge_device.html", context)
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def device_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
-    """End the token of a device."""
-    device = get_object_or_404(EdgeDevice.objects.editable_by(request.user).select_related("group"), pk=pk)
-    fleet.revoke(device=device, by=request.user)
-    return redirect("inference:edge-device", pk)
-
-
-@require_POST
-@needs(Action.SERVICES_MANAGE)
-def device_remove(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Forget a device."""
-    device = get_object_or_404(EdgeDevice.objects.editable_by(request.user).select_related("group"), pk=pk)
-    group = device.group_id
-    fleet.remove(device=device, by=request.user)
-    return redirect("inference:edge-group", group)
+    @action()
+    def revoke(self, request: SignedInRequest, row: EdgeDevice) -> None:
+        """Revoke the token of a device."""
+        fleet.revoke(device=row, by=request.user)

@@ -117,7 +117,7 @@ def ask(
             connection.endheaders()
             _send(connection, pieces, came, patience)
             answer_s = ANSWER_S if length else SILENT_S  # somebody may wait for a test on a page
-            patience.again(answer_s)
+            patience.extend(answer_s)
             connection.sock.settimeout(answer_s)
             answer = connection.getresponse()
             return Answer(
@@ -147,7 +147,7 @@ def _send(connection: outbound.Pinned, pieces: Iterable[bytes], came: Came, pati
                 return
             connection.send(piece)
             came(len(piece))
-            patience.again(PIECE_S)
+            patience.extend(PIECE_S)
     except (BrokenPipeError, ConnectionResetError):
         if patience.over:
             raise

@@ -114,7 +114,7 @@ def run(push_id: int) -> None:
     due = Push.objects.filter(pk=push_id, state__in=LIVE, not_before__lte=now())
     if _others_at_it(push_id) >= AT_ONCE:
         return  # the sweep comes by again
-    claim = CLAIMS.take(due, state=S.RUNNING, sent_bytes=0)
+    claim = CLAIMS.acquire(due, state=S.RUNNING, sent_bytes=0)
     if claim is None:
         return
     rows = Push.objects.filter(pk=push_id).select_related("target__owner", "version__model__owner", "owner")

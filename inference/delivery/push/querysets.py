@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 
 
 class PushTargetQuerySet(OwnedQuerySet):
@@ -14,15 +13,7 @@ class PushTargetQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         return self.select_related("owner")
 
-    def named_like(self, text: str) -> Self:
-        """Name or address contains each of the words."""
-        return search.having(self, text, "name", "address")
-
 
 class PushQuerySet(OwnedQuerySet):
     def for_list(self) -> Self:
         return self.select_related("owner", "target", "version__model")
-
-    def named_like(self, text: str) -> Self:
-        """Model or target contains each of the words."""
-        return search.having(self, text, "model_name", "target_name")

@@ -8,33 +8,105 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.ordering import ListPage
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
+from aiplatform.objects.pages import ObjectPages, action
+from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.delivery.push import pushes, targets
+from inference.delivery.push.filters import PushTargetFilters
 from inference.delivery.push.forms import PushForm, PushTargetForm
 from inference.delivery.push.models import Push, PushTarget
-from inference.delivery.push.orders import PUSH_TARGETS
-from inference.delivery.push.protocol import Way
 from inference.delivery.push.protocols import WAYS
 from inference.registry.models import ModelVersion
 
 SHOWN = 50
 
 
-@needs(Action.MODELS_VIEW)
-@require_safe
-def target_list(request: SignedInRequest) -> HttpResponse:
-    """Targets this person may use; `?q=`, `?ordering=`. htmx gets the table alone."""
-    rows = PushTarget.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
-    page = PUSH_TARGETS.page(request, rows)
-    for target in page:
-        target.way = _words(target)
-    template = "inference/_push_target_table.html" if request.htmx else "inference/push_list.html"
-    return render(request, template, {"page": page})
+class PushTargetPages(ObjectPages[PushTarget]):
+    """Pages of push targets. A target is tested whenever it is saved."""
+
+    model, form_class, filters = PushTarget, PushTargetForm, PushTargetFilters
+    namespace, basename, path = "inference", "push-target", "push/"
+    url_names = {"list": "push-list"}
+    url_paths = {"new": "new/<slug:kind>/"}
+    view_permission, change_permission = Action.MODELS_VIEW, Action.MODELS_MANAGE
+    table = Table(
+        MainColumn(_("Name"), "row.name", sort="name"),
+        Column(_("Kind"), "row.way", sort="kind"),
+        Column(_("Address"), "row.address", css="mono small wrap-any"),
+        Column(_("Tested"), template="inference/_push_tested.html"),
+        Column(_("Usable by"), "row.get_visibility_display"),
+        Column(_("Owner"), "row.owner", sort="owner"),
+    )
+    region, art = "push-targets", "models"
+    title = _("Push targets")
+    lead = _("Places of your own that models are pushed to: a server, a bucket, a machine, a registry.")
+    filter_label, no_match_text = _("Filter targets"), _("No target matches.")
+    empty_text = _("No targets yet. Add the place that your models shall go to; then push them from their pages.")
+    new_title, save_label = _("New target"), _("Save and test")
+    form_lead = _("It is tested when you save. Secrets are kept encrypted and never shown again.")
+    delete_title = _("Delete this target")
+    delete_goes = _("Its secret goes, and pushes to it that are not done fail.")
+    delete_stays = _("What was pushed there stays.")
+    form_template, detail_template = "inference/push_target_form.html", "inference/push_target.html"
+
+    @property
+    def new_url(self) -> str:
+        return reverse(self.names.new, args=["put"])
+
+    def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
+        for target in rows:
+            target.way = _words(target)
+        return {}
+
+    def details(self, request: SignedInRequest, row: PushTarget, is_own: bool) -> dict[str, Any]:
+        options = WAYS[row.kind].options if row.kind in WAYS else ()
+        facts = [(option.words, row.options.get(option.name)) for option in options]
+        return {
+            "way": _words(row),
+            "facts": [(words, value) for words, value in facts if value not in (None, "")],
+            "fingerprint": targets.fingerprint(row),
+            "pushes": Push.objects.visible_to(request.user).for_list().filter(target=row)[:SHOWN],
+        }
+
+    def form(self, request: SignedInRequest, row: PushTarget | None = None, kind: str = "") -> PushTargetForm:
+        way = WAYS.get(row.kind if row else kind)
+        if way is None:
+            raise Http404
+        return PushTargetForm(request.POST or None, way=way, target=row)
+
+    def form_context(self, request: SignedInRequest, form: PushTargetForm, row: PushTarget | None) -> dict[str, Any]:
+        return {"way": form.way, "ways": WAYS.values()}
+
+    def create(self, request: SignedInRequest, form: PushTargetForm) -> PushTarget:
+        target = targets.create(user=request.user, kind=form.way.code, **form.given)
+        self.test(request, target)
+        return target
+
+    def change(self, request: SignedInRequest, form: PushTargetForm, row: PushTarget) -> None:
+        self.test(request, targets.change(target=row, by=request.user, **form.given))
+
+    def remove(self, request: SignedInRequest, row: PushTarget) -> None:
+        targets.delete(target=row, by=request.user)
+
+    @action()
+    def test(self, request: SignedInRequest, row: PushTarget) -> None:
+        """Test the connection with the credentials."""
+        if targets.test(row):
+            messages.success(request, gettext("%(name)s answers and takes the credentials.") % {"name": row.name})
+        else:
+            messages.error(request, str(row.message))
+
+    @action(path="<int:pk>/host-key/")
+    def forget_key(self, request: SignedInRequest, row: PushTarget) -> None:
+        """Let the next test pin the key that the host shows then."""
+        targets.forget_host_key(target=row, by=request.user)
 
 
 def _words(target: PushTarget) -> Any:
@@ -43,108 +115,12 @@ def _words(target: PushTarget) -> Any:
 
 
 @needs(Action.MODELS_MANAGE)
-def target_new(request: SignedInRequest, kind: str) -> HttpResponse:
-    """The form of a target of one kind; the new one is tested at once."""
-    way = WAYS.get(kind)
-    if way is None:
-        raise Http404
-    form = PushTargetForm(request.POST or None, way=way)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            target = targets.create(user=request.user, kind=kind, **form.given)
-            _tell(request, target, works=targets.test(target))
-            return redirect("inference:push-target", target.pk)
-    return _form(request, form, way)
-
-
-def _form(request: SignedInRequest, form: PushTargetForm, way: Way, target: PushTarget | None = None) -> HttpResponse:
-    context = {"form": form, "way": way, "ways": WAYS.values(), "target": target}
-    return render(request, "inference/push_target_form.html", context, status=422 if form.errors else 200)
-
-
-@needs(Action.MODELS_VIEW)
-@require_safe
-def target_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A target: where it is, how its last test went, what was pushed there."""
-    target = get_object_or_404(PushTarget.objects.visible_to(request.user).for_list(), pk=pk)
-    way = WAYS.get(target.kind)
-    own = PushTarget.objects.editable_by(request.user).filter(pk=pk).exists()
-    rows = Push.objects.visible_to(request.user).for_list().filter(target=target)[:SHOWN]
-    facts = [(option.words, target.options.get(option.name)) for option in way.options] if way else []
-    context = {
-        "target": target,
-        "way": _words(target),
-        "facts": [(words, value) for words, value in facts if value not in (None, "")],
-        "fingerprint": targets.fingerprint(target),
-        "pushes": rows,
-        "may_control": own and request.user.can(Action.MODELS_MANAGE),
-    }
-    return render(request, "inference/push_target.html", context)
-
-
-def _own(request: SignedInRequest, pk: int) -> PushTarget:
-    target: PushTarget = get_object_or_404(PushTarget.objects.editable_by(request.user).for_list(), pk=pk)
-    return target
-
-
-@needs(Action.MODELS_MANAGE)
-def target_edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Change a target; it is tested again."""
-    target = _own(request, pk)
-    way = WAYS.get(target.kind)
-    if way is None:
-        raise Http404
-    form = PushTargetForm(request.POST or None, way=way, target=target)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            target = targets.change(target=target, by=request.user, **form.given)
-            _tell(request, target, works=targets.test(target))
-            return redirect("inference:push-target", pk)
-    return _form(request, form, way, target)
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def target_test(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Ask the place, with its credentials."""
-    target = _own(request, pk)
-    _tell(request, target, works=targets.test(target))
-    return redirect("inference:push-target", pk)
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def target_forget_key(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Let the next test pin the key that the host shows then."""
-    targets.forget_host_key(target=_own(request, pk), by=request.user)
-    return redirect("inference:push-target", pk)
-
-
-@require_POST
-@needs(Action.MODELS_MANAGE)
-def target_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Forget a target; its name must have been typed."""
-    target = _own(request, pk)
-    if not name_typed(request, target.name):
-        return redirect("inference:push-target", pk)
-    targets.delete(target=target, by=request.user)
-    return redirect("inference:push-list")
-
-
-def _tell(request: SignedInRequest, target: PushTarget, *, works: bool) -> None:
-    if works:
-        messages.success(request, _("%(name)s answers and takes the credentials.") % {"name": target.name})
-    else:
-        messages.error(request, str(target.message))
-
-
-@needs(Action.MODELS_MANAGE)
 def version_push(request: SignedInRequest, pk: int) -> HttpResponse:
     """Push a version, and see how far its pushes are."""
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
     form = PushForm(request.POST or None, user=request.user, version=version)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             pushes.submit(user=request.user, version=version, **form.cleaned_data)
             return redirect("inference:version-push", pk)
     context = _rows(request, version) | {
@@ -183,7 +159,7 @@ def push_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def push_again(request: SignedInRequest, pk: int) -> HttpResponse:
     """Push once more what failed or was stopped."""
     push = get_object_or_404(Push.objects.editable_by(request.user).for_list(), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         pushes.again(push, by=request.user)
     return _back(push)
 

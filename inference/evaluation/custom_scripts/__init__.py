@@ -1,1 +1,1 @@
-"""Evaluations by somebody's own script: what is run, how it is started, which figures it left."""
+"""Evaluations by custom scripts: what is run, how it is started, and its metrics."""

@@ -57,7 +57,7 @@ class ScriptOut(serializers.Serializer[Any]):
         return {"id": use.image_id, "name": use.name} if use else None
 
     def get_problems(self, row: Any) -> list[str]:
-        return [str(one) for one in scripts.problems(row)]
+        return [str(problem) for problem in scripts.problems(row)]
 
 
 class ScriptedOut(serializers.Serializer[Any]):

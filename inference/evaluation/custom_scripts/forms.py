@@ -1,4 +1,4 @@
-"""The fields of a form by which somebody's own script judges."""
+"""Form fields of an evaluation by a custom script."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CALLED = {"code": "code_archive", "code_upload": "code_archive", "params": "pair
 
 
 class ScriptFields(CodeFields):
-    """Code and what is run of it; without a start file ours judges. `kept` is used where no code is brought."""
+    """The code and how it is run; without a start file the platform evaluates. `saved_code` replaces an upload."""
 
     keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
-    kept: CodeSnapshot | None = None
+    saved_code: CodeSnapshot | None = None
     start_file = forms.CharField(
         label=gettext_lazy("Start file"),
         max_length=255,
@@ -58,19 +58,19 @@ class ScriptFields(CodeFields):
         if brought and not data.get("start_file") and not self.errors.get("start_file"):
             self.add_error("start_file", _("Say which file of your code judges, for instance evaluate.py."))
         wrong = self.errors.get("code_archive") or self.errors.get("home_path")
-        if data.get("start_file") and not (brought or data.get("snapshot") or self.kept or wrong):
+        if data.get("start_file") and not (brought or data.get("snapshot") or self.saved_code or wrong):
             self.add_error("code_archive", _("Choose an archive, or name a folder in your home."))
 
     def kept_code(self) -> CodeSnapshot | None:
-        return super().kept_code() or self.kept
+        return super().kept_code() or self.saved_code
 
     def script(self) -> dict[str, Any]:
-        """The fields of `scripts.ScriptRequest`, after `take_code`; nothing where ours judges."""
+        """Return the fields of `scripts.ScriptRequest`, after `take_code`; empty if the platform evaluates."""
         data = self.cleaned_data
         if not data.get("start_file"):
             return {}
-        words = {name: data[name] for name in ("start_file", "arguments", "output_path", "image")}
-        return words | {"code": data.get("snapshot") or self.kept, "params": data["pairs"]}
+        texts = {name: data[name] for name in ("start_file", "arguments", "output_path", "image")}
+        return texts | {"code": data.get("snapshot") or self.saved_code, "params": data["pairs"]}
 
     @property
     def has_script(self) -> bool:
@@ -78,9 +78,9 @@ class ScriptFields(CodeFields):
         return any(self.errors.get(name) or self[name].value() for name in self.SCRIPT)
 
 
-def begun(given: dict[str, Any]) -> dict[str, Any]:
-    """Initial values of the fields for what `scripts.of` and its parameters say; nothing where ours judged."""
-    if not given.get("start_file"):
+def initial_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the initial values of the fields for a script and its parameters; empty without a script."""
+    if not values.get("start_file"):
         return {}
-    words = {name: given[name] for name in ("start_file", "arguments", "output_path")}
-    return words | {"image": given["image"], "snapshot": given["code"], "pairs": written_pairs(given["params"])}
+    texts = {name: values[name] for name in ("start_file", "arguments", "output_path")}
+    return texts | {"image": values["image"], "snapshot": values["code"], "pairs": written_pairs(values["params"])}

@@ -31,39 +31,39 @@ def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> L
     """Copy the code, link the data, write the parameters; safe to call again.
 
     Raises:
-        CannotJudge: model, data or membership are gone since the submission.
+        CannotJudge: model, data or membership were removed since the submission.
     """
     model, version, row = evaluation.model_version, evaluation.version, evaluation.script
     if model is None or version is None:
         raise CannotJudge(wording.message("evaluation.gone"))
     if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
         _check_allowed(evaluation, job)
-    workdir.fill(run, row.code, output_path=row.output_path)
-    told = run_inputs.linked_as(run, [(version, ROLE)])
+    workdir.populate(run, row.code, output_path=row.output_path)
+    data_env = run_inputs.linked_as(run, [(version, ROLE)])
     run.params.parent.mkdir(parents=True, exist_ok=True)
     params = {"dataset": evaluation.version_label, **evaluation.params}
     run.params.write_text(json.dumps(params, ensure_ascii=False, indent=1), encoding="utf-8")
     made = Launch(
         argv=[],
         command=command_lines.shown(f"{row.start_file} {row.arguments}".strip()),
-        env=told
+        env=data_env
         | {
             "AIP_MODEL_DIR": str(model.path),
-            "AIP_DATA_DIR": told["AIP_DATASET_DIR"],
+            "AIP_DATA_DIR": data_env["AIP_DATASET_DIR"],
             "AIP_PARAMS": str(run.params),
             "AIP_SPLIT": evaluation.split,
         },
         read_only=[model.path, *version.folders],
-        secrets=[*secret_names.values(evaluation.params), *command_lines.secrets_in(row.arguments)],
+        secrets=[*secret_names.find_secrets(evaluation.params), *command_lines.secrets_in(row.arguments)],
         finish_grace_s=FINISH_GRACE_S,
     )
     made = launching.with_image(made, job)  # before the words: it says which Python there is
     places = {
-        "model": str(model.path), "data": told["AIP_DATASET_DIR"], "output": str(run.outputs),
+        "model": str(model.path), "data": data_env["AIP_DATASET_DIR"], "output": str(run.outputs),
         "params": str(run.params),
     }  # fmt: skip
-    words = command_lines.filled(row.arguments, places)
-    return replace(made, argv=[launching.python(job), "-u", row.start_file, *words])
+    arguments = command_lines.filled(row.arguments, places)
+    return replace(made, argv=[launching.python(job), "-u", row.start_file, *arguments])
 
 
 def _check_allowed(evaluation: Evaluation, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The table of own scripts of evaluations."""
+"""The table of custom scripts of evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluations by somebody's own script: what of a request is refused, how the row keeps it, what became of it."""
+"""Evaluations by custom scripts: check requests, store them in rows, publish their metrics."""
 
 from __future__ import annotations
 
@@ -58,63 +58,63 @@ class ScriptRequest:
 
 
 def check_parts(*, arguments: str = "", output_path: str = "") -> None:
-    """Refuse at once what `check` refuses of parts that mean something without the others."""
-    found = Refusals()
-    with found:
-        custom_code.check_arguments(arguments, known=PLACEHOLDERS)
-    with found:
+    """Check the fields that `check` can check without the others."""
+    refusals = Refusals()
+    with refusals:
+        custom_code.check_arguments(arguments, placeholders=PLACEHOLDERS)
+    with refusals:
         custom_code.check_output_path(output_path)
-    found.end()
+    refusals.end()
 
 
 def check(user: User, request: ScriptRequest) -> dict[str, Any]:
-    """Refuse a script that cannot be run; returns its parameters.
+    """Check that a script can be run; returns its parameters.
 
     Raises:
         BadStartFile, BadParameter, Invalid: a value is wrong, or code or start file are missing; all at once.
     """
-    found, params = Refusals(), dict[str, Any]()
-    with found:
+    refusals, params = Refusals(), dict[str, Any]()
+    with refusals:
         check_parts(arguments=request.arguments, output_path=request.output_path)
-    with found:
+    with refusals:
         if not request.start_file:
             raise snapshots.BadStartFile(_("Say which file of your code judges, for instance evaluate.py."))
         if request.code is None:
             raise Invalid(_("Bring the code that the start file is in."), field="code")
         snapshots.check_start_file(request.code, request.start_file)
-    with found:
+    with refusals:
         params = parameters.plain_pairs(request.params)
-    with found:
+    with refusals:
         uses.check(user, request.image)
-    found.end()
+    refusals.end()
     return params
 
 
 def check_data(user: User, version: DatasetVersion, split: str) -> None:
-    """Refuse data that the script cannot read; it need not be annotated.
+    """Check that the script can read the data, which need not be annotated.
 
     Raises:
-        VersionNotReady: it is not whole, or not for this person.
+        VersionNotReady: it is incomplete, or not usable by the user.
         Invalid: a split that it does not have, or that only our evaluation can tell.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         data_checks.check_readable(user, version)
-    with found:
+    with refusals:
         if split == UNSEEN:
-            said = _("An own script is not told which images the model learned from. Choose another split.")
-            raise Invalid(said, field="split")
-    found.end()
+            message = _("An own script is not told which images the model learned from. Choose another split.")
+            raise Invalid(message, field="split")
+    refusals.end()
 
 
 def best_split(version: DatasetVersion) -> str:
-    """The split that a script is told where the platform may choose: test, else val; "" is all images."""
+    """Return the split for a script when the platform chooses: test, else val; "" is all images."""
     return next((name for name in ("test", "val") if version.splits.get(name)), "")
 
 
-def keep(evaluation: Evaluation, request: ScriptRequest) -> Script:
-    """Write the row of a request that `check` took, and let the job run in its image."""
-    assert request.code is not None  # `check` has asked
+def create(evaluation: Evaluation, request: ScriptRequest) -> Script:
+    """Create the row of a checked request, and attach its environment image to the job."""
+    assert request.code is not None  # `check` checked it
     uses.attach(evaluation.job, request.image)
     return Script.objects.create(
         evaluation=evaluation,
@@ -133,14 +133,14 @@ def spec(request: ScriptRequest, params: Mapping[str, Any]) -> dict[str, Any]:
         "arguments": command_lines.shown(request.arguments),
         "output_path": request.output_path,
         "code": {"id": code.pk, "origin": code.origin, "files": code.files} if code else None,
-        "params": secret_names.hidden(params),
+        "params": secret_names.mask_params(params),
     }
 
 
-def of(evaluation: Evaluation) -> dict[str, Any]:
-    """FIELDS of the script of an evaluation, to judge with it again; nothing where ours judges.
+def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Return FIELDS of the script of an evaluation, to run it again; empty without a script.
 
-    Secrets in its words are left out, to be given anew.
+    Secrets in its arguments are left out; the user enters them again.
     """
     if not evaluation.is_scripted:
         return {}
@@ -152,14 +152,14 @@ def of(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def open_words(arguments: str) -> str:
-    """Words of a script without the secrets among them, which are given anew."""
+    """Return the arguments of a script without secrets, which the user enters again."""
     for secret in sorted(command_lines.secrets_in(arguments), key=len, reverse=True):
         arguments = arguments.replace(secret, "")
     return arguments
 
 
 def open_pairs(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a script; secrets are empty, to be given anew."""
+    """Return the parameters of a script; secrets are empty, the user enters them again."""
     return {name: "" if secret_names.is_secret(name) else value for name, value in params.items()}
 
 
@@ -174,34 +174,34 @@ class Judging(Protocol):
 
 
 def shown_params(row: Judging) -> dict[str, Any]:
-    """The parameters for whoever may see the row; a script may have been given secrets."""
-    return secret_names.hidden(row.params) if row.is_scripted else dict(row.params)
+    """Return the parameters for users who may see the row; those of a script may include secrets, which are hidden."""
+    return secret_names.mask_params(row.params) if row.is_scripted else dict(row.params)
 
 
 def open_params(evaluation: Evaluation) -> dict[str, Any]:
-    """The parameters of an evaluation to begin another with; secrets are left empty, to be given anew."""
+    """Return the parameters of an evaluation for starting another one; secrets are empty."""
     if not evaluation.is_scripted:
         return dict(evaluation.params)
     return open_pairs(evaluation.params)
 
 
 def problems(row: Script) -> list[Message]:
-    """Why its newest attempt left no figures; each says what to do."""
-    return [Message.from_json(one) for one in row.problems]
+    """Return why the newest attempt has no metrics; each message states what to do."""
+    return [Message.from_json(problem) for problem in row.problems]
 
 
 def publish(evaluation: Evaluation, attempt: Attempt) -> None:
-    """Keep the figures that an attempt left, or why it left none; may be called again."""
+    """Store the metrics of an attempt, or why it has none; idempotent."""
     row = evaluation.script
-    found = script_metrics.Found()
+    result = script_metrics.ScriptMetrics()
     if attempt.state in COMPLETED:
-        found = script_metrics.left(RunDir.of(evaluation.job_id, attempt.number).outputs)
+        result = script_metrics.read_outputs(RunDir.for_attempt(evaluation.job_id, attempt.number).outputs)
     elif attempt.state == JobState.FAILED and attempt.exit_code:
-        found.problems = [wording.message("own_script.failed", file=row.start_file, code=attempt.exit_code)]
-    row.problems = [one.as_json() for one in found.problems]
-    if found.rows and not found.problems:
-        row.figures = found.rows
-        evaluation.metrics = script_metrics.flat(found.rows)
+        result.problems = [wording.message("own_script.failed", file=row.start_file, code=attempt.exit_code)]
+    row.problems = [problem.as_json() for problem in result.problems]
+    if result.rows and not result.problems:
+        row.figures = result.rows
+        evaluation.metrics = script_metrics.flat(result.rows)
         evaluation.published_attempt = attempt.number
         evaluation.save(update_fields=["metrics", "published_attempt"])
     row.save(update_fields=["figures", "problems"])

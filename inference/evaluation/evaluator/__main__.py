@@ -52,9 +52,9 @@ def evaluate(run: Run) -> dict[str, Any]:
     if spec.task == TENSOR:
         raise ground_truth.Unfit("This model came without model.json, so its answers cannot be understood.")
     split = str(run.params.get("split") or "")
-    known = run.params.get("learned")  # {"dir", "train", "evaluate", "folds", "fold"}: what the model was trained on
-    division = {name: value for name, value in known.items() if name != "dir"} if known else {}
-    keys = learned.keys(Path(known["dir"]), **division) if known else set()
+    training = run.params.get("learned")  # {"dir", "train", "evaluate", "folds", "fold"}: what the model was trained on
+    division = {name: value for name, value in training.items() if name != "dir"} if training else {}
+    keys = learned.keys(Path(training["dir"]), **division) if training else set()
     data = ground_truth.read(run.dataset, split, keys)
     task = TASKS[spec.task]
     if data.task not in task.data:
@@ -66,12 +66,12 @@ def evaluate(run: Run) -> dict[str, Any]:
     run.outputs.mkdir(parents=True, exist_ok=True)
     file = run.outputs / "predictions.jsonl"
     if run.resume_from and not file.exists():
-        for kept in run.resume_from.glob("*.jsonl"):
-            shutil.copyfile(kept, run.outputs / kept.name)
+        for previous in run.resume_from.glob("*.jsonl"):
+            shutil.copyfile(previous, run.outputs / previous.name)
         print(f"Going on from {run.resume_from.name}.", flush=True)
     print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
-    if data.seen:
-        print(f"The model learned from {data.seen} of them.", flush=True)
+    if data.trained_on:
+        print(f"The model learned from {data.trained_on} of them.", flush=True)
     scoring = cast(Scoring, import_module(task.scoring))
     predictor = Predictor(run, spec, engine, data, scoring, mapping)
     altered = int(run.params.get("altered_images") or 0)
@@ -85,8 +85,8 @@ def evaluate(run: Run) -> dict[str, Any]:
     if not altered:
         predictor.report_computing(len(lines))
     judged, images = scoring.evaluate(data, lines)
-    known_of = facts.of(data, {line["path"]: line.get("light") for line in lines})
-    images = [{**image, "about": known_of[image["path"]]} for image in images]
+    facts_by_path = facts.by_path(data, {line["path"]: line.get("light") for line in lines})
+    images = [{**image, "about": facts_by_path[image["path"]]} for image in images]
     if altered:
         judged["robustness"] = robust.judge(
             predictor, scoring, lines, task=spec.task, count=altered, outputs=run.outputs
@@ -103,7 +103,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         "images": len(lines),
         "images_total": len(data.samples),
         "complete": len(lines) + len(predictor.unreadable) == len(data.samples),
-        "seen": data.seen if known else None,  # images that the model learned from; None: not known
+        "seen": data.trained_on if training else None,  # images that the model learned from; None: not known
         "notes": notes,
         "parameters": {
             **asdict(predictor.limits),

@@ -39,10 +39,10 @@ def noise(image: Image.Image, strength: int, seed: int) -> Image.Image:
 
 
 def jpeg(image: Image.Image, strength: int, seed: int) -> Image.Image:
-    """Compressed hard."""
-    kept = io.BytesIO()
-    image.save(kept, "JPEG", quality=QUALITY[strength])
-    with Image.open(kept, formats=("JPEG",)) as opened:
+    """Compress strongly."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=QUALITY[strength])
+    with Image.open(buffer, formats=("JPEG",)) as opened:
         opened.load()
         return opened.convert(image.mode)
 

@@ -19,11 +19,11 @@ from inference.kit.task_kinds import TASKS
 FILE = "robustness.jsonl"
 
 
-def chosen(samples: list[Sample], count: int) -> list[Sample]:
-    """At most so many images, spread evenly over all."""
+def select_samples(samples: list[Sample], count: int) -> list[Sample]:
+    """Return at most `count` images, spread evenly over all."""
     if len(samples) <= count:
         return samples
-    return [samples[place * len(samples) // count] for place in range(count)]
+    return [samples[index * len(samples) // count] for index in range(count)]
 
 
 def passes(truth: Truth) -> list[tuple[str, int]]:
@@ -35,16 +35,16 @@ def passes(truth: Truth) -> list[tuple[str, int]]:
 def judge(
     predictor: Predictor, scoring: Scoring, lines: list[Line], *, task: str, count: int, outputs: Path
 ) -> dict[str, Any] | None:
-    """The figure of lists on some images as they are, and on each of their altered copies.
+    """Return the main metric on some images as they are, and on each of their altered copies.
 
     What was judged before an attempt was suspended is not judged again; a "finish" leaves out what is missing.
 
     Raises:
         Suspended: a suspend was requested.
     """
-    whole = predictor.truth
+    data = predictor.truth
     read = {line["path"] for line in lines}
-    part = replace(whole, samples=chosen([sample for sample in whole.samples if sample.path in read], count))
+    part = replace(data, samples=select_samples([sample for sample in data.samples if sample.path in read], count))
     paths = {sample.path for sample in part.samples}
     clean, _images = scoring.evaluate(part, [line for line in lines if line["path"] in paths])
     figure = next((key for key in TASKS[task].pages.headline if clean["summary"].get(key) is not None), None)
@@ -52,7 +52,7 @@ def judge(
         return None
     file = outputs / FILE
     done = _done(file)
-    wanted = passes(whole)
+    wanted = passes(data)
     predictor.truth = part
     predictor.phase, predictor.later, predictor.step = "altered", 0, len(lines)
     predictor.whole = len(wanted) * len(part.samples)
@@ -70,7 +70,7 @@ def judge(
             with file.open("a", encoding="utf-8") as out:
                 out.write(json.dumps({"kind": kind, "strength": strength, "value": value}) + "\n")
     finally:
-        predictor.truth, predictor.change = whole, None
+        predictor.truth, predictor.change = data, None
     rows = [{"kind": kind, "strength": strength, "value": done[kind, strength]} for kind, strength in wanted
             if (kind, strength) in done]  # fmt: skip
     return {"images": len(part.samples), "figure": figure, "clean": clean["summary"][figure], "rows": rows}
@@ -78,9 +78,9 @@ def judge(
 
 def _value(predictor: Predictor, scoring: Scoring, file: Path, figure: str) -> float | None:
     lines = predictor.all(file)
-    found = scoring.evaluate(predictor.truth, lines)[0]["summary"].get(figure) if lines else None
+    value = scoring.evaluate(predictor.truth, lines)[0]["summary"].get(figure) if lines else None
     file.unlink(missing_ok=True)
-    return None if found is None else float(found)
+    return None if value is None else float(value)
 
 
 def _change(kind: str, strength: int) -> Callable[[Image.Image, Sample], Image.Image]:

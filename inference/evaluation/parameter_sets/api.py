@@ -13,7 +13,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
@@ -28,7 +28,7 @@ from workers.images.models import Image
 
 
 class EvaluationSetOut(OutMixin, serializers.ModelSerializer):
-    """A set; evaluations are begun with it by their `parameter_set`."""
+    """A set; evaluations use it by their `parameter_set`."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
     dataset = serializers.CharField(source="version_label", read_only=True)
@@ -108,26 +108,30 @@ class EvaluationSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin
     def get_queryset(self) -> Any:
         if self.action in ("partial_update", "destroy"):
             return EvaluationSet.objects.editable_by(self.request.user)
-        words = queries.given(self.request).get("search", "")[:100]
-        return EvaluationSet.objects.visible_to(self.request.user).for_list().named_like(words)
+        terms = queries.read_filters(self.request).get("search", "")[:100]
+        return EvaluationSet.objects.visible_to(self.request.user).for_list().named_like(terms)
 
     @extend_schema(request=EvaluationSetIn, responses={201: EvaluationSetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
         """Keep parameters under a name."""
-        asked = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
-        given = requests.taken(request.user, sent(asked, saved_parameters.check_name, user=request.user))
-        evaluation = given.pop("evaluation", None)
-        begun = saved_parameters.of(evaluation) if evaluation is not None else {}
-        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, **(begun | given))).data, status=201)
+        serializer = EvaluationSetIn(data=request.data, context=self.get_serializer_context())
+        fields = requests.with_snapshot(
+            request.user, parse_request(serializer, saved_parameters.check_name, user=request.user)
+        )
+        evaluation = fields.pop("evaluation", None)
+        values = saved_parameters.from_evaluation(evaluation) if evaluation is not None else {}
+        return Response(
+            EvaluationSetOut(saved_parameters.save(user=request.user, **(values | fields))).data, status=201
+        )
 
     @extend_schema(request=EvaluationSetChangeIn, responses=EvaluationSetOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change a set; evaluations that were begun with it stay as they are."""
+        """Change a set; evaluations that used it are unchanged."""
         row = self.get_object()
-        asked = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
-        changed = requests.taken(
-            request.user, sent(asked, saved_parameters.check_name, user=request.user, existing=row)
+        serializer = EvaluationSetChangeIn(data=request.data, context=self.get_serializer_context())
+        changed = requests.with_snapshot(
+            request.user, parse_request(serializer, saved_parameters.check_name, user=request.user, existing=row)
         )
-        given = {"name": row.name} | changed
-        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, existing=row, **given)).data)
+        fields = {"name": row.name} | changed
+        return Response(EvaluationSetOut(saved_parameters.save(user=request.user, existing=row, **fields)).data)

@@ -17,7 +17,7 @@ from workers.resources.nodes import device_rules
 
 
 class EvaluationSetForm(EvaluationForm):
-    """What an evaluation is begun with, without the model and the cluster."""
+    """The settings of an evaluation without the model and the cluster."""
 
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Visible to"), choices=EvaluationSet.Visibility.choices)
@@ -51,15 +51,15 @@ class EvaluationSetForm(EvaluationForm):
 
 def initial_of(row: EvaluationSet, user: User) -> dict[str, Any]:
     """What this person's form begins with: of a set, or (see `begun`) of an evaluation about to become one."""
-    return begun(saved_parameters.known_to(user, row))
+    return initial_values(saved_parameters.visible_values(user, row))
 
 
 NO_SCRIPT = {"code": None, "start_file": "", "arguments": "", "output_path": "", "image": None}
 _PLAIN = ("version", "split", "gpus_per_node", "cpus")
 
 
-def begun(given: dict[str, Any]) -> dict[str, Any]:
-    """Initial values of an evaluation's form for what `sets.of` or a set says."""
-    device = device_rules.value_of(given["device_kind"], given["device_model"], given["gpus_per_node"])
-    script = script_forms.begun(given)
-    return {name: given[name] for name in _PLAIN} | (script or dict(given["params"])) | {"device": device}
+def initial_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the initial values of an evaluation's form from a parameter set or an evaluation."""
+    device = device_rules.value_of(values["device_kind"], values["device_model"], values["gpus_per_node"])
+    script = script_forms.initial_values(values)
+    return {name: values[name] for name in _PLAIN} | (script or dict(values["params"])) | {"device": device}

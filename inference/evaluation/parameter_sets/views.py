@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
-from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, needs
 from inference.evaluation import evaluations, saved_parameters
 from inference.evaluation.custom_scripts import scripts
 from inference.evaluation.models import Evaluation, EvaluationSet
@@ -28,7 +28,7 @@ from training.programs import script as command_lines
 @needs(Action.EVALUATIONS_VIEW)
 @require_safe
 def set_list(request: SignedInRequest) -> HttpResponse:
-    """Sets this person may see; `?q=`, `?ordering=`. htmx gets the table alone."""
+    """Sets the user may see; `?q=`, `?ordering=`. htmx gets the table alone."""
     rows = EvaluationSet.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
     page = EVALUATION_SETS.page(request, rows)
     template = "inference/_evaluation_set_table.html" if request.htmx else "inference/evaluation_set_list.html"
@@ -62,29 +62,29 @@ def set_new(request: SignedInRequest) -> HttpResponse:
     else:
         number = ids.number(request.GET.get("evaluation", ""))
         evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=number or 0)
-        begun, task = forms.begun(saved_parameters.of(evaluation)), evaluation.task
+        begun, task = forms.initial_values(saved_parameters.from_evaluation(evaluation)), evaluation.task
     return _edit(request, None, task, begun)
 
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def set_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(EvaluationSet.objects.editable_by(request.user).for_list(), pk=pk)
-    about = {name: getattr(row, name) for name in saved_parameters.ABOUT}
-    return _edit(request, row, row.task, forms.initial_of(row, request.user) | about)
+    header = {name: getattr(row, name) for name in saved_parameters.ABOUT}
+    return _edit(request, row, row.task, forms.initial_of(row, request.user) | header)
 
 
 def _edit(request: SignedInRequest, row: EvaluationSet | None, task: str, begun: dict[str, Any]) -> HttpResponse:
     form = EvaluationSetForm(request.POST or None, request.FILES or None, user=request.user, initial=begun)
-    form.kept = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
+    form.saved_code = begun.get("snapshot")  # of the set, or of what it is made of; whoever may see that may keep it
     if form.is_bound:
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             form.take_code()
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             saved = saved_parameters.save(user=request.user, existing=row, task=task, **form.content())
             return redirect("inference:evaluation-set", saved.pk)
     else:
-        look_further(form, saved_parameters.check_name, user=request.user, existing=row)
+        check_valid_fields(form, saved_parameters.check_name, user=request.user, existing=row)
     task_word = EvaluationSet(task=task).get_task_display()
     context = {"form": form, "row": row, "task_word": task_word, "advanced": [form[name] for name in form.ADVANCED]}
     return render(request, "inference/evaluation_set_edit.html", context, status=422 if form.errors else 200)

@@ -1,1 +1,1 @@
-"""What evaluations tell, in words, numbers as text and charts: for pages, and for the report that the API gives too."""
+"""Results of evaluations as texts, formatted numbers and charts, for pages and the report of the API."""

@@ -28,13 +28,16 @@ class Cell:
 
 
 def cell(value: Value) -> Cell:
-    """A figure with its interval and its difference, as text."""
+    """Return a metric with its interval and its difference as text."""
     if value.value is None:
         return Cell(NONE)
     interval = f"{value.low:.3f} … {value.high:.3f}" if value.low is not None and value.high is not None else ""
     if value.difference is None:
         return Cell(f"{value.value:.3f}", interval)
-    off = value.difference
+    difference = value.difference
     return Cell(
-        f"{value.value:.3f}", interval, f"{off.value:+.3f} ({off.low:+.3f} … {off.high:+.3f})", VERDICTS[off.verdict]
+        f"{value.value:.3f}",
+        interval,
+        f"{difference.value:+.3f} ({difference.low:+.3f} … {difference.high:+.3f})",
+        VERDICTS[difference.verdict],
     )

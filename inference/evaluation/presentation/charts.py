@@ -1,4 +1,4 @@
-"""Small charts as SVG, drawn by the server so that they stand in a printed report as well."""
+"""Small charts as SVG, drawn by the server so that printed reports have them too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Tick:
-    """A number beside an axis; `at` is where its rule goes through, of one that has a rule."""
+    """A number at an axis; `at` is the position of its grid line, if it has one."""
 
     x: str
     y: str
@@ -87,7 +87,7 @@ class Chart:
 
     @property
     def frame(self) -> dict[str, int]:
-        """Where the axes and their words stand."""
+        """The positions of the axes and their labels."""
         return {
             "left": LEFT, "right": WIDE - RIGHT, "top": ABOVE, "bottom": HIGH - BELOW,
             "middle": (LEFT + WIDE - RIGHT) // 2, "half": (ABOVE + HIGH - BELOW) // 2,
@@ -132,11 +132,11 @@ class Frame:
         return [Tick(_n(LEFT - 6), _n(self.y(value) + 4), text, _n(self.y(value))) for value, text in values]
 
 
-def counted(top: float) -> list[tuple[float, str]]:
-    """Some five round numbers from 0 to a top, for an axis."""
+def count_ticks(top: float) -> list[tuple[float, str]]:
+    """Return about five round numbers from 0 to a maximum, for an axis."""
     top = top if top > 0 else 1.0
     power = 10.0 ** math.floor(math.log10(top / 4))
-    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= top / 5)
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= top / 5)
     values = [at * step for at in range(int(top / step + 1e-9) + 1)]
     return [(value, f"{value:,.10g}" if top < MOST_WRITTEN else f"{value:.3g}") for value in values]
 

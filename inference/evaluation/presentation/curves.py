@@ -20,25 +20,29 @@ from inference.kit.samples import counts
 
 
 def means(content: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Means over the classes at each threshold: precision, recall, f1, and how many classes are `answered` there.
+    """Return the means over the classes at each threshold: precision, recall, f1, and the number of classes `answered`.
 
     The means at the threshold of the evaluation are those of its summary, so that pages, reports and the API state
     the same values. Empty where classes have no counts by threshold, of tasks without scores.
     """
     thresholds, classes = content.get("thresholds"), content.get("classes", [])
-    present = [one for one in classes if one.get("truths")]
-    if not isinstance(thresholds, list) or not present or not all(_counted(one, len(thresholds)) for one in present):
+    present = [entry for entry in classes if entry.get("truths")]
+    if (
+        not isinstance(thresholds, list)
+        or not present
+        or not all(_has_counts(entry, len(thresholds)) for entry in present)
+    ):
         return []
     summary = content.get("summary") or {}
-    own = own_place(thresholds, finite(summary.get("threshold")) or 0.0)
+    own_index = own_place(thresholds, finite(summary.get("threshold")) or 0.0)
     stored = {name: summary[name] for name in RATES if finite(summary.get(name)) is not None}
     return [
         {
-            **counts.mean_rates(present, place),
-            **(stored if place == own else {}),
-            "answered": sum(one["tp"][place] + one["fp"][place] > 0 for one in present),
+            **counts.mean_rates(present, index),
+            **(stored if index == own_index else {}),
+            "answered": sum(entry["tp"][index] + entry["fp"][index] > 0 for entry in present),
         }
-        for place in range(len(thresholds))
+        for index in range(len(thresholds))
     ]
 
 
@@ -47,22 +51,22 @@ def own_place(thresholds: Sequence[float], threshold: float) -> int:
     return min(range(len(thresholds)), key=lambda at: abs(thresholds[at] - threshold)) if thresholds else 0
 
 
-def _counted(one: Mapping[str, Any], length: int) -> bool:
-    return all(isinstance(one.get(name), list) and len(one[name]) == length for name in ("tp", "fp"))
+def _has_counts(entry: Mapping[str, Any], length: int) -> bool:
+    return all(isinstance(entry.get(name), list) and len(entry[name]) == length for name in ("tp", "fp"))
 
 
-def drawn(content: Mapping[str, Any]) -> list[tuple[str, Chart]]:
-    """Precision by recall, and F1 by threshold, of all classes, for paper."""
-    found = means(content)
-    if not found:
+def draw(content: Mapping[str, Any]) -> list[tuple[str, Chart]]:
+    """Draw precision by recall, and F1 by threshold, over all classes, for print."""
+    rows = means(content)
+    if not rows:
         return []
-    way = [(one["recall"], one["precision"]) for one in reversed(found) if one["answered"]]
-    by_score = [(float(at), one["f1"]) for at, one in zip(content["thresholds"], found, strict=True)]
+    points = [(row["recall"], row["precision"]) for row in reversed(rows) if row["answered"]]
+    by_score = [(float(at), row["f1"]) for at, row in zip(content["thresholds"], rows, strict=True)]
     share = _("%(name)s (0 to 1)")
     names = (_("Recall"), _("Precision"), _("Score threshold"), "F1")
     recall, precision, score, f1 = (share % {"name": name} for name in names)
     return [
-        (_("Precision by recall"), _chart(_("Precision by recall"), way, recall, precision)),
+        (_("Precision by recall"), _chart(_("Precision by recall"), points, recall, precision)),
         (_("F1 by score threshold"), _chart(_("F1 by score threshold"), by_score, score, f1)),
     ]
 
@@ -76,19 +80,19 @@ def _chart(label: str, pairs: Sequence[tuple[float, float]], across: str, up: st
 
 
 def unanswered(content: Mapping[str, Any]) -> set[Any]:
-    """Ids of classes that nothing was answered as, at the threshold of the evaluation: they have no precision."""
+    """Return ids of classes without predictions at the threshold of the evaluation: they have no precision."""
     summary, confusion = content.get("summary") or {}, content.get("confusion") or {}
     thresholds, matrix = content.get("thresholds") or [], confusion.get("matrix") or []
     least = finite(summary.get("threshold")) or 0.0
     near = own_place(thresholds, least)
-    found = set()
-    for place, one in enumerate(content.get("classes", [])):
-        if thresholds and _counted(one, len(thresholds)):
-            answers = one["tp"][near] + one["fp"][near]
-        elif all(isinstance(row, list) and place < len(row) for row in matrix) and matrix:
-            answers = sum(row[place] for row in matrix)
+    class_ids = set()
+    for index, entry in enumerate(content.get("classes", [])):
+        if thresholds and _has_counts(entry, len(thresholds)):
+            answers = entry["tp"][near] + entry["fp"][near]
+        elif all(isinstance(row, list) and index < len(row) for row in matrix) and matrix:
+            answers = sum(row[index] for row in matrix)
         else:
             continue
         if not answers:
-            found.add(one.get("id"))
-    return found
+            class_ids.add(entry.get("id"))
+    return class_ids

@@ -1,4 +1,4 @@
-"""Names of evaluations that stand beside each other, and of their parameters."""
+"""Names of compared evaluations, and of their parameters."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def short_names(rows: Sequence[Evaluation]) -> dict[int, str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """The names without the words that all of them begin and end with, if one of them is long; "…" stands for those."""
+    """Return the names without the words that all begin and end with, if one of them is long; "…" replaces those."""
     if len(names) < 2 or max(map(len, names)) <= LONG:
         return list(names)
     parts = [_PART.findall(name) for name in names]
-    before = _shared(parts)
-    after = _shared([[part.rstrip(_BETWEEN) for part in reversed(own[before:])] for own in parts])
+    before = _common_length(parts)
+    after = _common_length([[part.rstrip(_BETWEEN) for part in reversed(own[before:])] for own in parts])
     return [
         ("… " if before else "")
         + "".join(own[before : len(own) - after]).rstrip(_BETWEEN)
@@ -40,7 +40,7 @@ def shortened(names: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def _shared(parts: Sequence[Sequence[str]]) -> int:
+def _common_length(parts: Sequence[Sequence[str]]) -> int:
     """How many words all of them begin with, where each keeps one of its own."""
     count = 0
     while all(len(own) > count + 1 for own in parts) and len({own[count] for own in parts}) == 1:

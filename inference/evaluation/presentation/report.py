@@ -1,4 +1,4 @@
-"""An evaluation as one file of HTML: styles, charts and images within, no script, nothing asked for over a network.
+"""An evaluation as one file of HTML: styles, charts and images inline, no script, no network request.
 
 It is frozen: it says when it was made and for whom. A browser prints it well, also into a PDF.
 """
@@ -45,7 +45,7 @@ BOX = 6  # numbers of an answer with a box: class, score, corners
 
 
 def html(evaluation: Evaluation, reader: User) -> str:
-    """The file, as this person sees the evaluation now.
+    """Return the file, as this user sees the evaluation now.
 
     Raises:
         NotFound: it has no results yet.
@@ -69,20 +69,20 @@ def html(evaluation: Evaluation, reader: User) -> str:
         "parameters": script["params"] if script else _parameters(content),
         "classes": _classes(content),
         "confusion": _confusion(content),
-        "curves": curves.drawn(content),
+        "curves": curves.draw(content),
         "mistakes": judged.mistakes_of(content),
         "robustness": judged.robustness_of(content, evaluation.task),
         "images": _images(evaluation, reader, content["summary"].get("threshold")),
-        "names": {one["id"]: one["name"] for one in content.get("classes", [])},
+        "names": {entry["id"]: entry["name"] for entry in content.get("classes", [])},
         **_parts(evaluation),
-        **_calibrated(evaluation),
+        **_calibration(evaluation),
     }
     return render_to_string("inference/evaluation_report.html", context)
 
 
 def file_name(evaluation: Evaluation) -> str:
     """A name for the file."""
-    return ".".join([titles.derived(evaluation.job.name, room=80), "html"])
+    return ".".join([titles.derive_name(evaluation.job.name, room=80), "html"])
 
 
 def answer(evaluation: Evaluation, reader: User) -> HttpResponse:
@@ -92,27 +92,27 @@ def answer(evaluation: Evaluation, reader: User) -> HttpResponse:
     return sent
 
 
-def _plain(given: Any) -> dict[str, Any]:
-    return given if isinstance(given, dict) else {}
+def _as_table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _parameters(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """What it was judged by, named as in the form."""
-    return [(parameter_word(name), value) for name, value in sorted(_plain(content.get("parameters")).items())]
+    return [(parameter_word(name), value) for name, value in sorted(_as_table(content.get("parameters")).items())]
 
 
 def _classes(content: Mapping[str, Any]) -> list[tuple[str, Any, list[str]]]:
-    """Name, number of objects and figures of each class."""
+    """Return name, number of objects and metrics of each class."""
     keys = ("ap", "ap50", "precision", "recall", "f1")
     rows = content.get("classes", [])[:MOST_CLASSES]
     silent = curves.unanswered(content)
     return [
         (
-            str(one.get("name")),
-            one.get("truths"),
-            [NONE if key == "precision" and one.get("id") in silent else _figure(one.get(key)) for key in keys],
+            str(entry.get("name")),
+            entry.get("truths"),
+            [NONE if key == "precision" and entry.get("id") in silent else _figure(entry.get(key)) for key in keys],
         )
-        for one in rows
+        for entry in rows
     ]
 
 
@@ -122,39 +122,39 @@ def _figure(value: Any) -> str:
 
 
 def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Labels and rows of the confusion matrix; None where there is none, or too large for paper."""
-    said = _plain(content.get("confusion"))
-    labels, matrix = said.get("labels"), said.get("matrix")
+    """Return labels and rows of the confusion matrix; None if there is none, or it is too large for print."""
+    confusion = _as_table(content.get("confusion"))
+    labels, matrix = confusion.get("labels"), confusion.get("matrix")
     if not isinstance(labels, list) or not isinstance(matrix, list) or len(labels) > MOST_CELLS:
         return None
-    named = [str(one) or _("background") for one in labels]
+    named = [str(label) or _("background") for label in labels]
     return {"labels": named, "rows": list(zip(named, matrix, strict=False))}
 
 
 def _parts(evaluation: Evaluation) -> dict[str, Any]:
-    """Parts of the images; nothing where they cannot be had."""
+    """Return the slices; None if they cannot be computed."""
     try:
-        found = slices.of([evaluation], evaluation)
+        compared = slices.compute([evaluation], evaluation)
     except DomainError:
         return {"parts": None}
-    return {"parts": parts.told(evaluation, found)}
+    return {"parts": parts.build_table(evaluation, compared)}
 
 
-def _calibrated(evaluation: Evaluation) -> dict[str, Any]:
+def _calibration(evaluation: Evaluation) -> dict[str, Any]:
     try:
-        return judged.calibrated(evaluation)
+        return judged.calibration_context(evaluation)
     except DomainError:
         return {}
 
 
 def _images(evaluation: Evaluation, reader: User, threshold: Any) -> list[tuple[dict[str, Any], str]]:
-    """The worst images with their thumbnails as data and answers from the threshold on, for readers of the dataset."""
+    """Return the worst images with thumbnails and predictions above the threshold, for readers of the dataset."""
     version = DatasetVersion.objects.visible_to(reader).filter(pk=evaluation.version_id or 0).first()
     if version is None:
         return []
     entries, _more = results.images(evaluation, count=IMAGES)
-    assets = {one.path: one for one in version.assets.filter(path__in=[str(entry["path"]) for entry in entries])}
-    found = []
+    assets = {row.path: row for row in version.assets.filter(path__in=[str(entry["path"]) for entry in entries])}
+    rows = []
     for entry in entries:
         asset = assets.get(str(entry["path"]))
         try:
@@ -162,22 +162,22 @@ def _images(evaluation: Evaluation, reader: User, threshold: Any) -> list[tuple[
         except (image_files.BadImage, OSError, DomainError):
             data = b""
         address = f"data:image/webp;base64,{base64.b64encode(data).decode()}" if data else ""
-        found.append((_from(entry, finite(threshold) or 0.0), address))
-    return found
+        rows.append((_above_threshold(entry, finite(threshold) or 0.0), address))
+    return rows
 
 
-def _from(entry: dict[str, Any], threshold: float) -> dict[str, Any]:
-    """The entry of an image with those of its answers alone that reach a score; of tasks whose answers have boxes."""
+def _above_threshold(entry: dict[str, Any], threshold: float) -> dict[str, Any]:
+    """Return the entry of an image with only predictions that reach a score; of tasks whose predictions have boxes."""
     answers = entry.get("answers")
-    if not isinstance(answers, list) or not all(isinstance(one, list) and len(one) >= BOX for one in answers):
+    if not isinstance(answers, list) or not all(isinstance(answer, list) and len(answer) >= BOX for answer in answers):
         return entry
-    kept = [place for place, one in enumerate(answers) if (finite(one[1]) or 0.0) >= threshold]
+    indices = [index for index, answer in enumerate(answers) if (finite(answer[1]) or 0.0) >= threshold]
     beside = {
-        name: [entry[name][place] for place in kept]
+        name: [entry[name][index] for index in indices]
         for name in ("outlines",)
         if isinstance(entry.get(name), list) and len(entry[name]) == len(answers)
     }
-    return entry | beside | {"answers": [answers[place] for place in kept]}
+    return entry | beside | {"answers": [answers[index] for index in indices]}
 
 
 @cache
@@ -188,6 +188,6 @@ def _styles() -> SafeString:
 
 
 def _sheet(name: str) -> str:
-    found = finders.find(name)
-    assert isinstance(found, str), name
-    return Path(found).read_text()
+    path = finders.find(name)
+    assert isinstance(path, str), name
+    return Path(path).read_text()

@@ -36,45 +36,45 @@ ALTERED_WORDS = {
 
 
 def mistakes_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the section of mistakes shows."""
-    told = error_datasets.of(content)
-    if told is None:
+    """Return the context of the section of mistakes."""
+    mistakes = error_datasets.read_mistakes(content)
+    if mistakes is None:
         return None
-    return {"told": told, "rows": [(*MISTAKE_WORDS[one.name], one) for one in told.kinds]}
+    return {"told": mistakes, "rows": [(*MISTAKE_WORDS[kind.name], kind) for kind in mistakes.kinds]}
 
 
 def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | None:
-    """What the section of altered copies shows: a row for each alteration, three strengths, and a chart."""
-    said = content.get("robustness")
-    clean = finite(said.get("clean")) if isinstance(said, dict) else None
-    if not isinstance(said, dict) or clean is None or not isinstance(said.get("rows"), list):
+    """Return the context of the section of altered copies: a row for each alteration, three strengths, and a chart."""
+    robustness = content.get("robustness")
+    clean = finite(robustness.get("clean")) if isinstance(robustness, dict) else None
+    if not isinstance(robustness, dict) or clean is None or not isinstance(robustness.get("rows"), list):
         return None
     values: dict[str, dict[int, float | None]] = {}
-    for row in said["rows"]:
+    for row in robustness["rows"]:
         if isinstance(row, dict) and row.get("kind") in ALTERED_WORDS and row.get("strength") in (1, 2, 3):
             values.setdefault(row["kind"], {})[row["strength"]] = finite(row.get("value"))
     labels = {figure.key: figure.label for figure in TASKS[task].pages.figures} if task in TASKS else {}
     frame = Frame(high=3, top=max(1.0, clean))
     lines = [
         frame.line([(0, clean), *((at, value) for at, value in sorted(own.items()) if value is not None)],
-                   str(ALTERED_WORDS[kind]), place)
-        for place, (kind, own) in enumerate(values.items(), 1)
+                   str(ALTERED_WORDS[kind]), number)
+        for number, (kind, own) in enumerate(values.items(), 1)
     ]  # fmt: skip
-    figure = _(labels.get(str(said.get("figure")), str(said.get("figure"))))
+    figure = _(labels.get(str(robustness.get("figure")), str(robustness.get("figure"))))
     return {
-        "images": int(finite(said.get("images")) or 0),
+        "images": int(finite(robustness.get("images")) or 0),
         "figure": figure,
         "clean": f"{clean:.3f}",
         "rows": [
-            (place, ALTERED_WORDS[kind], [_lost(own.get(strength), clean) for strength in (1, 2, 3)])
-            for place, (kind, own) in enumerate(values.items(), 1)
+            (number, ALTERED_WORDS[kind], [_lost(own.get(strength), clean) for strength in (1, 2, 3)])
+            for number, (kind, own) in enumerate(values.items(), 1)
         ],
         "chart": Chart(
             label=_("%(figure)s by strength of the alteration") % {"figure": figure},
             across_label=_("Strength of the alteration"), up_label=figure,
-            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.counted(frame.top)),
+            lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.count_ticks(frame.top)),
             across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
-            keys=[Key(str(ALTERED_WORDS[kind]), "line", place) for place, kind in enumerate(values, 1)],
+            keys=[Key(str(ALTERED_WORDS[kind]), "line", number) for number, kind in enumerate(values, 1)],
         ),
     }  # fmt: skip
 
@@ -84,15 +84,15 @@ def _lost(value: float | None, clean: float) -> tuple[str, str]:
     return ("–", "") if value is None else (f"{value:.3f}", f"{value - clean:+.3f}")
 
 
-def reliability_chart(found: Reliability) -> Chart:
-    """Bars of what share is right, and the line on which scores are what they say."""
+def reliability_chart(reliability: Reliability) -> Chart:
+    """Draw the share of right predictions by score, and the diagonal of calibrated scores."""
     frame = Frame()
     bars = [
-        frame.bar(one.low, one.high, one.right,
+        frame.bar(row.low, row.high, row.right,
                   _("%(low)s to %(high)s: %(right)s right of %(count)s, mean score %(score)s") % {
-                      "low": f"{one.low:.2f}", "high": f"{one.high:.2f}", "right": f"{one.right:.3f}",
-                      "count": one.count, "score": f"{one.score:.3f}"})
-        for one in found.bins if one.right is not None
+                      "low": f"{row.low:.2f}", "high": f"{row.high:.2f}", "right": f"{row.right:.3f}",
+                      "count": row.count, "score": f"{row.score:.3f}"})
+        for row in reliability.bins if row.right is not None
     ]  # fmt: skip
     return Chart(
         label=_("Share of right answers by score"), bars=bars, lines=[frame.line([(0, 0), (1, 1)], colour=8)],
@@ -101,8 +101,8 @@ def reliability_chart(found: Reliability) -> Chart:
         keys=[Key(_("answers with such a score"), "bar"), Key(_("scores that are probabilities"), "line", 8)],
         table=Table(
             [_("Score"), _("Answers"), _("Share right"), _("Mean score")],
-            [[f"{one.low:.2f} – {one.high:.2f}", f"{one.count:,}", _three(one.right), _three(one.score)]
-             for one in found.bins if one.count],
+            [[f"{row.low:.2f} – {row.high:.2f}", f"{row.count:,}", _three(row.right), _three(row.score)]
+             for row in reliability.bins if row.count],
         ),
     )  # fmt: skip
 
@@ -111,34 +111,34 @@ def _three(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def cost_chart(found: Costs) -> Chart:
-    """The cost by threshold, the best one marked."""
-    top = max(found.costs)
+def cost_chart(costs: Costs) -> Chart:
+    """Draw the cost by threshold, with the best one marked."""
+    top = max(costs.costs)
     frame = Frame(top=top)
-    best = _("%(cost)s at %(threshold)s") % {"cost": f"{found.costs[found.best]:,.6g}",
-                                             "threshold": f"{found.threshold:.2f}"}  # fmt: skip
+    best = _("%(cost)s at %(threshold)s") % {"cost": f"{costs.costs[costs.best]:,.6g}",
+                                             "threshold": f"{costs.threshold:.2f}"}  # fmt: skip
     return Chart(
         label=_("Cost by score threshold"),
-        lines=[frame.line(list(zip(found.thresholds, found.costs, strict=True)))],
-        marks=[frame.mark(found.threshold, found.costs[found.best], best)],
-        across=frame.across(charts.SHARES), up=frame.up(charts.counted(top)),
+        lines=[frame.line(list(zip(costs.thresholds, costs.costs, strict=True)))],
+        marks=[frame.mark(costs.threshold, costs.costs[costs.best], best)],
+        across=frame.across(charts.SHARES), up=frame.up(charts.count_ticks(top)),
         across_label=_("Score threshold (0 to 1)"), up_label=_("Cost, in the unit of your prices"),
         keys=[Key(_("cost"), "line"), Key(_("cheapest: %(where)s") % {"where": best}, "dot")],
         table=Table(
             [_("Score threshold"), _("Cost"), pgettext("count", "Wrong"), pgettext("count", "Missed")],
-            [[f"{found.thresholds[at]:.2f}", f"{found.costs[at]:,.6g}", f"{found.wrong[at]:,.0f}",
-              f"{found.missed[at]:,.0f}"] for at in sorted({*range(0, len(found.costs), TABLE_STEP), found.best})],
+            [[f"{costs.thresholds[at]:.2f}", f"{costs.costs[at]:,.6g}", f"{costs.wrong[at]:,.0f}",
+              f"{costs.missed[at]:,.0f}"] for at in sorted({*range(0, len(costs.costs), TABLE_STEP), costs.best})],
         ),
     )  # fmt: skip
 
 
-def calibrated(evaluation: Evaluation, *, wrong: float = 1.0, missed: float = 1.0) -> dict[str, Any]:
-    """What the section shows: `reliability`, `costs` and their charts, each None where it cannot be had.
+def calibration_context(evaluation: Evaluation, *, wrong: float = 1.0, missed: float = 1.0) -> dict[str, Any]:
+    """Return the context of the section: `reliability`, `costs` and their charts, each None if not available.
 
     Raises:
-        Invalid: see `calibration.of` and `calibration.costs`.
+        Invalid: see `calibration.for_evaluation` and `calibration.costs`.
     """
-    reliability = calibration.of(evaluation)
+    reliability = calibration.for_evaluation(evaluation)
     costs = calibration.costs(results.load(evaluation) or {}, wrong=wrong, missed=missed)
     return {
         "reliability": reliability,

@@ -41,16 +41,16 @@ NAME_WORDS = {
 }
 
 
-def cells_of(one: Slice) -> list[Any]:
-    """Its figures as text, of each evaluation; none where none can be had."""
-    return [cell(value) for value in one.row.values] if one.row else []
+def cells_of(part: Slice) -> list[Any]:
+    """Return its metrics as text, for each evaluation; empty if there are none."""
+    return [cell(value) for value in part.row.values] if part.row else []
 
 
 Line = tuple[Any, Any, Slice, list[Any]]  # what it is a part by, which part, the part, its figures as text
 
 
 @dataclass(frozen=True)
-class Told:
+class SliceTable:
     """Parts of the images by one figure, and parts of the objects by another: one table each, the worst first."""
 
     figure: str
@@ -58,28 +58,28 @@ class Told:
     objects: list[Line]
 
 
-def told(first: Evaluation, found: Sequence[Slice]) -> Told:
-    """The parts as pages and reports show them."""
-    images = [one for one in found if one.by != OBJECT]
-    rows = [one.row for one in images if one.row]
+def build_table(first: Evaluation, parts: Sequence[Slice]) -> SliceTable:
+    """Return the slices as pages and reports show them."""
+    images = [part for part in parts if part.by != OBJECT]
+    rows = [part.row for part in images if part.row]
     figure = _(rows[0].label) if rows else _(TASKS[first.task].pages.figures[0].label)
-    objects = [_line(one) for one in found if one.by == OBJECT]
-    return Told(figure, [_line(one) for one in images], objects)
+    objects = [_line(part) for part in parts if part.by == OBJECT]
+    return SliceTable(figure, [_line(part) for part in images], objects)
 
 
-def _line(one: Slice) -> Line:
-    return by_word(one), name_word(one), one, cells_of(one)
+def _line(part: Slice) -> Line:
+    return by_word(part), name_word(part), part, cells_of(part)
 
 
-def by_word(one: Slice) -> Any:
-    """What a part is a part by, for people."""
-    return BY_WORDS[one.by]
+def by_word(part: Slice) -> Any:
+    """Return the label of the property that a slice is defined by."""
+    return BY_WORDS[part.by]
 
 
-def name_word(one: Slice) -> Any:
-    """Which part it is, for people."""
-    if one.by == ASKED:
+def name_word(part: Slice) -> Any:
+    """Return the label of a slice."""
+    if part.by == ASKED:
         return _("your images")
-    if one.by == SPLIT:
-        return SPLIT_WORDS.get(one.name, _("in no split")) if one.name in ("none", *SPLIT_WORDS) else one.name
-    return NAME_WORDS.get((one.by, one.name), one.name)
+    if part.by == SPLIT:
+        return SPLIT_WORDS.get(part.name, _("in no split")) if part.name in ("none", *SPLIT_WORDS) else part.name
+    return NAME_WORDS.get((part.by, part.name), part.name)

@@ -26,13 +26,13 @@ def tiles(task: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def left_out(task: str, content: Mapping[str, Any]) -> str:
-    """Why a figure of the task is not shown; "" where all are."""
-    out = [figure for figure in _figures(task) if _says_nothing(figure, content)]
-    if not out:
+    """Return why a metric of the task is not shown; "" if all are."""
+    hidden = [figure for figure in _figures(task) if _says_nothing(figure, content)]
+    if not hidden:
         return ""
-    said = _("%(figures)s is left out: of %(count)s classes or fewer it is 1 whatever a model answers.")
-    names = ", ".join(_(figure.label) for figure in out)
-    return said % {"figures": names, "count": out[0].least_classes - 1}
+    message = _("%(figures)s is left out: of %(count)s classes or fewer it is 1 whatever a model answers.")
+    names = ", ".join(_(figure.label) for figure in hidden)
+    return message % {"figures": names, "count": hidden[0].least_classes - 1}
 
 
 def conditions(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:

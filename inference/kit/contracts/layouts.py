@@ -20,9 +20,9 @@ class Output:
     shape: tuple[int, ...]
     maker: str = ""
 
-    def size(self, place: int) -> int | None:
-        """A size of it; None where it is free."""
-        return self.shape[place] if self.shape[place] > 0 else None
+    def size(self, axis: int) -> int | None:
+        """Return its size along an axis; None where the size is free."""
+        return self.shape[axis] if self.shape[axis] > 0 else None
 
 
 Outputs = Sequence[Output]
@@ -42,9 +42,9 @@ class Layout:
         resize: how pictures usually come into the input of such models.
         ground: the first class of the outputs may be the ground, which has no label.
         elsewhere: what has outputs so: architectures of transformers by their names, and END_TO_END.
-        side: px, of an input that the file leaves free and nobody named.
+        side: px, default side of an input whose size is free and not declared.
         pixels: rules for pixels, the more usual for such models first.
-        told: the lines in other languages read it, see inference/registry/snippets.
+        in_snippets: the lines in other languages read it, see inference/registry/snippets.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Layout:
     elsewhere: tuple[str, ...] = ()
     side: int = 224
     pixels: tuple[str, ...] = ("imagenet", "unit", "signed", "bytes")
-    told: bool = True
+    in_snippets: bool = True
 
 
 def one(outputs: Outputs, rank: int, *names: str) -> Output:

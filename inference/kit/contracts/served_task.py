@@ -31,10 +31,10 @@ class Joining(Protocol):
     """The answers to the tiles of one picture, put together."""
 
     def add(self, outputs: Arrays, placements: Sequence[Placement]) -> None:
-        """Add the outputs for some of the tiles, and where the picture lies in each; tiles come in their order."""
+        """Add the outputs for some of the tiles, with the placement of the image in each; tiles arrive in order."""
 
-    def whole(self) -> tuple[ModelSpec, Arrays, Placement]:
-        """A model that looked at all of the picture at once, its outputs, and where the picture lies in its input.
+    def result(self) -> tuple[ModelSpec, Arrays, Placement]:
+        """Return a model that processed the whole image, its outputs, and the placement of the image in its input.
 
         The model may have other outputs than the one that looked at tiles, with roles of their own.
         """
@@ -48,16 +48,16 @@ class Answer:
         outputs: roles of its outputs; model.json names a tensor for each.
         read: outputs of one run → for each picture its predictions, as JSON.
         item: what one prediction of `read` holds, as JSON Schema.
-        asked: names of those of `Requested` that change it.
-        best_only: the first prediction alone stands for the picture.
+        options: names of the fields of `Requested` that change it.
+        best_only: only the first prediction counts for the image.
         slow: `read` takes long enough for a thread of its own.
         regions: callers may say which part of a picture to look at.
         joining: puts the answers to the tiles of a picture of a width and height together. None: models of this task
             know no tiles.
         layouts: how its outputs may be laid out in models from elsewhere, the usual way first; none: such models need
             a model.json of their own.
-        found: the objects with their boxes on one picture of a run, by which they can be followed in a video. None:
-            models of this task find no objects.
+        detect: returns the objects with their boxes on one image of a batch, used for tracking in a video. None:
+            models of this task detect no objects.
         elsewhere: a package has lines in other languages that read such answers, see inference/registry/snippets.
         shares: how sure a model is of each class [N, C], where its answers are classes: several models answer the mean,
             and it may look at what a detector found. None: no such answers.
@@ -71,13 +71,13 @@ class Answer:
     outputs: tuple[str, ...]
     read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
     item: Schema = field(default_factory=dict)
-    asked: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     best_only: bool = False
     slow: bool = False
     regions: bool = False
     joining: Callable[[ModelSpec, tuple[int, int]], Joining] | None = None
     layouts: tuple[Layout, ...] = ()
-    found: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
+    detect: Callable[[ModelSpec, Arrays, int, Placement, DecodeSpec], Detections] | None = None
     elsewhere: bool = False
     shares: Callable[[ModelSpec, Arrays], NDArray[np.float32]] | None = None
     maps: str = ""
@@ -85,10 +85,10 @@ class Answer:
     item_of_chain: Schema = field(default_factory=dict)
     draft: str = ""
 
-    def roles(self, named: Collection[str]) -> tuple[str, ...]:
+    def roles(self, names: Collection[str]) -> tuple[str, ...]:
         """Roles of a layout, all among those that a model names; the task's own where there is none."""
-        known = (self.outputs, *(layout.roles for layout in self.layouts))
-        return next((roles for roles in known if set(roles) <= set(named)), self.outputs)
+        layouts = (self.outputs, *(layout.roles for layout in self.layouts))
+        return next((roles for roles in layouts if set(roles) <= set(names)), self.outputs)
 
 
 class Scoring(Protocol):
@@ -104,7 +104,7 @@ class Scoring(Protocol):
     ) -> list[Line]:
         """What is kept of one run of the model; `mapping` is place in its output → class id of the dataset.
 
-        A sample stands there once, or for each of its boxes (`Sample.looks`) where the model looks at boxes.
+        A sample occurs once, or once per box (`Sample.looks`) for models that process boxes.
         """
 
     def evaluate(self, truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -118,7 +118,7 @@ class Scoring(Protocol):
         """Further files for outputs/: name → content."""
 
     def agreement(self, first: Line, second: Line, threshold: float) -> float:
-        """How alike two models answered one image, from 0 to 1; 1 is the same to whoever asks.
+        """Return how alike two models answered one image, from 0 (different) to 1 (the same).
 
         `threshold` is the score from which the model's answers count, where the task has one.
         """
@@ -149,10 +149,10 @@ class Pages:
 
     Args:
         figures: tiles of a result, left to right.
-        headline: keys of figures; the first one a result has stands in lists.
+        headline: keys of metrics; lists show the first one that a result has.
         sections: templates of the evaluation page below the tiles. Each gets evaluation, found, pages.
         script: module of the evaluation page; "" for none.
-        curve_note: beside the heading of the precision and recall curve.
+        curve_note: text next to the heading of the precision and recall curve.
         counted: what a class has a number of in the table of classes.
         class_columns: figures of each class between AP and precision.
         caption: template below a judged image. It gets image, names.
@@ -241,7 +241,7 @@ def average_precisions(over: str, at_50: str, at_75: str) -> tuple[Ranked, ...]:
 
 
 def counted() -> tuple[Measure, ...]:
-    """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, whatever their classes.
+    """Measures of entries that have `tp`, `fp` and `fn`: over all objects of all images, regardless of class.
 
     Their names are not those of the figures of a summary, which are means over the classes.
     """
@@ -249,28 +249,28 @@ def counted() -> tuple[Measure, ...]:
         Measure(
             "objects_f1",
             "F1 over all objects",
-            lambda one: 2 * one["tp"],
-            lambda one: 2 * one["tp"] + one["fp"] + one["fn"],
+            lambda entry: 2 * entry["tp"],
+            lambda entry: 2 * entry["tp"] + entry["fp"] + entry["fn"],
         ),
         Measure(
             "objects_precision",
             "Precision over all objects",
-            lambda one: one["tp"],
-            lambda one: one["tp"] + one["fp"],
+            lambda entry: entry["tp"],
+            lambda entry: entry["tp"] + entry["fp"],
         ),
         Measure(
             "objects_recall",
             "Recall over all objects",
-            lambda one: one["tp"],
-            lambda one: one["tp"] + one["fn"],
+            lambda entry: entry["tp"],
+            lambda entry: entry["tp"] + entry["fn"],
         ),
     )
 
 
-def ranked_answers(one: Mapping[str, Any]) -> list[tuple[float, bool]]:
-    """Scores of the answers of an entry that has `ranked`, and whether each finds an object with an overlap of 0.5."""
+def ranked_answers(entry: Mapping[str, Any]) -> list[tuple[float, bool]]:
+    """Return the scores of an entry that has `ranked`, and whether each prediction matches an object (IoU 0.5)."""
     return [
-        (float(score), bool(int(right) & 1)) for _kind, score, right, passed in one["ranked"] if not int(passed) & 1
+        (float(score), bool(int(right) & 1)) for _kind, score, right, passed in entry["ranked"] if not int(passed) & 1
     ]
 
 
@@ -309,7 +309,7 @@ class ServedTask:
         strangers: whether classes that a model does not know belong to what it is judged on.
         measures: figures by which evaluations are compared, see `Measure`. One with the key of a figure of the summary
             is that figure.
-        pairs: places of truth and answer on an image, and how often they stand there; None of a task without `means`.
+        pairs: indices of truth and prediction on an image with their counts; None for a task without `means`.
         means: further figures by which evaluations are compared, see `ClassMean`.
         ranked: average precisions by which evaluations are compared, see `Ranked`.
         right: whether a model made no mistake on an image; None of a task whose answers are not right or wrong.

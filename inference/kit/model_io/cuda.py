@@ -30,7 +30,7 @@ def granted() -> bool:
 
 
 class Card:
-    """The first card that this process sees. Whoever uses it from another thread calls `enter` there first.
+    """The first GPU that this process can use. Other threads call `enter` before they use it.
 
     Raises:
         NoCard: none was granted, or the driver finds none.
@@ -44,12 +44,12 @@ class Card:
         except OSError:
             raise NoCard(f"{LIBRARY} is not on this machine. Install NVIDIA's driver.") from None
         device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-        said = ctypes.create_string_buffer(256)
+        name = ctypes.create_string_buffer(256)
         self._context, self._stream = ctypes.c_void_p(), ctypes.c_void_p()
         try:
             self._call("cuInit", ctypes.c_uint(0))
             self._call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(0))
-            self._call("cuDeviceGetName", said, ctypes.c_int(len(said)), device)
+            self._call("cuDeviceGetName", name, ctypes.c_int(len(name)), device)
             self._call("cuDeviceGetAttribute", ctypes.byref(major), ctypes.c_int(_MAJOR), device)
             self._call("cuDeviceGetAttribute", ctypes.byref(minor), ctypes.c_int(_MINOR), device)
             self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), device)
@@ -57,7 +57,7 @@ class Card:
             self._call("cuStreamCreate", ctypes.byref(self._stream), ctypes.c_uint(0))
         except CudaError as refused:
             raise NoCard(f"The card does not answer: {refused}.") from None
-        self.name = said.value.decode("utf-8", "replace")
+        self.name = name.value.decode("utf-8", "replace")
         self.capability = (major.value, minor.value)
 
     @property
@@ -79,22 +79,22 @@ class Card:
         """Give memory back."""
         self._call("cuMemFree_v2", ctypes.c_uint64(address))
 
-    def put(self, address: int, values: NDArray[np.generic]) -> None:
-        """Copy a contiguous array to the card."""
+    def upload(self, address: int, values: NDArray[np.generic]) -> None:
+        """Copy a contiguous array to the GPU."""
         size = ctypes.c_size_t(values.nbytes)
         source = ctypes.c_void_p(values.ctypes.data)
         self._call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), source, size, self._stream)
 
-    def take(self, address: int, values: NDArray[np.generic]) -> None:
-        """Copy from the card into a contiguous array; the numbers are there after `synchronize`."""
+    def download(self, address: int, values: NDArray[np.generic]) -> None:
+        """Copy from the GPU into a contiguous array; the values are valid after `synchronize`."""
         size = ctypes.c_size_t(values.nbytes)
         target = ctypes.c_void_p(values.ctypes.data)
         self._call("cuMemcpyDtoHAsync_v2", target, ctypes.c_uint64(address), size, self._stream)
 
     def synchronize(self) -> None:
-        """Wait until all that was asked of the stream is done."""
+        """Wait until all operations of the stream are done."""
         self._call("cuStreamSynchronize", self._stream)
 
-    def _call(self, name: str, *given: Any) -> None:
-        if code := getattr(self._driver, name)(*given):
+    def _call(self, name: str, *args: Any) -> None:
+        if code := getattr(self._driver, name)(*args):
             raise CudaError(f"{name} failed with CUDA error {code}")

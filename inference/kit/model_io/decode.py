@@ -33,7 +33,7 @@ class BadImage(Exception):
 
 
 class BadBox(Exception):
-    """The part of the picture that somebody asked for is not in it."""
+    """The requested region is outside the image."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Placement:
         return np.asarray(boxes * scale + np.array((self.offset_x, self.offset_y) * 2), np.float32)
 
     def to_points(self, points: Floats) -> Floats:
-        """Map points [n, 2] from input pixels to image pixels; one may lie beside the image."""
+        """Map points [n, 2] from input pixels to image pixels; a point may be outside the image."""
         offset, scale = (self.offset_x, self.offset_y), (self.scale_x, self.scale_y)
         return np.asarray((points - np.array(offset)) / np.array(scale), np.float32)
 
@@ -80,7 +80,7 @@ class Detections:
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """What the parts of a composed model get of one picture: each its own sample and where the picture lies in it.
+    """Inputs of the parts of a composed model for one image: for each part its sample and the placement of the image.
 
     `picture` is there where something is to be cut out of it.
     """
@@ -122,7 +122,7 @@ def looks(image: Image.Image, spec: InputSpec, boxes: Sequence[Box] = ()) -> Ite
     """What the model looks at, one after the other: the tiles of an upright image, its `boxes`, or all of it.
 
     Raises:
-        BadBox: a box lies beside the image.
+        BadBox: a box is outside the image.
     """
     if spec.overlap is None:
         yield from (preprocess(image, spec, box) for box in boxes or (None,))
@@ -146,7 +146,7 @@ def preprocess(image: Image.Image, spec: InputSpec, box: Box | None = None) -> t
     others are; its placement is that of its first part, in whose frame such a model answers.
 
     Raises:
-        BadBox: the box lies beside the image.
+        BadBox: the box is outside the image.
     """
     if spec.parts:
         return _parcel(image, spec, box)
@@ -206,7 +206,7 @@ def _letterbox(image: Image.Image, spec: InputSpec) -> tuple[Image.Image, Placem
 
 
 def _cut(image: Image.Image, spec: InputSpec, box: Box) -> tuple[Image.Image, Placement]:
-    """What lies in the box and around it, in the input's shape; grey where that is beside the image."""
+    """Crop the box with its surroundings in the shape of the input; outside the image it is grey."""
     side = max((box[2] - box[0]) / spec.width, (box[3] - box[1]) / spec.height) * (1 + 2 * spec.margin)
     left = (box[0] + box[2] - side * spec.width) / 2
     top = (box[1] + box[3] - side * spec.height) / 2
@@ -241,40 +241,40 @@ def detections(
         score_threshold: answers below it are left out.
         iou_threshold: of two boxes of one class overlapping more than this, the better stays.
     """
-    kept_places: list[NDArray[np.int64]] = []
-    kept_classes: list[NDArray[np.int64]] = []
+    row_parts: list[NDArray[np.int64]] = []
+    class_parts: list[NDArray[np.int64]] = []
     finite = np.isfinite(boxes).all(axis=1, keepdims=True)
     hits: NDArray[np.bool_] = np.logical_and(scores >= score_threshold, finite)
     for index in np.flatnonzero(hits.any(axis=0)):
         places = np.flatnonzero(hits[:, index])
         order = np.argsort(-scores[places, index], kind="stable")[:MOST_CANDIDATES]
-        kept = suppress(boxes[places[order]], iou_threshold, most=max_detections)
-        kept_places.append(places[order][kept])
-        kept_classes.append(np.full(len(kept), index))
-    if not kept_places:
+        indices = suppress(boxes[places[order]], iou_threshold, limit=max_detections)
+        row_parts.append(places[order][indices])
+        class_parts.append(np.full(len(indices), index))
+    if not row_parts:
         nothing = np.zeros(0, np.float32)
         return Detections(np.zeros((0, 4), np.float32), nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    places, classes = np.concatenate(kept_places), np.concatenate(kept_classes)
+    places, classes = np.concatenate(row_parts), np.concatenate(class_parts)
     confidences = scores[places, classes]
     best = np.argsort(-confidences, kind="stable")[:max_detections]
-    kept = places[best]
-    return Detections(placement.to_picture(boxes[kept]), confidences[best], classes[best], kept)
+    indices = places[best]
+    return Detections(placement.to_picture(boxes[indices]), confidences[best], classes[best], indices)
 
 
-def suppress(boxes: Floats, iou_threshold: float, *, most: int) -> NDArray[np.int64]:
-    """Non-maximum suppression of boxes [n, 4] sorted best first; gives the places that stay, in order."""
+def suppress(boxes: Floats, iou_threshold: float, *, limit: int) -> NDArray[np.int64]:
+    """Non-maximum suppression of boxes [n, 4] sorted best first; returns the indices that remain, in order."""
     areas = (boxes[:, 2] - boxes[:, 0]).clip(0) * (boxes[:, 3] - boxes[:, 1]).clip(0)
     left = np.arange(len(boxes))
-    kept: list[int] = []
-    while len(left) and len(kept) < most:
+    selected: list[int] = []
+    while len(left) and len(selected) < limit:
         first, left = left[0], left[1:]
-        kept.append(int(first))
-        wide = np.minimum(boxes[first, 2], boxes[left, 2]) - np.maximum(boxes[first, 0], boxes[left, 0])
-        high = np.minimum(boxes[first, 3], boxes[left, 3]) - np.maximum(boxes[first, 1], boxes[left, 1])
-        shared = wide.clip(0) * high.clip(0)
+        selected.append(int(first))
+        width = np.minimum(boxes[first, 2], boxes[left, 2]) - np.maximum(boxes[first, 0], boxes[left, 0])
+        height = np.minimum(boxes[first, 3], boxes[left, 3]) - np.maximum(boxes[first, 1], boxes[left, 1])
+        shared = width.clip(0) * height.clip(0)
         union = areas[first] + areas[left] - shared
         left = left[shared <= iou_threshold * np.maximum(union, 1e-9)]
-    return np.asarray(kept, np.int64)
+    return np.asarray(selected, np.int64)
 
 
 def probabilities(logits: Floats) -> Floats:

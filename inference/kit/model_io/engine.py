@@ -91,20 +91,20 @@ class Engine:
             installed or does not fit (OpenVINO with a card, TensorRT without one or without an engine for this one),
             ONNX Runtime answers instead: the file is the same.
         strictly: raise instead.
-        runtime: what a part of a composed model says of it; None: what stands in the model.json beside it.
+        runtime: runtime of a part of a composed model; None: the one named in the model.json next to it.
 
     Raises:
-        NotInstalled, NotUsable: OpenVINO or TensorRT is asked for `strictly` and cannot answer.
+        NotInstalled, NotUsable: OpenVINO or TensorRT is requested with `strictly` and not available.
     """
 
     def __init__(self, path: Path, *, threads: int = 1, strictly: bool = False, runtime: str | None = None) -> None:
         self.session: Any = None
-        said = _runtime(path) if runtime is None else runtime
+        name = _runtime(path) if runtime is None else runtime
         try:
-            if said == OPENVINO and (strictly or _providers() == [CPU]):
-                self._take(openvino.Session(path, threads=threads), openvino.PROVIDER, OF_OPENVINO)
-            elif said == TENSORRT:
-                self._take(tensorrt.Session(path), tensorrt.PROVIDER, OF_TENSORRT)
+            if name == OPENVINO and (strictly or _providers() == [CPU]):
+                self._use_session(openvino.Session(path, threads=threads), openvino.PROVIDER, OF_OPENVINO)
+            elif name == TENSORRT:
+                self._use_session(tensorrt.Session(path), tensorrt.PROVIDER, OF_TENSORRT)
         except (openvino.NotInstalled, tensorrt.NotUsable) as missing:
             if strictly:
                 raise
@@ -122,9 +122,9 @@ class Engine:
         self.outputs = tuple(_info(node) for node in self.session.get_outputs())
         self.provider = str(self.session.get_providers()[0])
 
-    def _take(self, session: Any, provider: str, types: Mapping[str, str]) -> None:
-        self.inputs = tuple(_of(end, types) for end in session.inputs)
-        self.outputs = tuple(_of(end, types) for end in session.outputs)
+    def _use_session(self, session: Any, provider: str, types: Mapping[str, str]) -> None:
+        self.inputs = tuple(_to_info(end, types) for end in session.inputs)
+        self.outputs = tuple(_to_info(end, types) for end in session.outputs)
         self.session, self.provider = session, provider
 
     @property
@@ -162,16 +162,16 @@ def _providers() -> list[str]:
 
 
 def _runtime(path: Path) -> str:
-    """What the model.json beside a file says of how it is run; "" where it says nothing."""
+    """Read the runtime from the model.json next to a file; "" where none is named."""
     try:
-        found = json.loads((path.parent / "model.json").read_bytes())
+        content = json.loads((path.parent / "model.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return ""
-    return str(found.get(RUNTIME, "")) if isinstance(found, dict) else ""
+    return str(content.get(RUNTIME, "")) if isinstance(content, dict) else ""
 
 
-def _of(end: tuple[str, str, tuple[int, ...]], types: Mapping[str, str]) -> TensorInfo:
-    name, kind, shape = end
+def _to_info(port: tuple[str, str, tuple[int, ...]], types: Mapping[str, str]) -> TensorInfo:
+    name, kind, shape = port
     if kind not in types:
         raise ValueError(f"{name} is a {kind}; only number tensors can be served.")
     datatype, dtype = DATATYPES[types[kind]]

@@ -64,9 +64,9 @@ class Session:
         self.outputs = [_end(port) for port in self._model.outputs]
 
     def run(self, names: Sequence[str], feeds: Mapping[str, NDArray[np.generic]]) -> list[NDArray[np.generic]]:
-        """Compute outputs; copies, as the next run writes over what this one gave."""
-        found = self._request.infer(dict(feeds), share_inputs=True)
-        by_name: dict[str, Any] = {name: value for port, value in found.items() for name in port.names}
+        """Compute outputs; returns copies, because the next run overwrites the buffers of this one."""
+        results = self._request.infer(dict(feeds), share_inputs=True)
+        by_name: dict[str, Any] = {name: value for port, value in results.items() for name in port.names}
         return [np.array(by_name[name]) for name in names]
 
 

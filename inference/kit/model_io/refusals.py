@@ -62,7 +62,7 @@ class DeadlineExceeded(Refusal):
 
 
 class Gone(Refusal):
-    """The caller hung up while waiting; nobody reads the response."""
+    """The client closed the connection while waiting; the response is not read."""
 
     status, code = 499, "client_closed_request"
 

@@ -1,4 +1,4 @@
-"""What a caller asks of the answer, beside the picture: thresholds and counts."""
+"""Options of a prediction request in addition to the image: thresholds and counts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Requested:
         Raises:
             BadRequest: an unknown name, with the known ones; a value that is not a number or out of range.
         """
-        known = [field.name for field in fields(cls)]
-        if unknown := [name for name in values if name not in known]:
-            raise BadRequest(f"There is no parameter {unknown[0][:50]} here. Known: {', '.join(known)}.")
+        names = [field.name for field in fields(cls)]
+        if unknown := [name for name in values if name not in names]:
+            raise BadRequest(f"There is no parameter {unknown[0][:50]} here. Known: {', '.join(names)}.")
         return cls.from_values({name: value for name, value in values.items() if value})
 
     @classmethod
@@ -39,12 +39,12 @@ class Requested:
         Raises:
             BadRequest: a value is not a number or out of range; names it.
         """
-        most, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
+        limit, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
         near = _number(values, "neighbours", 0, 1000)
         return cls(
             score_threshold=_number(values, "score_threshold", 0, 1),
             iou_threshold=_number(values, "iou_threshold", 0, 1),
-            max_detections=None if most is None else int(most),
+            max_detections=None if limit is None else int(limit),
             top_k=5 if top is None else int(top),
             neighbours=5 if near is None else int(near),
             region=_region(values),
@@ -54,10 +54,10 @@ class Requested:
 def _region(values: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
     if "region" not in values:
         return None
-    given = values["region"]
-    given = given.split(",") if isinstance(given, str) else given
+    sides = values["region"]
+    sides = sides.split(",") if isinstance(sides, str) else sides
     try:
-        x1, y1, x2, y2 = (float(value) for value in given)
+        x1, y1, x2, y2 = (float(value) for value in sides)
     except (TypeError, ValueError):
         x1 = y1 = x2 = y2 = float("nan")
     if not (-1e6 < x1 < x2 < 1e6 and -1e6 < y1 < y2 < 1e6):

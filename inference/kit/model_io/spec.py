@@ -31,7 +31,7 @@ class InputSpec:
         parts: what the parts of a composed model expect, in their order; such a model is handed parcels, see
             `decode.Parcel`.
         cuts: the composed model cuts out of the picture what its second part looks at.
-        blue_first: the input takes blue, green, red; mean and std stand in the order of red, green, blue also then.
+        blue_first: the input takes blue, green, red; mean and std are in the order red, green, blue even then.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Graph:
 
     Args:
         kind: ENSEMBLE, whose parts all look at the picture, or CHAIN, whose second part looks at what the first found.
-        way: how the answers of an ensemble are joined, see `graph_json.WAYS`.
+        method: how the answers of an ensemble are joined, see `graph_json.WAYS`.
         iou: overlap from which boxes of an ensemble are of one object.
         margin: what is cut out around a box, as a share of its sides.
         min_score: the first part's boxes below it are left out.
@@ -87,7 +87,7 @@ class Graph:
 
     kind: str
     parts: tuple[Part, ...]
-    way: str = "mean"
+    method: str = "mean"
     iou: float = 0.55
     margin: float = 0.0
     min_score: float = 0.3
@@ -108,8 +108,8 @@ class ModelSpec:
     graph: Graph | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)  # the file as it was
 
-    def class_at(self, place: int) -> dict[str, Any]:
-        """Id and name of the class at a place of the output."""
-        if place < len(self.classes):
-            return {"class_id": self.classes[place].id, "name": self.classes[place].name}
-        return {"class_id": int(place), "name": str(place)}
+    def class_at(self, index: int) -> dict[str, Any]:
+        """Return id and name of the class at an index of the output."""
+        if index < len(self.classes):
+            return {"class_id": self.classes[index].id, "name": self.classes[index].name}
+        return {"class_id": int(index), "name": str(index)}

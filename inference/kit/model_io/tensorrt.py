@@ -38,19 +38,19 @@ class NotUsable(Exception):
 
 
 def module() -> Any:
-    """TensorRT's own module.
+    """Return the TensorRT package.
 
     Raises:
         NotUsable: it is not installed where this runs, or too old.
     """
     try:
-        found = import_module("tensorrt")
+        tensorrt = import_module("tensorrt")
     except (ImportError, OSError):
-        said = f"TensorRT is not installed where this job runs. There: {INSTALL}, or choose an image that has it."
-        raise NotUsable(said) from None
-    if int(found.__version__.partition(".")[0]) < OLDEST:
-        raise NotUsable(f"TensorRT {found.__version__} is too old. Where this job runs: {INSTALL} --upgrade")
-    return found
+        message = f"TensorRT is not installed where this job runs. There: {INSTALL}, or choose an image that has it."
+        raise NotUsable(message) from None
+    if int(tensorrt.__version__.partition(".")[0]) < OLDEST:
+        raise NotUsable(f"TensorRT {tensorrt.__version__} is too old. Where this job runs: {INSTALL} --upgrade")
+    return tensorrt
 
 
 def card() -> cuda.Card:
@@ -86,7 +86,7 @@ class Session:
     """An engine on the card, with the parts of ONNX Runtime's session that `inference.kit.model_io.engine` uses.
 
     Args:
-        path: the model.onnx that the engine was built of and lies beside.
+        path: the model.onnx that the engine was built from and is stored next to.
 
     Raises:
         NotUsable: there is no card, no wheel, or no engine that fits both.
@@ -106,12 +106,12 @@ class Session:
         self._context = self.engine.create_execution_context()
         if self._context is None:
             raise NotUsable("The card has too little free memory for the engine. Ask for a larger share")
-        names = [self.engine.get_tensor_name(place) for place in range(self.engine.num_io_tensors)]
-        given = self._trt.TensorIOMode.INPUT
+        names = [self.engine.get_tensor_name(index) for index in range(self.engine.num_io_tensors)]
+        input_mode = self._trt.TensorIOMode.INPUT
         self._profiles: dict[str, list[tuple[int, ...]]] = {}  # least, usual and largest sizes of inputs of free size
-        self.inputs = [self._end(each) for each in names if self.engine.get_tensor_mode(each) == given]
-        self.outputs = [self._end(each) for each in names if self.engine.get_tensor_mode(each) != given]
-        self._types = {each: np.dtype(TYPES[kind]) for each, kind, _shape in (*self.inputs, *self.outputs)}
+        self.inputs = [self._end(tensor) for tensor in names if self.engine.get_tensor_mode(tensor) == input_mode]
+        self.outputs = [self._end(tensor) for tensor in names if self.engine.get_tensor_mode(tensor) != input_mode]
+        self._types = {tensor: np.dtype(TYPES[kind]) for tensor, kind, _shape in (*self.inputs, *self.outputs)}
         self._most = min((sizes[2][0] for sizes in self._profiles.values() if sizes[2]), default=1)
         self._rooms: dict[str, tuple[int, int]] = {}  # of each tensor: address and bytes on the card
         weakref.finalize(self, _release, self._card, self._rooms)
@@ -138,15 +138,15 @@ class Session:
             if values.dtype != self._types[name]:  # the card would read its bytes as other numbers
                 raise ValueError(f"{name} takes {self._types[name]}, not {values.dtype}.")
             if not self._context.set_input_shape(name, values.shape):
-                least, _usual, most = self._profiles.get(name, [shape] * 3)
-                raise ValueError(f"{name} takes sizes from {least} to {most}, not {values.shape}.")
+                least, _usual, largest = self._profiles.get(name, [shape] * 3)
+                raise ValueError(f"{name} takes sizes from {least} to {largest}, not {values.shape}.")
             self._context.set_tensor_address(name, self._room(name, values.nbytes))
-            self._card.put(self._rooms[name][0], values)
+            self._card.upload(self._rooms[name][0], values)
         answers = {name: self._answer(name) for name, _kind, _shape in self.outputs}
         if not self._context.execute_async_v3(self._card.stream):
             raise RuntimeError("TensorRT could not run the engine; the log says why.")
         for name, values in answers.items():
-            self._card.take(self._rooms[name][0], values)
+            self._card.download(self._rooms[name][0], values)
         self._card.synchronize()
         return [answers[name] for name in names]
 
@@ -170,7 +170,7 @@ class Session:
         return address
 
     def _end(self, name: str) -> End:
-        """Name, type and sizes of an input or output; -1 is free, what the engine was built for alone is said."""
+        """Return name, type and shape of an input or output; -1 is free, fixed sizes of the engine are named."""
         kind, shape = self.engine.get_tensor_dtype(name).name, tuple(self.engine.get_tensor_shape(name))
         if kind not in TYPES:
             raise NotUsable(f"{name} is a {kind}; such tensors are not exchanged with TensorRT here")
@@ -178,8 +178,8 @@ class Session:
             raise NotUsable(f"{name} is no tensor on the card; such models are not run by TensorRT here")
         if self.engine.get_tensor_mode(name) == self._trt.TensorIOMode.INPUT and -1 in shape:
             self._profiles[name] = [tuple(sizes) for sizes in self.engine.get_tensor_profile_shape(name, 0)]
-            least, _usual, most = self._profiles[name]
-            shape = tuple(high if low == high else -1 for low, high in zip(least, most, strict=True))
+            least, _usual, largest = self._profiles[name]
+            shape = tuple(high if low == high else -1 for low, high in zip(least, largest, strict=True))
         return name, kind, shape
 
 

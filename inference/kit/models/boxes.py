@@ -27,21 +27,21 @@ class Boxes:
     classes: NDArray[np.int64]
 
 
-def fused(found: Sequence[Boxes], weights: Sequence[float], *, iou: float) -> Boxes:
+def fused(detections: Sequence[Boxes], weights: Sequence[float], *, iou: float) -> Boxes:
     """Weighted boxes fusion: boxes of one class that overlap by more than `iou` become one, their weighted mean.
 
     A box weighs its score times the weight of its model. The score of a fused box is the mean of the scores of its
     boxes, times the share of the models' weights that found it (at most 1).
     """
-    every, importance = _together(found, weights)
+    every, importance = _together(detections, weights)
     corners, scores, classes = [], [], []
     for kind in np.unique(every.classes):
         own = np.flatnonzero(every.classes == kind)
-        one = _of_class(every.corners[own], every.scores[own], importance[own], iou)
-        reach = np.minimum(one[:, 5] / sum(weights), 1.0)
-        corners.append(one[:, :4])
-        scores.append(one[:, 4] * reach)
-        classes.append(np.full(len(one), kind, np.int64))
+        clusters = _of_class(every.corners[own], every.scores[own], importance[own], iou)
+        reach = np.minimum(clusters[:, 5] / sum(weights), 1.0)
+        corners.append(clusters[:, :4])
+        scores.append(clusters[:, 4] * reach)
+        classes.append(np.full(len(clusters), kind, np.int64))
     return _sorted(corners, scores, classes)
 
 
@@ -51,43 +51,48 @@ def _of_class(corners: Values, scores: Values, importance: Values, iou: float) -
     centres = np.empty((len(order), 4))
     sums = np.zeros((len(order), 6))  # of each cluster: score × weight × corners, score × weight, weight
     count = 0
-    for place in order:
-        box, heft = corners[place], scores[place] * importance[place]
+    for index in order:
+        box, box_weight = corners[index], scores[index] * importance[index]
         near = _overlaps(box, centres[:count])
         which = int(near.argmax()) if count else -1
         if which < 0 or near[which] <= iou:
             which, count = count, count + 1
-        sums[which, :4] += heft * box
-        sums[which, 4] += heft
-        sums[which, 5] += importance[place]
+        sums[which, :4] += box_weight * box
+        sums[which, 4] += box_weight
+        sums[which, 5] += importance[index]
         centres[which] = sums[which, :4] / max(sums[which, 4], 1e-12)
-    kept = sums[:count]
-    return np.column_stack([centres[:count], kept[:, 4] / np.maximum(kept[:, 5], 1e-12), kept[:, 5]])
+    used = sums[:count]
+    return np.column_stack([centres[:count], used[:, 4] / np.maximum(used[:, 5], 1e-12), used[:, 5]])
 
 
-def suppressed(found: Sequence[Boxes], weights: Sequence[float], *, iou: float) -> Boxes:
-    """The union of all boxes, of which the best of those of a class that overlap by more than `iou` stays.
+def suppressed(detections: Sequence[Boxes], weights: Sequence[float], *, iou: float) -> Boxes:
+    """The union of all boxes; of boxes of a class that overlap by more than `iou` the best one remains.
 
     Scores are lowered by what the weight of their model is less than the highest.
     """
-    every, importance = _together(found, weights)
+    every, importance = _together(detections, weights)
     lowered = every.scores * importance / max(weights)
     corners, scores, classes = [], [], []
     for kind in np.unique(every.classes):
         own = np.flatnonzero(every.classes == kind)
         own = own[np.argsort(-lowered[own], kind="stable")]
-        own = own[suppress(np.asarray(every.corners[own], np.float32), iou, most=len(own))]
+        own = own[suppress(np.asarray(every.corners[own], np.float32), iou, limit=len(own))]
         corners.append(every.corners[own])
         scores.append(lowered[own])
         classes.append(every.classes[own])
     return _sorted(corners, scores, classes)
 
 
-def _together(found: Sequence[Boxes], weights: Sequence[float]) -> tuple[Boxes, Values]:
-    """All boxes of all models, and the weight of the model of each."""
-    corners = np.concatenate([one.corners.reshape(-1, 4) for one in found])
-    scores, classes = np.concatenate([one.scores for one in found]), np.concatenate([one.classes for one in found])
-    return Boxes(corners, scores, classes), np.repeat(weights, [len(one.scores) for one in found]).astype(float)
+def _together(detections: Sequence[Boxes], weights: Sequence[float]) -> tuple[Boxes, Values]:
+    """Concatenate the boxes of all models, and return the weight of the model of each."""
+    corners = np.concatenate([boxes.corners.reshape(-1, 4) for boxes in detections])
+    scores, classes = (
+        np.concatenate([boxes.scores for boxes in detections]),
+        np.concatenate([boxes.classes for boxes in detections]),
+    )
+    return Boxes(corners, scores, classes), np.repeat(weights, [len(boxes.scores) for boxes in detections]).astype(
+        float
+    )
 
 
 def _sorted(corners: Sequence[Values], scores: Sequence[Values], classes: Sequence[NDArray[np.int64]]) -> Boxes:

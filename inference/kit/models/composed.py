@@ -66,10 +66,10 @@ class Composed:
 
     def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> Outputs:
         """The outputs for an array [n] of parcels."""
-        parcels = [cast(decode.Parcel, one) for one in feeds[self.seen.name]]
+        parcels = [cast(decode.Parcel, parcel) for parcel in feeds[self.seen.name]]
         if self.chain is not None:
             return self.chain.follow(parcels, self._answers(0, parcels))
-        answers = [self._answers(place, parcels) for place in range(len(self.engines))]
+        answers = [self._answers(index, parcels) for index in range(len(self.engines))]
         answer = TASKS[self.spec.task].answer
         if answer.shares is not None:
             return {"probabilities": self._mean(answers, answer.shares)}
@@ -77,11 +77,11 @@ class Composed:
             return {answer.maps: self._maps(parcels, answers, answer.maps)}
         return self._boxes(parcels, answers)
 
-    def _answers(self, place: int, parcels: Parcels) -> Outputs:
-        """What one part says of all parcels."""
-        name = cast(InputSpec, self.graph.parts[place].spec.input).name
-        samples = [parcel.samples[place] for parcel in parcels]
-        return self.engines[place].run({name: samples[0][None] if len(samples) == 1 else np.stack(samples)})
+    def _answers(self, index: int, parcels: Parcels) -> Outputs:
+        """Run one part on all parcels."""
+        name = cast(InputSpec, self.graph.parts[index].spec.input).name
+        samples = [parcel.samples[index] for parcel in parcels]
+        return self.engines[index].run({name: samples[0][None] if len(samples) == 1 else np.stack(samples)})
 
     def warm_up(self) -> None:
         """Let each part run once on zeros."""
@@ -91,9 +91,12 @@ class Composed:
     def _mean(
         self, answers: Sequence[Outputs], read: Callable[[ModelSpec, Outputs], decode.Floats]
     ) -> NDArray[np.generic]:
-        """The weighted mean of how sure the parts are of each class [N, C]."""
+        """Return the weighted mean of the class probabilities of the parts [N, C]."""
         parts = zip(self.graph.parts, self.orders, answers, strict=True)
-        total = sum(part.weight * read(part.spec, said)[:, order].astype(np.float64) for part, order, said in parts)
+        total = sum(
+            part.weight * read(part.spec, part_outputs)[:, order].astype(np.float64)
+            for part, order, part_outputs in parts
+        )
         return np.asarray(total / sum(part.weight for part in self.graph.parts), np.float32)
 
     def _maps(self, parcels: Parcels, answers: Sequence[Outputs], role: str) -> NDArray[np.generic]:
@@ -106,12 +109,12 @@ class Composed:
             maps.joined(
                 [
                     maps.Seen(
-                        _with_ground(said[part.spec.outputs[role]][row], order),
-                        parcel.placements[place],
+                        _with_ground(part_outputs[part.spec.outputs[role]][row], order),
+                        parcel.placements[index],
                         cast(InputSpec, part.spec.input),
                         part.weight,
                     )
-                    for place, (part, order, said) in enumerate(parts)
+                    for index, (part, order, part_outputs) in enumerate(parts)
                 ]
             )
             for row, parcel in enumerate(parcels)
@@ -119,36 +122,40 @@ class Composed:
         return np.stack(logits)
 
     def _boxes(self, parcels: Parcels, answers: Sequence[Outputs]) -> Outputs:
-        """Boxes [N, P, 4] and scores [N, P, C] of what all parts found; rows without a box score below nought."""
+        """Return boxes [N, P, 4] and scores [N, P, C] of all parts; rows without a box score below zero."""
         weights = [part.weight for part in self.graph.parts]
-        join = boxes.fused if self.graph.way == FUSION else boxes.suppressed
+        join = boxes.fused if self.graph.method == FUSION else boxes.suppressed
         corners = np.zeros((len(parcels), MOST_BOXES, 4), np.float32)
         scores = np.full((len(parcels), MOST_BOXES, len(self.spec.classes)), ABSENT, np.float32)
         for row, parcel in enumerate(parcels):
-            found = [self._found(place, said, row, parcel) for place, said in enumerate(answers)]
-            best = join(found, weights, iou=self.graph.iou)
+            detections = [
+                self._part_boxes(index, part_outputs, row, parcel) for index, part_outputs in enumerate(answers)
+            ]
+            best = join(detections, weights, iou=self.graph.iou)
             count = min(len(best.scores), MOST_BOXES)
             corners[row, :count] = parcel.placements[0].to_input(best.corners[:count])
             scores[row, np.arange(count), best.classes[:count]] = best.scores[:count]
         return {"boxes": corners, "scores": scores}
 
-    def _found(self, place: int, answer: Outputs, row: int, parcel: decode.Parcel) -> boxes.Boxes:
-        """The boxes of one part on one picture, in its pixels and with the classes of the composed model."""
-        part = self.graph.parts[place]
+    def _part_boxes(self, index: int, answer: Outputs, row: int, parcel: decode.Parcel) -> boxes.Boxes:
+        """Return the boxes of one part on one image, in its pixels and with the classes of the composed model."""
+        part = self.graph.parts[index]
         limits = DecodeSpec(LOWEST_SCORE, part.spec.decode.iou_threshold, MOST_BOXES)
-        find = cast(Find, TASKS[part.spec.task].answer.found)
-        found = find(part.spec, answer, row, parcel.placements[place], limits)
-        known = found.classes < len(part.spec.classes)
-        kinds = np.argsort(self.orders[place])[found.classes[known]]
-        return boxes.Boxes(found.boxes[known].astype(np.float64), found.scores[known].astype(np.float64), kinds)
+        find = cast(Find, TASKS[part.spec.task].answer.detect)
+        detections = find(part.spec, answer, row, parcel.placements[index], limits)
+        is_known = detections.classes < len(part.spec.classes)
+        kinds = np.argsort(self.orders[index])[detections.classes[is_known]]
+        return boxes.Boxes(
+            detections.boxes[is_known].astype(np.float64), detections.scores[is_known].astype(np.float64), kinds
+        )
 
 
 def _order(spec: ModelSpec, part: Part) -> NDArray[np.int64]:
-    """For each class of the composed model its place among those of a part; empty where the part has others."""
-    places = {known.name: place for place, known in enumerate(part.spec.classes)}
-    if any(known.name not in places for known in spec.classes):
+    """For each class of the composed model its index among those of a part; empty where the part has other classes."""
+    index_by_name = {model_class.name: index for index, model_class in enumerate(part.spec.classes)}
+    if any(model_class.name not in index_by_name for model_class in spec.classes):
         return np.zeros(0, np.int64)
-    return np.array([places[known.name] for known in spec.classes], np.int64)
+    return np.array([index_by_name[model_class.name] for model_class in spec.classes], np.int64)
 
 
 def _with_ground(logits: NDArray[Any], order: NDArray[np.int64]) -> decode.Floats:

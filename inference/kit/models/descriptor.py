@@ -47,13 +47,13 @@ SPLITS, RARE, FEWEST = 500, 0.99, 40
 Group = dict[str, Any]
 
 
-def of(small: Floats, grey: Floats, found: Mapping[str, float]) -> list[float]:
-    """The numbers of a picture, each about 0..1.
+def compute(small: Floats, grey: Floats, statistics: Mapping[str, float]) -> list[float]:
+    """Return the descriptor of an image: numbers of about 0..1 each.
 
     Args:
         small: the small picture, S × S × 3, RGB within 0..1.
         grey: its brightness, S × S.
-        found: sharpness, size and shape, as statistics.py has them.
+        statistics: sharpness, size and shape, as computed by statistics.py.
     """
     red, green, blue = small[..., 0], small[..., 1], small[..., 2]
     axes = np.stack([grey, red - green, (red + green) / 2 - blue]).reshape(3, -1)
@@ -70,7 +70,14 @@ def of(small: Floats, grey: Floats, found: Mapping[str, float]) -> list[float]:
     coarse = grey.reshape(side, COARSE, side, COARSE).mean((1, 3))
     steps = np.abs(np.diff(coarse, axis=0)).mean() + np.abs(np.diff(coarse, axis=1)).mean()
     edges = [math.log10(float(value) + FAINT) / 3 + 1 for value in (strength.mean(), steps)]
-    values = [*moments.tolist(), *shares.tolist(), *edges, found["sharpness"], found["size"], found["shape"]]
+    values = [
+        *moments.tolist(),
+        *shares.tolist(),
+        *edges,
+        statistics["sharpness"],
+        statistics["size"],
+        statistics["shape"],
+    ]
     return [round(float(value), 5) for value in values]
 
 
@@ -86,11 +93,11 @@ def empty() -> Group:
 
 
 def add(group: Group, numbers: Sequence[float]) -> None:
-    """Count a picture by its numbers."""
+    """Count an image by its descriptor."""
     group["images"] += 1
-    for place, value in enumerate(numbers):
-        group["sums"][place] += value
-        group["squares"][place] += value * value
+    for index, value in enumerate(numbers):
+        group["sums"][index] += value
+        group["squares"][index] += value * value
 
 
 def together(ones: Group, others: Mapping[str, Any]) -> Group:
@@ -101,25 +108,25 @@ def together(ones: Group, others: Mapping[str, Any]) -> Group:
     return made
 
 
-def sound(given: Any) -> Group:
-    """A group as a program told it; ValueError, TypeError or KeyError where it is none."""
-    count = given["images"]
+def parse_group(value: Any) -> Group:
+    """Check a group reported by a program; ValueError, TypeError or KeyError where it is not one."""
+    count = value["images"]
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**31:
         raise ValueError("no count")
-    made: Group = {"images": count}
+    group: Group = {"images": count}
     for name in ("sums", "squares"):
-        values = [float(value) for value in given[name]]
-        if len(values) != LENGTH or not all(abs(value) <= 4 * count + 0.01 for value in values):
+        values = [float(number) for number in value[name]]
+        if len(values) != LENGTH or not all(abs(number) <= 4 * count + 0.01 for number in values):
             raise ValueError("no sums of such numbers")
-        made[name] = values
-    return made
+        group[name] = values
+    return group
 
 
 def squared(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[float]:
-    """What each number adds to the square of the distance, within 0..MOST; groups of one picture at least."""
+    """Return how much each number adds to the squared distance, within 0..MOST; each group has at least one image."""
     (means, deviations), (others, wider) = _moments(before), _moments(now)
-    found = ((b - a) ** 2 + (v - u) ** 2 for a, b, u, v in zip(means, others, deviations, wider, strict=True))
-    return [min(MOST, value / max(u, LEAST) ** 2) for value, u in zip(found, deviations, strict=True)]
+    squares = ((b - a) ** 2 + (v - u) ** 2 for a, b, u, v in zip(means, others, deviations, wider, strict=True))
+    return [min(MOST, value / max(u, LEAST) ** 2) for value, u in zip(squares, deviations, strict=True)]
 
 
 def _moments(group: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -138,13 +145,13 @@ def chance(rows: Sequence[Sequence[float]]) -> float | None:
         return None
     table = np.array(rows, np.float64)
     random = np.random.default_rng(0)
-    found = []
+    distances = []
     for _number in range(SPLITS):
         order = random.permutation(len(table))
         sides = [table[order[:half]], table[order[half : 2 * half]]]
         ones, others = ({"images": half, "sums": side.sum(0), "squares": (side**2).sum(0)} for side in sides)
-        found.append(sum(squared(ones, others)) / LENGTH)
-    return round(float(np.quantile(found, RARE)), 6)
+        distances.append(sum(squared(ones, others)) / LENGTH)
+    return round(float(np.quantile(distances, RARE)), 6)
 
 
 def allowed(rare: float, *, halves: int, before: int, now: int) -> float:
@@ -153,6 +160,6 @@ def allowed(rare: float, *, halves: int, before: int, now: int) -> float:
     Never less than that of the halves: what more pictures than those could tell apart nobody has tried.
 
     Args:
-        rare: what `chance` said of halves of `halves` pictures.
+        rare: result of `chance` for halves of `halves` images.
     """
     return math.sqrt(rare * max(1.0, (1 / before + 1 / now) * halves / 2))

@@ -1,4 +1,4 @@
-"""The "graph" of a model.json: a model composed of others, as data. Its parts' own descriptions stand inside it."""
+"""The "graph" of a model.json: a model composed of others, as data. It contains the descriptions of its parts."""
 
 from __future__ import annotations
 
@@ -52,50 +52,50 @@ def read(top: Mapping[str, Any], part_of: Callable[[object], ModelSpec]) -> Grap
     kind, parts = entry.get("kind"), entry.get("parts")
     if kind not in (ENSEMBLE, CHAIN):
         raise BadGraph(f"graph.kind must be {ENSEMBLE} or {CHAIN}, not {kind!r}.")
-    most = MOST if kind == ENSEMBLE else 2
-    if not isinstance(parts, list) or not FEWEST <= len(parts) <= most:
+    limit = MOST if kind == ENSEMBLE else 2
+    if not isinstance(parts, list) or not FEWEST <= len(parts) <= limit:
         raise BadGraph(f"graph.parts of an {ENSEMBLE} must be {FEWEST} to {MOST}, of a {CHAIN} 2.")
-    read_parts = tuple(_part(value, place, part_of) for place, value in enumerate(parts, 1))
+    read_parts = tuple(_part(value, number, part_of) for number, value in enumerate(parts, 1))
     only = entry.get("only", [])
     if not isinstance(only, list) or not all(isinstance(name, str) for name in only):
         raise BadGraph("graph.only must be a list of class names.")
     graph = Graph(
         kind=kind,
         parts=read_parts,
-        way=str(entry.get("way", "")),
-        iou=_number(entry, "iou", 0.55, most=1),
-        margin=_number(entry, "margin", 0.0, most=1),
-        min_score=_number(entry, "min_score", 0.3, most=1),
+        method=str(entry.get("way", "")),
+        iou=_number(entry, "iou", 0.55, limit=1),
+        margin=_number(entry, "margin", 0.0, limit=1),
+        min_score=_number(entry, "min_score", 0.3, limit=1),
         only=tuple(only),
     )
     _check(graph, str(top.get("task")))
     return graph
 
 
-def _part(value: object, place: int, part_of: Callable[[object], ModelSpec]) -> Part:
-    name = f"graph.parts[{place - 1}]"
+def _part(value: object, number: int, part_of: Callable[[object], ModelSpec]) -> Part:
+    name = f"graph.parts[{number - 1}]"
     if not isinstance(value, dict):
         raise BadGraph(f"{name} must be an object.")
-    if value.get("file") != f"part{place}.onnx":
-        raise BadGraph(f"{name}.file must be part{place}.onnx.")
-    inside = value.get("model")
-    if not isinstance(inside, dict) or "graph" in inside:
+    if value.get("file") != f"part{number}.onnx":
+        raise BadGraph(f"{name}.file must be part{number}.onnx.")
+    content = value.get("model")
+    if not isinstance(content, dict) or "graph" in content:
         raise BadGraph(f"{name}.model must be the model.json of a model that is not composed itself.")
-    weight = _number(value, "weight", 1.0, most=1000)
+    weight = _number(value, "weight", 1.0, limit=1000)
     if weight <= 0:
         raise BadGraph(f"{name}.weight must be greater than zero.")
-    return Part(str(value["file"]), part_of(inside), weight)
+    return Part(str(value["file"]), part_of(content), weight)
 
 
-def _number(entry: Mapping[str, Any], name: str, default: float, *, most: float) -> float:
+def _number(entry: Mapping[str, Any], name: str, default: float, *, limit: float) -> float:
     value = entry.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:  # NaN is not
-        raise BadGraph(f"graph.{name} must be between 0 and {most}, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= limit:  # NaN is not
+        raise BadGraph(f"graph.{name} must be between 0 and {limit}, not {value!r}.")
     return float(value)
 
 
 def _check(graph: Graph, task: str) -> None:
-    """What the parts must have in common."""
+    """Check what the parts must have in common."""
     specs = [part.spec for part in graph.parts]
     if any(spec.input is None or spec.input.overlap is not None for spec in specs):
         raise BadGraph("The parts of a composed model look at whole pictures, not at tiles.")
@@ -109,17 +109,17 @@ def _check(graph: Graph, task: str) -> None:
         if not set(graph.only) <= names(specs[0]):
             raise BadGraph("graph.only names a class that the first part does not have.")
         return
-    if graph.way not in WAYS.get(task, ()):
+    if graph.method not in WAYS.get(task, ()):
         raise BadGraph(f"graph.way of a {task} ensemble must be one of {', '.join(WAYS.get(task, ('none',)))}.")
-    if any((one.task, names(one)) != (task, names(specs[0])) for one in specs):
+    if any((part_spec.task, names(part_spec)) != (task, names(specs[0])) for part_spec in specs):
         raise BadGraph("The parts of an ensemble have one task and the same classes.")
-    if len({one.input.scope for one in specs if one.input}) != 1:
+    if len({part_spec.input.scope for part_spec in specs if part_spec.input}) != 1:
         raise BadGraph("The parts of an ensemble all look at pictures, or all at objects.")
 
 
 def names(spec: ModelSpec) -> set[str]:
     """Names of the classes of a model."""
-    return {known.name for known in spec.classes}
+    return {model_class.name for model_class in spec.classes}
 
 
 def task_of(graph: Graph) -> str:
@@ -128,27 +128,31 @@ def task_of(graph: Graph) -> str:
 
 
 def classes_of(graph: Graph) -> tuple[ModelClass, ...]:
-    """What the composed model answers: an ensemble the classes of its first part, a chain those of its second.
+    """Return the classes of the composed model: of an ensemble those of its first part, of a chain those of its second.
 
     Of a chain whose second part looks at some classes only, the others are answered as well, after them.
     """
     if graph.kind == ENSEMBLE:
         return graph.parts[0].spec.classes
     first, second = (part.spec.classes for part in graph.parts)
-    known = {one.name for one in second}
-    left = [one.name for one in first if graph.only and one.name not in graph.only and one.name not in known]
-    highest = max(one.id for one in second)
-    return (*second, *(ModelClass(highest + place, name) for place, name in enumerate(left, 1)))
+    second_names = {model_class.name for model_class in second}
+    left = [
+        model_class.name
+        for model_class in first
+        if graph.only and model_class.name not in graph.only and model_class.name not in second_names
+    ]
+    highest = max(model_class.id for model_class in second)
+    return (*second, *(ModelClass(highest + offset, name) for offset, name in enumerate(left, 1)))
 
 
 def decode_of(graph: Graph) -> DecodeSpec:
-    """What is usual of its answers: joined boxes stay apart, thresholds are the mean of the parts'."""
+    """Return the decoding defaults: joined boxes are not suppressed again, thresholds are the mean of the parts."""
     first = graph.parts[0].spec.decode
     if graph.kind == CHAIN:  # what its first part left out is out, and nothing else
         return DecodeSpec(0.0, first.iou_threshold, first.max_detections)
-    whole = sum(part.weight for part in graph.parts)
-    score = sum(part.weight * part.spec.decode.score_threshold for part in graph.parts) / whole
-    suppressed = first.iou_threshold if graph.way == SUPPRESSION else graph.iou
+    total = sum(part.weight for part in graph.parts)
+    score = sum(part.weight * part.spec.decode.score_threshold for part in graph.parts) / total
+    suppressed = first.iou_threshold if graph.method == SUPPRESSION else graph.iou
     return replace(first, score_threshold=score, iou_threshold=suppressed)
 
 

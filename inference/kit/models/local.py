@@ -23,28 +23,28 @@ ROOT = "/v2"
 
 
 class Protocol:
-    """What a loaded package answers below /v2; its name and version stand in its about.json."""
+    """Responses of a loaded package below /v2; its name and version are in its about.json."""
 
     def __init__(self, model: Model, package: Path) -> None:
-        about = json.loads((package / "about.json").read_bytes())
-        self.model, self.name, self.version = model, str(about["model"]), str(about["version"])
+        description = json.loads((package / "about.json").read_bytes())
+        self.model, self.name, self.version = model, str(description["model"]), str(description["version"])
         self._inputs = {end.name: end for end in model.engine.inputs}
         self._outputs = {end.name: end for end in model.engine.outputs}
 
     def get(self, path: str) -> dict[str, Any]:
-        """The answer to a GET of a path without its query.
+        """Answer a GET of a path without its query.
 
         Raises:
             UnknownModel: another model, or no such path.
         """
         if path == ROOT:
             return {"name": "aip-edge", "version": "1", "extensions": ["binary_tensor_data"]}
-        act = self._act(path)
-        if act == "ready":
+        action = self._action(path)
+        if action == "ready":
             return {"ready": True}
-        if act == "":
-            most = MOST_SAMPLES if self.model.engine.batches else 1
-            return tensors.described(self.name, self.version, self.model.spec, self.model.engine, max_batch=most)
+        if action == "":
+            max_batch = MOST_SAMPLES if self.model.engine.batches else 1
+            return tensors.described(self.name, self.version, self.model.spec, self.model.engine, max_batch=max_batch)
         raise UnknownModel(f"There is no {path[:100]} here. Send tensors to {ROOT}/models/{self.name}/infer.")
 
     def infer(self, path: str, body: bytes, header_length: str | None) -> tuple[bytes, int | None]:
@@ -54,11 +54,11 @@ class Protocol:
             Refusal: another model, no such path, not the protocol, or more than is answered at once.
             BadImage, BadBox: a picture cannot be read.
         """
-        if self._act(path) != "infer":
+        if self._action(path) != "infer":
             raise UnknownModel(f"Send tensors to {ROOT}/models/{self.name}/infer.")
         sent = oip.parse(body, header_length)
         wanted = tensors.wanted(self.model.spec, self._outputs, sent)
-        outputs = self._of_pictures(sent, wanted) if sent.pictures else self._of_tensors(sent, list(wanted))
+        outputs = self._predict_images(sent, wanted) if sent.pictures else self._of_tensors(sent, list(wanted))
         head: dict[str, Any] = {"model_name": self.name, "model_version": self.version}
         if sent.id:
             head["id"] = sent.id
@@ -72,29 +72,29 @@ class Protocol:
             )
         return answer
 
-    def _act(self, path: str) -> str:
-        """What stands behind the model's name in a path: "" for nothing."""
-        words = [unquote(word) for word in path.removeprefix(f"{ROOT}/models/").split("/")]
-        if not path.startswith(f"{ROOT}/models/") or words[0] != self.name:
-            raise UnknownModel(f"This device has the model {self.name!r}, not {words[0][:100]!r}.")
-        if words[1:2] == ["versions"]:
-            if words[2:3] != [self.version]:
+    def _action(self, path: str) -> str:
+        """Return the part of a path after the model's name; "" where there is none."""
+        segments = [unquote(segment) for segment in path.removeprefix(f"{ROOT}/models/").split("/")]
+        if not path.startswith(f"{ROOT}/models/") or segments[0] != self.name:
+            raise UnknownModel(f"This device has the model {self.name!r}, not {segments[0][:100]!r}.")
+        if segments[1:2] == ["versions"]:
+            if segments[2:3] != [self.version]:
                 raise UnknownModel(f"This device has version {self.version} of the model.")
-            words = [self.name, *words[3:]]
-        return "/".join(words[1:])
+            segments = [self.name, *segments[3:]]
+        return "/".join(segments[1:])
 
-    def _of_pictures(self, sent: oip.InferRequest, wanted: dict[str, bool]) -> dict[str, Sequence[bytes]]:
+    def _predict_images(self, sent: oip.InferRequest, wanted: dict[str, bool]) -> dict[str, Sequence[bytes]]:
         if list(wanted) != [PREDICTIONS]:
             raise BadRequest(f"Of pictures this port answers {PREDICTIONS!r} alone; send tensors for other outputs.")
         requested = Requested.from_values(sent.parameters)
-        found = [
+        predictions = [
             self.model.predict(data, requested)["predictions"]
-            for data in tensors.pictures(self.model.spec, sent, most=MOST_SAMPLES)
+            for data in tensors.pictures(self.model.spec, sent, limit=MOST_SAMPLES)
         ]
-        return {PREDICTIONS: [json.dumps(one, separators=(",", ":")).encode() for one in found]}
+        return {PREDICTIONS: [json.dumps(prediction, separators=(",", ":")).encode() for prediction in predictions]}
 
     def _of_tensors(self, sent: oip.InferRequest, wanted: list[str]) -> dict[str, NDArray[np.generic]]:
-        feeds = tensors.feeds(self.model.spec, self.model.engine, self._inputs, sent.tensors, most=MOST_SAMPLES)
+        feeds = tensors.feeds(self.model.spec, self.model.engine, self._inputs, sent.tensors, limit=MOST_SAMPLES)
         try:
             return self.model.engine.run(feeds, wanted)
         except Exception as exc:  # runtimes raise whatever they happen to meet

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from inference.kit.model_io.decode import Floats, Placement
 from inference.kit.model_io.spec import InputSpec
 
-SMALLEST = 1e-12  # stands for nought where a logarithm is taken
+SMALLEST = 1e-12  # replaces zero where a logarithm is taken
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A map of probabilities [C, h, w], where the picture lies in the input it was made of, and how much it counts."""
+    """A map of probabilities [C, h, w], the placement of the image in the input it was made of, and its weight."""
 
     shares: Floats
     placement: Placement
@@ -26,10 +26,10 @@ class Seen:
 
 
 def joined(maps: Sequence[Seen]) -> Floats:
-    """The logarithm of the weighted mean of the maps, in the cells of the first [C, h, w]."""
+    """Return the logarithm of the weighted mean of the maps, in the cells of the first [C, h, w]."""
     first = maps[0]
-    total = sum(one.weight * (one.shares if one is first else _as_seen_by(first, one)) for one in maps)
-    mean = total / sum(one.weight for one in maps)
+    total = sum(part.weight * (part.shares if part is first else _as_seen_by(first, part)) for part in maps)
+    mean = total / sum(part.weight for part in maps)
     return np.asarray(np.log(np.maximum(mean, SMALLEST)), np.float32)
 
 
@@ -51,7 +51,7 @@ def _as_seen_by(first: Seen, other: Seen) -> NDArray[np.float64]:
 def _positions(
     cells: int, side: int, placed: tuple[float, float], others: int, other_side: int, other: tuple[float, float]
 ) -> NDArray[np.float64]:
-    """Where the middle of each cell of one map lies among the cells of the other, along one direction."""
+    """Return the center of each cell of one map in cells of the other, along one direction."""
     picture = ((np.arange(cells) + 0.5) * side / cells - placed[1]) / placed[0]
     return ((picture * other[0] + other[1]) * others / other_side - 0.5).clip(0, others - 1)
 

@@ -1,4 +1,4 @@
-"""model.json: the file beside a model that says what it expects and what its numbers mean."""
+"""model.json: the file next to a model that describes its input and the meaning of its outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BadModel(Exception):
 
 
 def load(directory: Path) -> ModelSpec:
-    """Read `model.json` beside `model.onnx`; without the file the model speaks tensors only.
+    """Read `model.json` next to `model.onnx`; without the file the model accepts tensors only.
 
     Raises:
         BadModel: the file is there but not usable.
@@ -50,8 +50,8 @@ def parse(data: object) -> ModelSpec:
         raise BadModel(f"model.json has format {top.get('format')!r}; this platform reads format 1.")
     task = top.get("task")
     if not isinstance(task, str) or task not in TASKS:
-        known = " and ".join(", ".join(TASKS).rsplit(", ", 1))
-        raise BadModel(f"model.json names the task {task!r}; known are {known}.")
+        names = " and ".join(", ".join(TASKS).rsplit(", ", 1))
+        raise BadModel(f"model.json names the task {task!r}; known are {names}.")
     if "graph" in top:
         return _composed(top)
     output = _object(top.get("output"), "output")
@@ -93,11 +93,11 @@ def _classes(value: object) -> tuple[ModelClass, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_CLASSES:
         raise BadModel("classes must be a list of at least one {id, name}.")
     classes = []
-    for place, item in enumerate(value):
-        entry = _object(item, f"classes[{place}]")
+    for index, item in enumerate(value):
+        entry = _object(item, f"classes[{index}]")
         if not isinstance(entry.get("id"), int):
-            raise BadModel(f"classes[{place}].id must be a whole number.")
-        classes.append(ModelClass(entry["id"], _text(entry.get("name"), f"classes[{place}].name")))
+            raise BadModel(f"classes[{index}].id must be a whole number.")
+        classes.append(ModelClass(entry["id"], _text(entry.get("name"), f"classes[{index}].name")))
     if len({c.id for c in classes}) != len(classes):
         raise BadModel("Two classes share one id.")
     return tuple(classes)
@@ -153,13 +153,13 @@ def _decode(entry: Mapping[str, Any]) -> DecodeSpec:
     default = DecodeSpec()
     score = entry.get("score_threshold", default.score_threshold)
     iou = entry.get("iou_threshold", default.iou_threshold)
-    most = entry.get("max_detections", default.max_detections)
+    max_detections = entry.get("max_detections", default.max_detections)
     for name, value in (("score_threshold", score), ("iou_threshold", iou)):
         if not isinstance(value, int | float) or not 0 <= value <= 1:
             raise BadModel(f"decode.{name} must be between 0 and 1, not {value!r}.")
-    if not isinstance(most, int) or not 1 <= most <= 10_000:
-        raise BadModel(f"decode.max_detections must be 1..10000, not {most!r}.")
-    return DecodeSpec(float(score), float(iou), most)
+    if not isinstance(max_detections, int) or not 1 <= max_detections <= 10_000:
+        raise BadModel(f"decode.max_detections must be 1..10000, not {max_detections!r}.")
+    return DecodeSpec(float(score), float(iou), max_detections)
 
 
 def _floats(value: object, count: int, name: str) -> tuple[float, ...]:

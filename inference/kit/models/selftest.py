@@ -43,7 +43,7 @@ class Difference:
 
 
 def drawn(seed: int) -> bytes:
-    """A PNG with coloured boxes on a gradient, the same for the same seed: nobody's picture."""
+    """Draw a PNG with colored boxes on a gradient, the same for the same seed; it contains no user data."""
     rng = np.random.default_rng(seed)
     down, across = np.mgrid[0:SIDE, 0:SIDE] / SIDE
     pixels = np.stack([255 * across, 255 * down, np.full((SIDE, SIDE), 96.0)], -1)
@@ -57,7 +57,10 @@ def drawn(seed: int) -> bytes:
 
 
 def check(predict: Predict, folder: Path) -> dict[str, Any]:
-    """Compare what `predict` says of the samples in a folder with what is written there.
+    """Compare the predictions of `predict` for the samples in a folder with the expected ones stored there.
+
+    Returns `same`, the number of `samples`, and of the largest difference its `sample` (from 1), `kind` and size
+    (`largest`), with the `tolerance`.
 
     Gives `same`, how many `samples` there are, and of the largest difference its `sample` (from 1), `kind` and size
     (`largest`), with the `tolerance`.
@@ -66,115 +69,117 @@ def check(predict: Predict, folder: Path) -> dict[str, Any]:
         OSError, ValueError, LookupError: there are no samples, or they cannot be read.
     """
     written = json.loads((folder / FILE).read_bytes())
-    tolerance, worst, place = float(written["tolerance"]), Difference(), 1
+    tolerance, worst, worst_number = float(written["tolerance"]), Difference(), 1
     for number, sample in enumerate(written["samples"], 1):
         data = (folder / Path(sample["picture"]).name).read_bytes()
-        given = json.loads(json.dumps(predict(data, Requested.from_values(sample["asked"]))))
-        found = difference(sample["answer"], given, sample["asked"])
-        if found.largest > worst.largest:
-            worst, place = found, number
+        response = json.loads(json.dumps(predict(data, Requested.from_values(sample["asked"]))))
+        current = difference(sample["answer"], response, sample["asked"])
+        if current.largest > worst.largest:
+            worst, worst_number = current, number
     return {
         "same": worst.largest <= tolerance,
         "samples": len(written["samples"]),
-        "sample": place,
+        "sample": worst_number,
         "kind": worst.kind,
         "largest": round(worst.largest, 6),
         "tolerance": tolerance,
     }
 
 
-def difference(expected: Mapping[str, Any], given: Mapping[str, Any], asked: Mapping[str, Any]) -> Difference:
-    """The largest difference of two answers to one picture.
+def difference(expected: Mapping[str, Any], actual: Mapping[str, Any], options: Mapping[str, Any]) -> Difference:
+    """Return the largest difference of two responses to one image.
 
     Args:
-        asked: the options of both: what is less sure than `score_threshold` is in none of them.
+        options: options of both requests; predictions below `score_threshold` are in neither.
     """
     try:
-        if expected["task"] != given["task"] or expected["image"] != given["image"]:
+        if expected["task"] != actual["task"] or expected["image"] != actual["image"]:
             return Difference(WORST, FORM)
         side = float(max(expected["image"]["width"], expected["image"]["height"], 1))
-        one, two = expected["predictions"], given["predictions"]
-        by_place = any(row.get("box") is not None and "mask" not in row for row in (*one, *two))
-        found = _of_boxes(one, two, asked, side) if by_place else _of_classes(one, two, side)
-        return max(found, key=lambda each: each.largest, default=Difference())
+        first, second = expected["predictions"], actual["predictions"]
+        by_box = any(row.get("box") is not None and "mask" not in row for row in (*first, *second))
+        differences = _compare_boxes(first, second, options, side) if by_box else _compare_classes(first, second, side)
+        return max(differences, key=lambda each: each.largest, default=Difference())
     except (LookupError, TypeError, ValueError, AttributeError):
         return Difference(WORST, FORM)
 
 
-def _of_boxes(one: Sequence[Row], two: Sequence[Row], asked: Mapping[str, Any], side: float) -> list[Difference]:
-    """Rows of one class that overlap are compared; a row without its like tells by how much it is no close call."""
-    near = sorted(
+def _compare_boxes(
+    first: Sequence[Row], second: Sequence[Row], options: Mapping[str, Any], side: float
+) -> list[Difference]:
+    """Compare overlapping rows of one class; a row without a counterpart counts by its distance from the threshold."""
+    overlapping = sorted(
         (
             (overlap, i, j)
-            for i, a in enumerate(one)
-            for j, b in enumerate(two)
+            for i, a in enumerate(first)
+            for j, b in enumerate(second)
             if (overlap := _overlap(a, b)) >= OVERLAP
         ),
         reverse=True,
     )
-    pairs = [(i, j) for _overlap_, i, j in near if one[i]["class_id"] == two[j]["class_id"]]
-    left, right, found = set(range(len(one))), set(range(len(two))), list[Difference]()
+    pairs = [(i, j) for _overlap_, i, j in overlapping if first[i]["class_id"] == second[j]["class_id"]]
+    left, right, differences = set(range(len(first))), set(range(len(second))), list[Difference]()
     for i, j in pairs:
         if i in left and j in right:
             left.discard(i)
             right.discard(j)
-            found += _of_rows(one[i], two[j], side)
-    for own, rows, others, kind in ((left, one, two, MISSING), (right, two, one, EXTRA)):
-        lowest = _lowest(others, asked)
-        for place in own:
-            other_class = kind == MISSING and any(i == place and j in right for _overlap_, i, j in near)
-            gap = _gap(max(float(rows[place]["score"]), lowest), lowest)
-            found.append(Difference(gap, CLASS if other_class else kind))
-    return found
+            differences += _compare_rows(first[i], second[j], side)
+    for own, rows, others, kind in ((left, first, second, MISSING), (right, second, first, EXTRA)):
+        lowest = _lowest(others, options)
+        for index in own:
+            other_class = kind == MISSING and any(i == index and j in right for _overlap_, i, j in overlapping)
+            gap = _gap(max(float(rows[index]["score"]), lowest), lowest)
+            differences.append(Difference(gap, CLASS if other_class else kind))
+    return differences
 
 
-def _lowest(rows: Sequence[Row], asked: Mapping[str, Any]) -> float:
-    """The score below which an answer would not have been among these."""
-    threshold = float(asked.get("score_threshold", 0.0))
-    if len(rows) < int(asked.get("max_detections", WORST)):
+def _lowest(rows: Sequence[Row], options: Mapping[str, Any]) -> float:
+    """Return the score below which a prediction would not have been among these rows."""
+    threshold = float(options.get("score_threshold", 0.0))
+    if len(rows) < int(options.get("max_detections", WORST)):
         return threshold
     return max(threshold, min(float(row["score"]) for row in rows))
 
 
-def _of_classes(one: Sequence[Row], two: Sequence[Row], side: float) -> list[Difference]:
-    """Rows of the same class are compared; one that is not named is less sure, or smaller, than all that are."""
-    mine, theirs = ({row.get("class_id"): row for row in rows} for rows in (one, two))
-    found: list[Difference] = []
-    for kind in mine.keys() & theirs.keys():
-        found += _of_rows(mine[kind], theirs[kind], side)
-    for own, others, what in ((mine, theirs, MISSING), (theirs, mine, EXTRA)):
+def _compare_classes(first: Sequence[Row], second: Sequence[Row], side: float) -> list[Difference]:
+    """Compare rows of the same class; a class that is not named is less certain, or smaller, than all that are."""
+    first_by_class, second_by_class = ({row.get("class_id"): row for row in rows} for rows in (first, second))
+    differences: list[Difference] = []
+    for kind in first_by_class.keys() & second_by_class.keys():
+        differences += _compare_rows(first_by_class[kind], second_by_class[kind], side)
+    for own, others, what in ((first_by_class, second_by_class, MISSING), (second_by_class, first_by_class, EXTRA)):
         for kind in own.keys() - others.keys():
             size = "share" if "share" in own[kind] else "score"
             lowest = 0.0 if size == "share" else min((float(row[size]) for row in others.values()), default=0.0)
-            found.append(Difference(_gap(max(float(own[kind][size]), lowest), lowest), what))
-    if one and two and one[0].get("class_id") != two[0].get("class_id"):
-        largest = max((each.largest for each in found), default=0.0)
-        sure = float(one[0]["score"]) if "vector" in one[0] else largest  # neighbours name one class alone
-        found.append(Difference(max(sure, largest), CLASS))
-        found.sort(key=lambda each: each.kind != CLASS)  # of equal ones the first counts
-    return found
+            differences.append(Difference(_gap(max(float(own[kind][size]), lowest), lowest), what))
+    if first and second and first[0].get("class_id") != second[0].get("class_id"):
+        largest = max((each.largest for each in differences), default=0.0)
+        sure = float(first[0]["score"]) if "vector" in first[0] else largest  # neighbours name one class alone
+        differences.append(Difference(max(sure, largest), CLASS))
+        differences.sort(key=lambda each: each.kind != CLASS)  # of equal ones the first counts
+    return differences
 
 
-def _of_rows(one: Row, two: Row, side: float) -> list[Difference]:
-    """What differs between two answers of one class."""
-    found = []
-    if "score" in one and "vector" not in one:
-        found.append(Difference(_gap(one["score"], two["score"]), SCORE))
-    if "share" in one:
-        found.append(Difference(_gap(one["share"], two["share"]), SHARE))
-    elif one.get("box") is not None:
-        gaps = [_gap(a, b) for a, b in zip(one["box"], two["box"], strict=True)]
-        found.append(Difference(max(gaps) / side, BOX))
-    if "vector" in one:
-        longest = max([1.0, *(abs(value) for value in one["vector"])])
-        gaps = [_gap(a, b) for a, b in zip(one["vector"], two["vector"], strict=True)]
-        found.append(Difference(max(gaps, default=0.0) / longest, VECTOR))
-    others = _points(two)
-    for name, point in _points(one).items():
+def _compare_rows(first: Row, second: Row, side: float) -> list[Difference]:
+    """Return the differences of two predictions of one class."""
+    differences = []
+    if "score" in first and "vector" not in first:
+        differences.append(Difference(_gap(first["score"], second["score"]), SCORE))
+    if "share" in first:
+        differences.append(Difference(_gap(first["share"], second["share"]), SHARE))
+    elif first.get("box") is not None:
+        gaps = [_gap(a, b) for a, b in zip(first["box"], second["box"], strict=True)]
+        differences.append(Difference(max(gaps) / side, BOX))
+    if "vector" in first:
+        longest = max([1.0, *(abs(value) for value in first["vector"])])
+        gaps = [_gap(a, b) for a, b in zip(first["vector"], second["vector"], strict=True)]
+        differences.append(Difference(max(gaps, default=0.0) / longest, VECTOR))
+    others = _points(second)
+    for name, point in _points(first).items():
         other = others[name]
-        found.append(Difference(max(_gap(point[axis], other[axis]) for axis in ("x", "y")) / side, POINT))
-        found.append(Difference(_gap(point["score"], other["score"]), SCORE))
-    return found
+        differences.append(Difference(max(_gap(point[axis], other[axis]) for axis in ("x", "y")) / side, POINT))
+        differences.append(Difference(_gap(point["score"], other["score"]), SCORE))
+    return differences
 
 
 def _points(row: Row) -> dict[str, Row]:
@@ -183,15 +188,15 @@ def _points(row: Row) -> dict[str, Row]:
     return {point["name"]: point for points in lists for point in points if isinstance(point, dict) and "x" in point}
 
 
-def _gap(one: float, two: float) -> float:
-    value = abs(float(one) - float(two))
+def _gap(first: float, second: float) -> float:
+    value = abs(float(first) - float(second))
     return value if math.isfinite(value) else WORST
 
 
-def _overlap(one: Row, two: Row) -> float:
+def _overlap(first: Row, second: Row) -> float:
     """Intersection over union of two boxes x1 y1 x2 y2."""
-    a, b = one["box"], two["box"]
+    a, b = first["box"], second["box"]
     width, height = (min(a[2 + axis], b[2 + axis]) - max(a[axis], b[axis]) for axis in (0, 1))
-    inside = max(width, 0.0) * max(height, 0.0)
-    whole = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - inside
-    return float(inside / whole) if whole > 0 else 0.0
+    intersection = max(width, 0.0) * max(height, 0.0)
+    union = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - intersection
+    return float(intersection / union) if union > 0 else 0.0

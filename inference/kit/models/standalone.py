@@ -67,54 +67,54 @@ class Model:
         return {"task": self.spec.task, "image": size, "predictions": predictions}
 
     def _tiles(self, image: Any) -> tuple[ModelSpec, Mapping[str, Any], decode.Placement]:
-        seen, joining = self.spec.input, TASKS[self.spec.task].answer.joining
-        assert seen is not None
+        spec, joining = self.spec.input, TASKS[self.spec.task].answer.joining
+        assert spec is not None
         if joining is None:
             raise BadRequest("Models of this task know no tiles.")
-        left, joined = decode.looks(image, seen), joining(self.spec, image.size)
+        remaining, joined = decode.looks(image, spec), joining(self.spec, image.size)
         at_once = TILES_AT_ONCE if self.engine.batches else 1
-        while some := list(islice(left, at_once)):
-            outputs = self.engine.run({seen.name: np.stack([sample for sample, _placement in some])})
-            joined.add(outputs, [placement for _sample, placement in some])
-        return joined.whole()
+        while tiles := list(islice(remaining, at_once)):
+            outputs = self.engine.run({spec.name: np.stack([sample for sample, _placement in tiles])})
+            joined.add(outputs, [placement for _sample, placement in tiles])
+        return joined.result()
 
 
 def main(folder: Path, argv: Sequence[str]) -> int:
-    """Print what the model in `folder` says of each picture, a line of JSON each; the exit code."""
+    """Print the predictions of the model in `folder` for each image, one line of JSON each; returns the exit code."""
     parser = argparse.ArgumentParser(prog="run.py", description="Print what the model says of pictures, as JSON lines.")
     parser.add_argument("pictures", nargs="*", type=Path, metavar="picture")
     parser.add_argument("--check", action="store_true", help="compare with the answers that came along")
     parser.add_argument("--threads", type=int, default=1, help="processor threads (1)")
     for name in OPTIONS:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="X", help="as the service takes it")
-    asked = parser.parse_args(argv)
-    if not (asked.pictures or asked.check):
+    args = parser.parse_args(argv)
+    if not (args.pictures or args.check):
         parser.error("name a picture, or --check")
-    given = {name: getattr(asked, name) for name in OPTIONS if getattr(asked, name)}
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name)}
     try:
-        requested, model = Requested.from_query(given), Model(folder, threads=asked.threads)
+        requested, model = Requested.from_query(options), Model(folder, threads=args.threads)
     except (BadRequest, model_json.BadModel, ValueError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 2
-    if asked.check and (code := _checked(model, folder.parent / selftest.FOLDER)):
+    if args.check and (code := _checked(model, folder.parent / selftest.FOLDER)):
         return code
     failed = False
-    for path in asked.pictures:
+    for path in args.pictures:
         try:
-            found = {"picture": str(path)} | model.predict(path.read_bytes(), requested)
+            line = {"picture": str(path)} | model.predict(path.read_bytes(), requested)
         except (OSError, decode.BadImage, decode.BadBox, BadRequest) as exc:
             sys.stderr.write(f"{path}: {exc}\n")
             failed = True
             continue
-        sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n")
+        sys.stdout.write(f"{json.dumps(line, ensure_ascii=False)}\n")
     return 1 if failed else 0
 
 
 def _checked(model: Model, folder: Path) -> int:
-    """Print how this machine's answers compare with those of a folder, as JSON; the exit code."""
+    """Print how the predictions on this host compare with those of a folder, as JSON; returns the exit code."""
     if not (folder / selftest.FILE).is_file():
         sys.stderr.write("This package came without answers to compare with. Give it a picture instead.\n")
         return 2
-    found = selftest.check(model.predict, folder)
-    sys.stdout.write(f"{json.dumps(found)}\n")
-    return 0 if found["same"] else DIFFERS
+    result = selftest.check(model.predict, folder)
+    sys.stdout.write(f"{json.dumps(result)}\n")
+    return 0 if result["same"] else DIFFERS

@@ -24,14 +24,14 @@ from inference.kit.model_io import decode
 from inference.kit.models import descriptor
 
 log = logging.getLogger(__name__)
-LEFT = "statistics.json"  # in the outputs of a server that was stopped: what GET /statistics told
+LEFT = "statistics.json"  # in the outputs of a stopped server: the last response of GET /statistics
 BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from
 FIELDS = 3 * 3 * 3
 MOST_CLASSES = 1000
 MOST_CREDIT_S = 1.0
 FEATURES = ("brightness", "contrast", "saturation", "sharpness", "size", "shape")
-#: log10 of pixels, log2 of width / height, log10 of sharpness: least and most that are told apart.
+#: log10 of pixels, log2 of width / height, log10 of sharpness: smallest and largest values that are distinguished.
 SIZES, SHAPES, SHARPNESS = (3.0, 8.0), (-3.0, 3.0), (-5.0, 0.0)
 Tally = dict[str, Any]
 
@@ -75,13 +75,13 @@ def read(data: bytes, *, max_pixels: int) -> Seen:
 
 
 def features(image: Image.Image, size: tuple[int, int]) -> Seen:
-    """What an upright picture is like that has this width and height, or had before it was made smaller."""
-    mode = image if image.mode == "RGB" else image.convert("RGB")
+    """Return the statistics of an upright image that has this width and height, or had before it was made smaller."""
+    rgb = image if image.mode == "RGB" else image.convert("RGB")
     width, height = size
-    small = np.asarray(mode.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=1.0), np.float32) / 255
+    small = np.asarray(rgb.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=1.0), np.float32) / 255
     grey = small @ np.array([0.299, 0.587, 0.114], np.float32)
     edges = 4 * grey[1:-1, 1:-1] - grey[:-2, 1:-1] - grey[2:, 1:-1] - grey[1:-1, :-2] - grey[1:-1, 2:]
-    found = {
+    values = {
         "brightness": float(grey.mean()),
         "contrast": min(1.0, 2 * float(grey.std())),
         "saturation": float((small.max(2) - small.min(2)).mean()),
@@ -92,27 +92,27 @@ def features(image: Image.Image, size: tuple[int, int]) -> Seen:
     third = SIDE // 3
     layout = small.reshape(3, third, 3, third, 3).mean((1, 3)).ravel()
     rounded = [round(float(value), 6) for value in layout]
-    return Seen(found, rounded, descriptor.of(small, grey, found))
+    return Seen(values, rounded, descriptor.compute(small, grey, values))
 
 
-def _within(value: float, least: float, most: float) -> float:
-    return min(1.0, max(0.0, (value - least) / (most - least)))
+def _within(value: float, least: float, greatest: float) -> float:
+    return min(1.0, max(0.0, (value - least) / (greatest - least)))
 
 
-def add(tally: Tally, seen: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
-    """Count a picture with the answers that stand for it."""
+def add(tally: Tally, image: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
+    """Count an image with its predictions."""
     tally["images"] += 1
-    for name, value in seen.features.items():
+    for name, value in image.features.items():
         tally["features"][name][_bin(value)] += 1
-    for place, value in enumerate(seen.layout):
-        tally["layout"]["sums"][place] += value
-        tally["layout"]["squares"][place] += value * value
-    descriptor.add(tally["looks"], seen.looks)
-    for one in answers:
-        name = str(one.get("name", ""))
+    for index, value in enumerate(image.layout):
+        tally["layout"]["sums"][index] += value
+        tally["layout"]["squares"][index] += value * value
+    descriptor.add(tally["looks"], image.looks)
+    for prediction in answers:
+        name = str(prediction.get("name", ""))
         if name in tally["classes"] or len(tally["classes"]) < MOST_CLASSES:
             tally["classes"][name] = tally["classes"].get(name, 0) + 1
-        tally["scores"][_bin(float(one.get("score", 0.0)))] += 1
+        tally["scores"][_bin(float(prediction.get("score", 0.0)))] += 1
 
 
 def _bin(value: float) -> int:
@@ -120,10 +120,10 @@ def _bin(value: float) -> int:
 
 
 def counted(predictions: Sequence[Mapping[str, Any]], *, best_only: bool) -> Sequence[Mapping[str, Any]]:
-    """The answers that stand for a picture: the best one, or all that are said to be there."""
+    """Return the predictions that count for an image: the best one, or all that are present."""
     if best_only:
         return predictions[:1]
-    return [one for one in predictions if one.get("present", True)]
+    return [prediction for prediction in predictions if prediction.get("present", True)]
 
 
 class Hours:
@@ -155,8 +155,8 @@ class Hours:
         finally:
             self._credit -= time.perf_counter() - started
 
-    def told(self) -> dict[str, Tally]:
-        """The tallies by the second, as text, at which their hour began."""
+    def to_json(self) -> dict[str, Tally]:
+        """Return the tallies by the second, as text, at which their hour began."""
         return {str(hour): tally for hour, tally in self.tallies.items()}
 
     def leave(self, folder: Path) -> None:
@@ -164,15 +164,15 @@ class Hours:
         if not self.tallies:
             return
         try:
-            (folder / LEFT).write_text(json.dumps(self.told()))
+            (folder / LEFT).write_text(json.dumps(self.to_json()))
         except OSError as reason:  # a full disk keeps no server from ending
             log.warning("The last counts are lost: %s", reason)
 
-    def add(self, seen: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
-        """Count a picture in the running hour."""
+    def add(self, image: Seen, answers: Sequence[Mapping[str, Any]]) -> None:
+        """Count an image in the current hour."""
         hour = int(self._clock() // 3600) * 3600
         if hour not in self.tallies:
             self.tallies[hour] = empty()
             for old in sorted(self.tallies)[: -self.KEPT]:
                 del self.tallies[old]
-        add(self.tallies[hour], seen, answers)
+        add(self.tallies[hour], image, answers)

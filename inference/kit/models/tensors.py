@@ -27,31 +27,31 @@ def wanted(spec: ModelSpec, outputs: Mapping[str, TensorInfo], sent: oip.InferRe
         names = [PREDICTIONS] if sent.pictures else list(outputs)
         return dict.fromkeys(names, sent.binary)
     for output in sent.outputs:
-        known = output.name in outputs or (output.name == PREDICTIONS and spec.input)
-        if not known:
+        exists = output.name in outputs or (output.name == PREDICTIONS and spec.input)
+        if not exists:
             raise BadRequest(f"The model has no output {output.name!r}.")
         if output.name == PREDICTIONS and not sent.pictures:
             raise BadRequest(f"{PREDICTIONS!r} needs pictures: send the input as BYTES.")
     return {output.name: output.binary for output in sent.outputs}
 
 
-def pictures(spec: ModelSpec, sent: oip.InferRequest, *, most: int) -> Sequence[bytes]:
-    """The pictures of a request, of which there may be so many.
+def pictures(spec: ModelSpec, sent: oip.InferRequest, *, limit: int) -> Sequence[bytes]:
+    """Return the images of a request, at most `limit`.
 
     Raises:
-        BadRequest: the model takes tensors alone, or they stand elsewhere than in its input.
+        BadRequest: the model takes tensors only, or the images are not in its input.
     """
     if spec.input is None:
         raise BadRequest("This model came without model.json; send tensors instead of pictures.")
     if sent.tensors or list(sent.pictures) != [spec.input.name]:
         raise BadRequest(f"Pictures belong into the one input {spec.input.name!r}.")
     images = sent.pictures[spec.input.name]
-    check_count(len(images), most)
+    check_count(len(images), limit)
     return images
 
 
-def feeds(spec: ModelSpec, engine: Loaded, inputs: Mapping[str, TensorInfo], tensors: Arrays, *, most: int) -> Arrays:
-    """The tensors of a request, which are what the model declares and hold so many samples at most.
+def feeds(spec: ModelSpec, engine: Loaded, inputs: Mapping[str, TensorInfo], tensors: Arrays, *, limit: int) -> Arrays:
+    """Return the tensors of a request, checked against the declared inputs; at most `limit` samples.
 
     Raises:
         BadRequest.
@@ -69,14 +69,14 @@ def feeds(spec: ModelSpec, engine: Loaded, inputs: Mapping[str, TensorInfo], ten
         sizes = {array.shape[0] for array in tensors.values()}
         if len(sizes) != 1:
             raise BadRequest("All inputs need the same first size, the batch.")
-        check_count(sizes.pop(), most)
+        check_count(sizes.pop(), limit)
     return tensors
 
 
-def check_count(count: int, most: int) -> None:
-    """Refuse a request without samples, or with too many."""
-    if not 1 <= count <= most:
-        raise BadRequest(f"One request may hold 1 to {most} samples, not {count}.")
+def check_count(count: int, limit: int) -> None:
+    """Refuse a request without samples or with too many."""
+    if not 1 <= count <= limit:
+        raise BadRequest(f"One request may hold 1 to {limit} samples, not {count}.")
 
 
 def described(name: str, version: str, spec: ModelSpec, engine: Loaded, *, max_batch: int) -> dict[str, Any]:

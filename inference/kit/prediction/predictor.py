@@ -136,14 +136,14 @@ class Predictor:
                     yield self._predict(good)
 
     def _count(self, sample: Sample) -> int:
-        """How many looks at an image the model takes."""
-        seen = self.input
-        if seen.overlap is not None:
-            return len(grid(sample.width, sample.height, (seen.width, seen.height), seen.overlap))
-        return max(1, len(sample.looks)) if seen.scope == "object" else 1
+        """Return how many inputs of the model an image needs."""
+        spec = self.input
+        if spec.overlap is not None:
+            return len(grid(sample.width, sample.height, (spec.width, spec.height), spec.overlap))
+        return max(1, len(sample.looks)) if spec.scope == "object" else 1
 
     def _decode(self, sample: Sample, count: int) -> Looks | None:
-        """The looks at an image; where they are more than a batch, they are made as they are asked for."""
+        """Decode the inputs of an image; where they exceed a batch, they are made on demand."""
         try:
             image = decode.open_image(str(self.truth.image(sample)), max_pixels=10**9)
         except decode.BadImage:
@@ -169,24 +169,24 @@ class Predictor:
         return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
 
     def _joined(self, ready: list[tuple[Sample, Looks]]) -> list[Line]:
-        """The lines of images that are looked at in tiles; the answers to a batch are put together before the next."""
+        """Return the lines of images that are processed in tiles; the outputs of a batch are joined before the next."""
         start = TASKS[self.spec.task].answer.joining
         if start is None:
             raise RuntimeError(f"a {self.spec.task} model with tiles was let in")
         joined: dict[int, Joining] = {}
-        looks = ((place, *look) for place, (_, own) in enumerate(ready) for look in own)
-        while some := list(islice(looks, self.batch)):
-            outputs = self._run([pixels for _, pixels, _ in some])
-            for place in dict.fromkeys(place for place, _, _ in some):
-                rows = [row for row, (of, _, _) in enumerate(some) if of == place]
-                placements = [some[row][2] for row in rows]
-                if place not in joined:
-                    joined[place] = start(self.spec, (placements[0].width, placements[0].height))
-                joined[place].add({name: values[rows] for name, values in outputs.items()}, placements)
+        looks = ((index, *look) for index, (_, own) in enumerate(ready) for look in own)
+        while batch := list(islice(looks, self.batch)):
+            outputs = self._run([pixels for _, pixels, _ in batch])
+            for index in dict.fromkeys(index for index, _, _ in batch):
+                rows = [row for row, (of, _, _) in enumerate(batch) if of == index]
+                placements = [batch[row][2] for row in rows]
+                if index not in joined:
+                    joined[index] = start(self.spec, (placements[0].width, placements[0].height))
+                joined[index].add({name: array[rows] for name, array in outputs.items()}, placements)
         lines = []
-        for place, (sample, _) in enumerate(ready):
-            spec, whole, placement = joined.pop(place).whole()
-            lines += self.scoring.lines(spec, whole, [(sample, placement)], self.mapping, self.limits)
+        for index, (sample, _) in enumerate(ready):
+            spec, complete, placement = joined.pop(index).result()
+            lines += self.scoring.lines(spec, complete, [(sample, placement)], self.mapping, self.limits)
         return lines
 
     def _run(self, pixels: list[decode.Floats]) -> Arrays:
@@ -202,7 +202,7 @@ def _lines(file: Path) -> Iterator[Line]:
     if not file.exists():
         return
     text = file.read_text(encoding="utf-8")
-    whole, _, cut = text.rpartition("\n")
+    complete, _, cut = text.rpartition("\n")
     if cut:
-        file.write_text(whole + "\n" if whole else "", encoding="utf-8")
-    yield from (json.loads(line) for line in whole.splitlines())
+        file.write_text(complete + "\n" if complete else "", encoding="utf-8")
+    yield from (json.loads(line) for line in complete.splitlines())

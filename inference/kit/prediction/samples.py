@@ -28,7 +28,7 @@ class Unopened(Exception):
         self.code = code
 
 
-def of(run: Run, listed: str) -> list[str]:
+def list_paths(run: Run, listed: str) -> list[str]:
     """Paths below the folder of pictures.
 
     Args:
@@ -47,18 +47,18 @@ def of(run: Run, listed: str) -> list[str]:
     return paths
 
 
-def _of_version(root: Path, split: str, known: dict[str, Any] | None) -> list[str]:
+def _of_version(root: Path, split: str, training: dict[str, Any] | None) -> list[str]:
     with (root / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
     if split == UNSEEN:
-        division = {name: value for name, value in (known or {}).items() if name != "dir"}
-        seen = learned.keys(Path(known["dir"]), **division) if known else set()
-        return [row["path"] for row in rows if learned.key(row) not in seen]
+        options = {name: value for name, value in (training or {}).items() if name != "dir"}
+        trained = learned.keys(Path(training["dir"]), **options) if training else set()
+        return [row["path"] for row in rows if learned.key(row) not in trained]
     return [row["path"] for row in rows if not split or row.get("split") == split]
 
 
 class Pictures:
-    """The folder that all paths are below; links in it are not followed, wherever they stand."""
+    """The folder of all paths; links in it are never followed."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -67,7 +67,7 @@ class Pictures:
         """The bytes of a picture.
 
         Raises:
-            Unopened: it is gone, is no regular file, or its name leads elsewhere.
+            Unopened: it does not exist, is not a regular file, or its name leads outside.
         """
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:

@@ -40,7 +40,7 @@ SHAKEN = 1 / 16  # share of the pixels that are changed by one step, as rounding
 def leave(run: Run, spec: ModelSpec, engine: Loaded, pictures: Sequence[Path]) -> None:
     """Write outputs/selftest.json; nothing where no picture is answered steadily enough.
 
-    Whatever goes wrong is said and nothing more: what was evaluated is worth more than samples of it.
+    Errors are only reported: the evaluation is worth more than its samples.
     """
     (run.outputs / FILE).unlink(missing_ok=True)  # of an earlier try
     try:
@@ -60,8 +60,8 @@ def _samples(model: Model, pictures: Sequence[Path]) -> list[dict[str, Any]]:
     until = time.monotonic() + LONGEST_S
     drawings = ((_upright(data), data, {"seed": seed}) for seed in range(LOOKED_AT // 2) if (data := drawn(seed)))
     step = max(1, len(pictures) // LOOKED_AT)
-    found = [*_steadiest(model, drawings, DRAWN, until), *_steadiest(model, _own(pictures[::step]), PICTURES, until)]
-    return found[: DRAWN + PICTURES]
+    samples = [*_steadiest(model, drawings, DRAWN, until), *_steadiest(model, _own(pictures[::step]), PICTURES, until)]
+    return samples[: DRAWN + PICTURES]
 
 
 def _own(pictures: Sequence[Path]) -> Iterator[tuple[Image.Image, bytes, dict[str, Any]]]:
@@ -86,47 +86,47 @@ def _upright(data: bytes) -> Image.Image:
 
 
 def _steadiest(
-    model: Model, candidates: Iterator[tuple[Image.Image, bytes, dict[str, Any]]], most: int, until: float
+    model: Model, candidates: Iterator[tuple[Image.Image, bytes, dict[str, Any]]], limit: int, until: float
 ) -> list[dict[str, Any]]:
-    """Samples whose answers hardly change where pixels do: elsewhere a hair's breadth would count as a failure."""
-    kept: list[tuple[bool, float, int, dict[str, Any]]] = []
-    for place, (image, data, about) in enumerate(candidates):
+    """Return samples whose predictions hardly change with small changes of pixels; others would fail on rounding."""
+    steady: list[tuple[bool, float, int, dict[str, Any]]] = []
+    for number, (image, data, source) in enumerate(candidates):
         if time.monotonic() > until:
             break
-        shaken = _shaken(image, place)
-        for asked, answer in _answered(model, data):
-            again = model.predict(shaken, Requested.from_values(asked))
-            moved: Difference = difference(answer, json.loads(json.dumps(again)), asked)
-            sample = {**about, "asked": asked, "answer": answer}
+        shaken = _shaken(image, number)
+        for options, answer in _answered(model, data):
+            again = model.predict(shaken, Requested.from_values(options))
+            moved: Difference = difference(answer, json.loads(json.dumps(again)), options)
+            sample = {**source, "asked": options, "answer": answer}
             if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MOST_BYTES:
-                kept.append((not answer["predictions"], moved.largest, place, sample))
+                steady.append((not answer["predictions"], moved.largest, number, sample))
                 break
-    kept.sort(key=lambda one: one[:3])
-    return [sample for _empty, _moved, _place, sample in kept[:most]]
+    steady.sort(key=lambda row: row[:3])
+    return [sample for _empty, _moved, _place, sample in steady[:limit]]
 
 
 def _answered(model: Model, data: bytes) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What may be asked, and the answer as JSON gives it back; the first one that is steady will do.
+    """Yield options and the prediction as JSON returns it; callers use the first one that is stable.
 
     Of a less sure score where there is no answer, else of surer ones as long as any is left.
     """
-    if "max_detections" not in TASKS[model.spec.task].answer.asked:
-        yield _asked(model, data, {"top_k": MOST_ANSWERS})
+    if "max_detections" not in TASKS[model.spec.task].answer.options:
+        yield _predict_with(model, data, {"top_k": MOST_ANSWERS})
         return
     own = model.spec.decode.score_threshold
     for threshold in (own, *LOWER):
-        found = _asked(model, data, {"score_threshold": threshold, "max_detections": MOST_ANSWERS})
-        if found[1]["predictions"] or threshold == LOWER[-1]:
-            yield found
+        first = _predict_with(model, data, {"score_threshold": threshold, "max_detections": MOST_ANSWERS})
+        if first[1]["predictions"] or threshold == LOWER[-1]:
+            yield first
             break
-    for threshold in SURER if found[1]["predictions"] else ():
-        surer = _asked(model, data, {"score_threshold": max(own, threshold), "max_detections": MOST_ANSWERS})
+    for threshold in SURER if first[1]["predictions"] else ():
+        surer = _predict_with(model, data, {"score_threshold": max(own, threshold), "max_detections": MOST_ANSWERS})
         if surer[1]["predictions"]:
             yield surer
 
 
-def _asked(model: Model, data: bytes, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    return asked, json.loads(json.dumps(model.predict(data, Requested.from_values(asked))))
+def _predict_with(model: Model, data: bytes, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return options, json.loads(json.dumps(model.predict(data, Requested.from_values(options))))
 
 
 def _shaken(image: Image.Image, seed: int) -> bytes:

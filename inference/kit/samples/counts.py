@@ -33,21 +33,21 @@ def rates(tp: float, fp: float, truths: float) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def mean_rates(classes: Sequence[Mapping[str, Any]], place: int) -> dict[str, float]:
-    """Macro mean over the classes that occur, at THRESHOLDS[place]; the precision of those that are answered at all."""
+def mean_rates(classes: Sequence[Mapping[str, Any]], index: int) -> dict[str, float]:
+    """Macro mean over the classes that occur, at THRESHOLDS[index]; precision over the classes that are predicted."""
     present = [c for c in classes if c["truths"]]
-    answered = [c for c in present if c["tp"][place] + c["fp"][place]]
+    answered = [c for c in present if c["tp"][index] + c["fp"][index]]
 
     def mean(name: str, among: Sequence[Mapping[str, Any]]) -> float:
-        values = [rates(c["tp"][place], c["fp"][place], c["truths"])[name] for c in among]
+        values = [rates(c["tp"][index], c["fp"][index], c["truths"])[name] for c in among]
         return float(np.mean(values)) if values else 0.0
 
     return {"precision": mean("precision", answered), "recall": mean("recall", present), "f1": mean("f1", present)}
 
 
-def best_place(classes: Sequence[Mapping[str, Any]]) -> int:
-    """Place in THRESHOLDS where the mean F1 is highest; of equals the middle one."""
-    values = np.array([mean_rates(classes, place)["f1"] for place in range(STEPS)])
+def best_index(classes: Sequence[Mapping[str, Any]]) -> int:
+    """Return the index in THRESHOLDS with the highest mean F1; the middle one of equals."""
+    values = np.array([mean_rates(classes, index)["f1"] for index in range(STEPS)])
     best = np.flatnonzero(values >= values.max() - 1e-12)
     return int(best[len(best) // 2])
 

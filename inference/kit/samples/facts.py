@@ -32,7 +32,7 @@ def _times(image: Image.Image) -> int:
     return max(1, min(image.width, image.height) // 128)
 
 
-def of(truth: Truth, lights: Mapping[str, float | None]) -> dict[str, dict[str, Any]]:
+def by_path(truth: Truth, lights: Mapping[str, float | None]) -> dict[str, dict[str, Any]]:
     """By the path of an image: `split`, `light` (None where it was not measured) and `marks`."""
     marks = _marks(truth)
     return {
@@ -42,30 +42,32 @@ def of(truth: Truth, lights: Mapping[str, float | None]) -> dict[str, dict[str, 
 
 
 def _marks(truth: Truth) -> dict[int, Marks]:
-    """By the id of an image: names and values of what its file and its objects are marked with.
+    """By the id of an image: names and values of the attributes of its file and its objects.
 
     A name with more than a dozen values (a number, a time) names no parts of a dataset, and is left out.
     """
-    found: dict[int, dict[str, set[str]]] = {}
+    marks: dict[int, dict[str, set[str]]] = {}
     coco = truth.coco or {}
     for image in coco.get("images", ()):
-        _add(found, image["id"], ((name, value) for name, value in image.items() if name not in FILED))
-    for one in coco.get("annotations", ()):
-        given = one.get("attributes")
-        if isinstance(given, dict):
-            _add(found, one["image_id"], ((name, value) for name, value in given.items() if name not in OWN))
+        _add(marks, image["id"], ((name, value) for name, value in image.items() if name not in FILED))
+    for annotation in coco.get("annotations", ()):
+        attributes = annotation.get("attributes")
+        if isinstance(attributes, dict):
+            _add(
+                marks, annotation["image_id"], ((name, value) for name, value in attributes.items() if name not in OWN)
+            )
     values: dict[str, set[str]] = {}
-    for own in found.values():
-        for name, said in own.items():
-            values.setdefault(name, set()).update(said)
-    kept = sorted(name for name, said in values.items() if len(said) <= MOST_VALUES)[:MOST_NAMES]
-    return {number: {name: sorted(own[name]) for name in kept if name in own} for number, own in found.items()}
+    for own in marks.values():
+        for name, own_values in own.items():
+            values.setdefault(name, set()).update(own_values)
+    names = sorted(name for name, own_values in values.items() if len(own_values) <= MOST_VALUES)[:MOST_NAMES]
+    return {number: {name: sorted(own[name]) for name in names if name in own} for number, own in marks.items()}
 
 
-def _add(found: dict[int, dict[str, set[str]]], number: int, given: Iterable[tuple[Any, Any]]) -> None:
-    own = found.setdefault(number, {})
-    for name, value in given:
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, bool | int | str) and one != "" and isinstance(name, str):
-                said = str(one).lower() if isinstance(one, bool) else str(one)
-                own.setdefault(name[:LONGEST], set()).add(said[:LONGEST])
+def _add(marks: dict[int, dict[str, set[str]]], number: int, pairs: Iterable[tuple[Any, Any]]) -> None:
+    own = marks.setdefault(number, {})
+    for name, value in pairs:
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, bool | int | str) and item != "" and isinstance(name, str):
+                text = str(item).lower() if isinstance(item, bool) else str(item)
+                own.setdefault(name[:LONGEST], set()).add(text[:LONGEST])

@@ -63,7 +63,7 @@ class Truth:
     classes: tuple[ModelClass, ...]
     samples: list[Sample]
     coco: dict[str, Any] | None  # annotations of exactly these samples
-    seen: int = 0  # of them, those that the model learned from
+    trained_on: int = 0  # of them, those that the model learned from
 
     def image(self, sample: Sample) -> Path:
         return self.root / "images" / sample.path
@@ -85,33 +85,33 @@ def read(root: Path, split: str, learned: Set[str] = frozenset()) -> Truth:
         raise Unfit("This dataset version is not annotated, so nothing can be judged on it.")
     with (root / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    kept = [
-        (place, row)
-        for place, row in enumerate(rows, 1)
+    selected = [
+        (number, row)
+        for number, row in enumerate(rows, 1)
         if (key(row) not in learned if split == UNSEEN else not split or row.get("split") == split)
     ]
-    if not kept and split == UNSEEN:
+    if not selected and split == UNSEEN:
         raise Unfit("The model learned from all images of this dataset version.")
-    if not kept:
+    if not selected:
         raise Unfit(f"This dataset version has no images in the split “{split}”.")
     classes = tuple(ModelClass(int(c["id"]), str(c["name"])) for c in facts["classes"])
     if task == CLASSES:
         samples = [
-            Sample(place, row["path"], row["width"], row["height"], row["label"], split=row.get("split") or "")
-            for place, row in kept
+            Sample(number, row["path"], row["width"], row["height"], row["label"], split=row.get("split") or "")
+            for number, row in selected
             if row.get("label") is not None
         ]
         if not samples:
             raise Unfit("No image of this split has a label.")
-        return Truth(root, facts, task, classes, samples, None, _seen(samples, kept, learned))
+        return Truth(root, facts, task, classes, samples, None, _count_trained(samples, selected, learned))
     coco = json.loads((root / "annotations.json").read_text())
-    samples, kept_coco = _boxed(coco, {row["path"]: row for _, row in kept})
-    return Truth(root, facts, task, classes, samples, kept_coco, _seen(samples, kept, learned))
+    samples, own_coco = _boxed(coco, {row["path"]: row for _, row in selected})
+    return Truth(root, facts, task, classes, samples, own_coco, _count_trained(samples, selected, learned))
 
 
-def _seen(samples: Sequence[Sample], kept: Sequence[tuple[int, dict[str, Any]]], learned: Set[str]) -> int:
-    """How many of the samples the model learned from."""
-    keys = {row["path"]: key(row) for _, row in kept}
+def _count_trained(samples: Sequence[Sample], selected: Sequence[tuple[int, dict[str, Any]]], learned: Set[str]) -> int:
+    """Return how many of the samples the model was trained on."""
+    keys = {row["path"]: key(row) for _, row in selected}
     return sum(keys.get(sample.path) in learned for sample in samples)
 
 
@@ -156,12 +156,12 @@ def match_classes(
     loose = {c.name.strip().lower(): c.id for c in truth}
     mapping: dict[int, int] = {}
     notes = []
-    for place, known in enumerate(model):
-        class_id = exact.get(known.name, loose.get(known.name.strip().lower()))
+    for index, model_class in enumerate(model):
+        class_id = exact.get(model_class.name, loose.get(model_class.name.strip().lower()))
         if class_id is None:
-            notes.append(f"The model's class “{known.name}” is not in the dataset; its answers are left out.")
+            notes.append(f"The model's class “{model_class.name}” is not in the dataset; its answers are left out.")
         else:
-            mapping[place] = class_id
+            mapping[index] = class_id
     if not mapping:
         raise Unfit("The model and the dataset share no class name.")
     missed = {c.id for c in truth} - set(mapping.values())

@@ -72,14 +72,14 @@ def _dealt(rows: list[dict[str, Any]], folds: int) -> Iterable[tuple[dict[str, A
 
 
 def _grouped(root: Path, rows: list[dict[str, Any]], folds: int, group_by: str) -> list[int]:
-    """The part of each row where groups are not divided; classes are those of the images, else of what is on them."""
+    """Return the part of each row with groups kept together; classes are those of the images, else of their objects."""
     classes: dict[str, set[int]] = {row["path"]: {int(row["label"])} for row in rows if row.get("label") is not None}
     if not classes:
-        known = {int(entry["id"]) for entry in json.loads((root / "dataset.json").read_text()).get("classes") or []}
+        class_ids = {int(entry["id"]) for entry in json.loads((root / "dataset.json").read_text()).get("classes") or []}
         coco = json.loads((root / "annotations.json").read_text())
         path_of = {image["id"]: image["file_name"] for image in coco["images"]}
         for shape in coco["annotations"]:
-            if shape["category_id"] in known:
+            if shape["category_id"] in class_ids:
                 classes.setdefault(path_of.get(shape["image_id"], ""), set()).add(shape["category_id"])
     paths = [row["path"] for row in rows]
     own = groups.names(paths, group_by)

@@ -68,49 +68,49 @@ class Run:
         copied: Mapping[str, Path | str],
         linked: Mapping[str, Path] | None = None,
         *,
-        known: dict[str, str] | None = None,
-        most: int = 0,
+        known_digests: dict[str, str] | None = None,
+        limit: int = 0,
     ) -> Path:
-        """Store what was made so far; the checkpoint exists once its meta.json does.
+        """Store the results so far; the checkpoint exists once its meta.json does.
 
         Args:
             copied: name in it → file that may grow further, or text.
-            linked: name in it → file that nobody writes into again: one copy on the disk where both lie on one.
-            known: digests of linked files by name; new ones are added.
-            most: how many checkpoints stay; 0: all.
+            linked: name in it → file that is not written again: a hard link where both are on one file system.
+            known_digests: digests of linked files by name; new ones are added.
+            limit: how many checkpoints are kept; 0: all.
         """
         final = self.checkpoints / f"step-{step:06d}"
-        making = self.checkpoints / f"step-{step:06d}.tmp"
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(parents=True)
-        digests, known = {}, {} if known is None else known
+        partial = self.checkpoints / f"step-{step:06d}.tmp"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        digests, known_digests = {}, {} if known_digests is None else known_digests
         for name, part in copied.items():
             if isinstance(part, str):
-                write(making / name, part)
+                write(partial / name, part)
             else:
-                shutil.copyfile(part, making / name)
-            digests[name] = _sha256(making / name)
+                shutil.copyfile(part, partial / name)
+            digests[name] = _sha256(partial / name)
         for name, file in (linked or {}).items():
-            same(file, making / name)
-            if name not in known:
-                known[name] = _sha256(file)
-            digests[name] = known[name]
+            same(file, partial / name)
+            if name not in known_digests:
+                known_digests[name] = _sha256(file)
+            digests[name] = known_digests[name]
         meta = {"format": 1, "step": step, "time": time.time(), "metric": None, "files": digests}
-        write(making / "meta.json", json.dumps(meta))
+        write(partial / "meta.json", json.dumps(meta))
         shutil.rmtree(final, ignore_errors=True)
-        making.rename(final)
+        partial.rename(final)
         link = self.checkpoints / "latest.tmp"
         link.unlink(missing_ok=True)
         link.symlink_to(final.name)
         link.rename(self.checkpoints / "latest")
-        if most:
-            for older in sorted(self.checkpoints.glob("step-*[0-9]"))[:-most]:
+        if limit:
+            for older in sorted(self.checkpoints.glob("step-*[0-9]"))[:-limit]:
                 shutil.rmtree(older, ignore_errors=True)
         return final
 
 
 def same(source: Path, target: Path) -> None:
-    """The same file once more: one copy on the disk where both lie on one, as nobody writes into it again."""
+    """Link a file that is not written again; copied where both are on different file systems."""
     try:
         os.link(source, target)
     except OSError:

@@ -36,12 +36,12 @@ def ranked(
     """
     rows: list[list[float]] = []
     for kind in sorted({kind for kind, _score in answers}):
-        own = [place for place, (known, _score) in enumerate(answers) if known == kind][:MOST]
-        there = [place for place, (known, _crowd) in enumerate(truths) if known == kind]
-        crowd = np.array([truths[place][1] for place in there], bool)
-        table = overlaps(own, there) if there else np.zeros((len(own), 0))
+        own = [index for index, (class_id, _score) in enumerate(answers) if class_id == kind][:MOST]
+        candidates = [index for index, (class_id, _crowd) in enumerate(truths) if class_id == kind]
+        crowd = np.array([truths[index][1] for index in candidates], bool)
+        table = overlaps(own, candidates) if candidates else np.zeros((len(own), 0))
         right, passed = matched(table, crowd)
-        rows += [[kind, answers[place][1], int(r), int(p)] for place, r, p in zip(own, right, passed, strict=True)]
+        rows += [[kind, answers[index][1], int(r), int(p)] for index, r, p in zip(own, right, passed, strict=True)]
     count: dict[str, int] = {}
     for kind, is_crowd in truths:
         if not is_crowd:
@@ -82,8 +82,8 @@ def boxes_overlap(answers: Floats, truths: Floats, crowd: NDArray[np.bool_]) -> 
     high = np.minimum(answers[:, None, 2:], truths[None, :, 2:])
     shared = (high - low).clip(0).prod(2)
     own = (answers[:, 2:] - answers[:, :2]).prod(1)[:, None]
-    whole = np.where(crowd[None], own, own + (truths[:, 2:] - truths[:, :2]).prod(1)[None] - shared)
-    return np.asarray(shared / np.maximum(whole, 1e-12), np.float64)
+    union = np.where(crowd[None], own, own + (truths[:, 2:] - truths[:, :2]).prod(1)[None] - shared)
+    return np.asarray(shared / np.maximum(union, 1e-12), np.float64)
 
 
 def of_image(entry: Mapping[str, Any]) -> tuple[NDArray[np.float32], Mapping[str, int]]:

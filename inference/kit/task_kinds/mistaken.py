@@ -1,4 +1,4 @@
-"""Kinds of mistakes that answers with a place can be: what detection/mistakes.py tells, and readers ask for."""
+"""Kinds of mistakes of predictions with a location, as reported by detection/mistakes.py."""
 
 from __future__ import annotations
 

@@ -34,11 +34,13 @@ States = ImageTask.State
 
 
 class AnnotateStep(StepKind):
-    """A model answers the images that nobody has annotated."""
+    """A model annotates the images that have no annotations."""
 
     name = "annotate"
     label = gettext_lazy("Annotate with a model")
-    about = gettext_lazy("Lets a model annotate the images that nobody has annotated yet; the others stay as they are.")
+    description = gettext_lazy(
+        "Lets a model annotate the images that nobody has annotated yet; the others stay as they are."
+    )
     group = "people"
     icon = "predict"
     computes = True
@@ -61,35 +63,35 @@ class AnnotateStep(StepKind):
         into = call.params["into"] or rows.dataset_version(call.only("data"), call.user).dataset_id
         return {"into": into, "score": score_of(call)}
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         call.user.require(Action.DATASETS_EDIT)
         version = rows.dataset_version(call.only("data"), call.user)
         model = rows.model_version(call.only("model"), call.user)
         completion.check(model, version)
         into = versions.target(call.params["into"], call.user, version.dataset)
-        listed = completion.open_images(version)
-        if not listed:
+        paths = completion.open_images(version)
+        if not paths:
             return Begun(done=Done(versions.outputs_of(version, call.row, answered=0)))
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
         if call.params["cpus"] is not None:
             resources["cpus"] = call.params["cpus"]
         prediction = predictions.submit(
             user=call.user, model_version=model, version=version, name=call.name,
-            listed=None if len(listed) == version.image_count else listed,
+            listed=None if len(paths) == version.image_count else paths,
             score_threshold=call.params["min_score"], **resources,
         )  # fmt: skip
-        asked = {
+        request = {
             "prediction": prediction.pk, "data": version.pk, "label": str(version), "into": into.pk,
-            "min_score": call.params["min_score"] or 0.0, "answered": len(listed),
+            "min_score": call.params["min_score"] or 0.0, "answered": len(paths),
         }  # fmt: skip
-        return Begun(job=prediction.job, kept={"asked": asked})
+        return Begun(job=prediction.job, stored={"asked": request})
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         if "import" in row.kept:
             return versions.made_of(row, answered=row.kept["asked"]["answered"])
         completed(row)
-        versions.begin_later(row, _drafted, row.kept["asked"])
+        versions.start_when_free(row, _drafted, row.kept["asked"])
         return None
 
     def stop(self, row: StepRun) -> None:
@@ -97,15 +99,15 @@ class AnnotateStep(StepKind):
         versions.stop_import(row.kept.get("import"))
 
 
-def _drafted(asked: Mapping[str, Any], user: User) -> Import:
-    """Queue the version of the answers."""
-    prediction = Prediction.objects.filter(pk=asked["prediction"]).select_related("job").first()
-    dataset = rows.dataset_by_number(asked["into"], user)
+def _drafted(request: Mapping[str, Any], user: User) -> Import:
+    """Queue the version with the predictions."""
+    prediction = Prediction.objects.filter(pk=request["prediction"]).select_related("job").first()
+    dataset = rows.dataset_by_number(request["into"], user)
     if prediction is None:
         raise StepFailed(_("Its job was deleted."))
-    version = versions.version_of(asked, user)
+    version = versions.version_of(request, user)
     return completion.start(
-        prediction=prediction, version=version, dataset=dataset, min_score=asked["min_score"], by=user
+        prediction=prediction, version=version, dataset=dataset, min_score=request["min_score"], by=user
     )
 
 
@@ -114,7 +116,9 @@ class PeopleStep(StepKind):
 
     name = "people"
     label = gettext_lazy("Annotation by people")
-    about = gettext_lazy("Waits until people have annotated enough images of a project, and makes a version of them.")
+    description = gettext_lazy(
+        "Waits until people have annotated enough images of a project, and makes a version of them."
+    )
     group = "people"
     icon = "annotation"
     acts = True  # people go on meanwhile
@@ -148,66 +152,71 @@ class PeopleStep(StepKind):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("project"):
-            found = set_named(params["project"], params.get("dataset") or "", user)
+            annotation_set = set_named(params["project"], params.get("dataset") or "", user)
             if params.get("since"):
-                rows.version_of(found.source.dataset, params["since"])
+                rows.version_of(annotation_set.source.dataset, params["since"])
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         params = call.params
-        found = set_named(params["project"], params["dataset"], call.user)
-        since = self._since(call, found)
+        annotation_set = set_named(params["project"], params["dataset"], call.user)
+        since = self._since(call, annotation_set)
         hours = params["hours"]
-        kept = {
-            "set": found.pk, "until": params["until"], "at_least": params["at_least"], "count": params["count"],
+        stored = {
+            "set": annotation_set.pk, "until": params["until"], "at_least": params["at_least"],
+            "count": params["count"],
             "since": since.isoformat() if since else "", "at_expiry": params["at_expiry"],
             "expires": "" if hours is None else (now() + timedelta(hours=hours)).isoformat(),
         }  # fmt: skip
-        return Begun(kept=kept, look_again=versions.SOON)
+        return Begun(stored=stored, look_again=versions.SOON)
 
-    def _since(self, call: Call, found: AnnotationSet) -> datetime | None:
-        """From when on images are new; None: all are."""
+    def _since(self, call: Call, annotation_set: AnnotationSet) -> datetime | None:
+        """Return the time from which on images are new; None: all are."""
         if call.params["since"]:
-            return rows.version_of(found.source.dataset, call.params["since"]).created_at
+            return rows.version_of(annotation_set.source.dataset, call.params["since"]).created_at
         earlier = StepRun.objects.filter(
             run__pipeline=call.run.pipeline_id, run__state=PipelineRun.State.OK, step=call.row.step, item=WHOLE,
-            state=StepRun.State.OK, answer="enough", kept__set=found.pk,
+            state=StepRun.State.OK, answer="enough", kept__set=annotation_set.pk,
         )  # fmt: skip
         last = earlier.order_by("-pk").first()
         return parse_datetime(str(last.kept.get("counted", ""))) if last else None
 
-    def look(self, row: StepRun) -> Done | None:
-        kept = row.kept
-        found = AnnotationSet.objects.editable_by(row.run.owner).filter(pk=kept["set"]).first()
-        if found is None:
+    def poll(self, row: StepRun) -> Done | None:
+        stored = row.kept
+        annotation_set = AnnotationSet.objects.editable_by(row.run.owner).filter(pk=stored["set"]).first()
+        if annotation_set is None:
             raise StepFailed(_("The annotation project is gone, or not for you any more."))
-        if "export" in kept:
+        if "export" in stored:
             return self._made(row)
-        new = new_images(found, kept["count"], parse_datetime(kept["since"]) if kept["since"] else None)
-        if not self._is_enough(found, kept, new):
-            expires = parse_datetime(kept["expires"]) if kept["expires"] else None
+        new = new_images(annotation_set, stored["count"], parse_datetime(stored["since"]) if stored["since"] else None)
+        if not self._is_enough(annotation_set, stored, new):
+            expires = parse_datetime(stored["expires"]) if stored["expires"] else None
             if expires is None or now() < expires:
                 return None
-            if kept["at_expiry"] == "too_few":
+            if stored["at_expiry"] == "too_few":
                 return Done({"figures": figures({"new_images": new}, row)}, "too_few")
-            if kept["at_expiry"] == "fail":
-                said = _("%(new)s new images came in time, of the %(wanted)s that were waited for.")
-                wanted = kept["at_least"] if kept["until"] == "new" else work.progress([found])[found.pk].total
-                raise StepFailed(said % {"new": new, "wanted": wanted})
+            if stored["at_expiry"] == "fail":
+                message = _("%(new)s new images came in time, of the %(wanted)s that were waited for.")
+                wanted = (
+                    stored["at_least"]
+                    if stored["until"] == "new"
+                    else work.progress([annotation_set])[annotation_set.pk].total
+                )
+                raise StepFailed(message % {"new": new, "wanted": wanted})
         counted = now()
         try:
-            export = exports.start(annotation_set=found, by=row.run.owner)
+            export = exports.start(annotation_set=annotation_set, by=row.run.owner)
         except (exports.AlreadyConverting, exports.NotFilled):
             return None  # it is looked at again
-        fresh = {**kept, "export": export.pk, "new": new, "counted": counted.isoformat()}
+        fresh = {**stored, "export": export.pk, "new": new, "counted": counted.isoformat()}
         StepRun.objects.filter(pk=row.pk).update(kept=fresh)
         return None
 
-    def _is_enough(self, found: AnnotationSet, kept: Mapping[str, Any], new: int) -> bool:
-        if kept["until"] == "new":
-            return new >= kept["at_least"]
-        progress = work.progress([found])[found.pk]
-        done = progress.accepted if kept["count"] == "accepted" else progress.done
-        return found.filled and done == progress.total
+    def _is_enough(self, annotation_set: AnnotationSet, stored: Mapping[str, Any], new: int) -> bool:
+        if stored["until"] == "new":
+            return new >= stored["at_least"]
+        progress = work.progress([annotation_set])[annotation_set.pk]
+        done = progress.accepted if stored["count"] == "accepted" else progress.done
+        return annotation_set.filled and done == progress.total
 
     def _made(self, row: StepRun) -> Done | None:
         export = Export.objects.select_related("version__dataset").filter(pk=row.kept["export"]).first()
@@ -221,7 +230,7 @@ class PeopleStep(StepKind):
 
 
 def set_named(project: str, name: str, user: User) -> AnnotationSet:
-    """A dataset of an annotation project that this person may convert.
+    """Return a dataset of an annotation project that this user may convert.
 
     Args:
         project: name or number of the project; one's own comes first where several people have the name.
@@ -236,15 +245,15 @@ def set_named(project: str, name: str, user: User) -> AnnotationSet:
     if not chosen and (number := ids.number(project)):
         chosen = list(editable.filter(pk=number))
     if not chosen:
-        said = _("There is no annotation project “%(name)s” that you manage.")
-        raise Invalid(said % {"name": project[:80]}, field="project")
+        message = _("There is no annotation project “%(name)s” that you manage.")
+        raise Invalid(message % {"name": project[:80]}, field="project")
     sets = AnnotationSet.objects.filter(project=chosen[0]).select_related("source__dataset")
-    found: AnnotationSet | None = (sets.filter(name=name) if name else sets).order_by("-pk").first()
-    if found is None:
-        known = ", ".join(sets.values_list("name", flat=True)[:10]) or _("none")
-        facts = {"project": chosen[0], "name": name[:80], "known": known}
+    annotation_set: AnnotationSet | None = (sets.filter(name=name) if name else sets).order_by("-pk").first()
+    if annotation_set is None:
+        names = ", ".join(sets.values_list("name", flat=True)[:10]) or _("none")
+        facts = {"project": chosen[0], "name": name[:80], "known": names}
         raise Invalid(_("%(project)s has no dataset “%(name)s”. It has: %(known)s.") % facts, field="dataset")
-    return found
+    return annotation_set
 
 
 def new_images(annotation_set: AnnotationSet, count: str, since: datetime | None) -> int:

@@ -19,14 +19,14 @@ def check(params: Mapping[str, Any], own: Collection[str]) -> None:
     Raises:
         Invalid: and what else is wrong.
     """
-    found = Refusals()
+    refusals = Refusals()
     for name in ("params", "request"):
-        with found:
+        with refusals:
             if not isinstance(params.get(name) or {}, Mapping):
                 raise Invalid(_("Give an object: names and their values."), field=name)
     more = params.get("request")
-    said = [name for name in more if name in own] if isinstance(more, Mapping) else []
-    with found:
-        if said:
-            raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(said)}, field="request")
-    found.end()
+    reserved = [name for name in more if name in own] if isinstance(more, Mapping) else []
+    with refusals:
+        if reserved:
+            raise Invalid(_("The step says this itself: %(names)s.") % {"names": ", ".join(reserved)}, field="request")
+    refusals.end()

@@ -37,12 +37,12 @@ class CommandStep(StepKind):
 
     name = "command"
     label = gettext_lazy("Command")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Runs any command as a job. Numbers that it writes to $AIP_OUTPUT_DIR/metrics.json are figures."
     )
     group = "other"
     icon = "code"
-    acts = True  # what a command does nobody knows
+    acts = True  # the effects of a command are unknown
     needs = Action.JOBS_SUBMIT
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset", optional=True, many=True),
@@ -60,16 +60,16 @@ class CommandStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        request, found = params.get("request") or {}, Refusals()
-        with found:
+        request, refusals = params.get("request") or {}, Refusals()
+        with refusals:
             if not isinstance(request, Mapping):
                 raise Invalid(_("Give an object: names and their values."), field="request")
             secrets.check_request(request)
-        with found:
+        with refusals:
             named_secrets.check(user, params.get("secrets") or ())
-        found.end()
+        refusals.end()
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         body = dict(call.params["request"] or {}) | {
             "name": call.name,
@@ -77,16 +77,16 @@ class CommandStep(StepKind):
             "gpus_per_node": call.params["gpus"],
             "cpus": call.params["cpus"],
             "secrets": dict.fromkeys(call.params["secrets"] or (), ""),  # the owner's own, by their names
-            "datasets": [one["id"] for one in call.inputs.get("data", ())],
+            "datasets": [item["id"] for item in call.inputs.get("data", ())],
         }
         return Begun(job=request_schemas.submit(request_schemas.get("command"), call.user, body))
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         job = completed(row)
-        left = _left(job, "metrics.json")
+        content = _left(job, "metrics.json")
         numbers = {
             str(name)[:80]: value
-            for name, value in (left.items() if isinstance(left, dict) else ())
+            for name, value in (content.items() if isinstance(content, dict) else ())
             if is_sound(name) and not isinstance(value, bool) and finite(value) is not None
         }
         outputs: dict[str, Any] = {"figures": figures(dict(list(numbers.items())[:MOST_FIGURES]), row)}
@@ -99,7 +99,7 @@ class CommandStep(StepKind):
 def _left(job: Job, name: str) -> Any:
     """What a job wrote to a JSON file in its outputs; None where it is absent or no JSON.
 
-    Secrets are starred out as in its log: whoever sees the pipeline sees its figures with their names.
+    Secrets are masked as in its log: users who see the pipeline see its metrics with their names.
     """
     root = output_files.folder_of(job, job.attempt_number)
     if root is None:
@@ -125,7 +125,7 @@ class NotifyStep(StepKind):
 
     name = "notify"
     label = gettext_lazy("Notify")
-    about = gettext_lazy("Tells people something, by the bell and as each of them chose: mail, webhook.")
+    description = gettext_lazy("Tells people something, by the bell and as each of them chose: mail, webhook.")
     group = "other"
     icon = "mail"
     acts = True
@@ -146,11 +146,11 @@ class NotifyStep(StepKind):
     def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
         metric_texts.check(params.get("text") or "", linked.get(metric_texts.PORT, ()), steps)
 
-    def begin(self, call: Call) -> Begun:
-        about = [str(one["label"]) for one in call.inputs.get("for", ()) if one.get("label")]
-        told, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
-        text = told + (f" ({', '.join(about)})" if about else "")
-        missing = metric_texts.said(unknown)
+    def start(self, call: Call) -> Begun:
+        labels = [str(item["label"]) for item in call.inputs.get("for", ()) if item.get("label")]
+        filled, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
+        text = filled + (f" ({', '.join(labels)})" if labels else "")
+        missing = metric_texts.unknown_message(unknown)
         title = wording.message(
             "pipeline.news_step", name=call.run.pipeline.name, number=call.run.number, text=text[:400]
         )

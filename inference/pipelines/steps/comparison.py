@@ -28,7 +28,7 @@ from inference.registry.models import ModelVersion
 from workers.core.states import COMPLETED
 from workers.jobs.resource_request import Resources
 
-#: What is said where there is no champion: every candidate is better than none.
+#: Values without a champion: every candidate is better than none.
 FAR = 1.0
 WORST = 1e9  # of a figure of which less is better
 
@@ -46,7 +46,7 @@ class CompareStep(long_running.LastingStep):
 
     name = "compare"
     label = gettext_lazy("Compare")
-    about = gettext_lazy("Compares a candidate with the champion on the same images: which differences are real?")
+    description = gettext_lazy("Compares a candidate with the champion on the same images: which differences are real?")
     group = "judge"
     icon = "compare"
     needs = Action.EVALUATIONS_SUBMIT
@@ -69,22 +69,22 @@ class CompareStep(long_running.LastingStep):
         if params.get("champion"):
             _named(params["champion"], user, first=params.get("first") is not False, made_yet=False)
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         candidate = _evaluation(call.only("figures"), call.user)
-        given = call.only("champion")
-        if given is None and not call.params["champion"]:
+        champion_ref = call.only("champion")
+        if champion_ref is None and not call.params["champion"]:
             raise Invalid(_("Name a champion, such as cells@champion, or connect a model."), field="champion")
-        if given is not None and given.get("type") == "figures":
-            return _asked(candidate, _evaluation(given, call.user))
-        if given is not None and given.get("type") != "model":
+        if champion_ref is not None and champion_ref.get("type") == "figures":
+            return _queue_comparison(candidate, _evaluation(champion_ref, call.user))
+        if champion_ref is not None and champion_ref.get("type") != "model":
             raise StepFailed(_("A champion is a model, or the figures of an evaluation."))
         name, first = call.params["champion"], call.params["first"]
-        champion = rows.model_version(given, call.user) if given else _named(name, call.user, first=first)
+        champion = rows.model_version(champion_ref, call.user) if champion_ref else _named(name, call.user, first=first)
         if champion is None:
-            said = wording.message("pipeline.no_champion_yet", name=name)
-            return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}, message=said))
-        if not candidate.is_scripted and (known := _known(champion, candidate, call.user)):
-            return _asked(candidate, known)
+            message = wording.message("pipeline.no_champion_yet", name=name)
+            return Begun(done=Done({"figures": figures(_alone(candidate), call.row)}, message=message))
+        if not candidate.is_scripted and (earlier := _find_evaluation(champion, candidate, call.user)):
+            return _queue_comparison(candidate, earlier)
         if candidate.version is None:
             raise StepFailed(_("The dataset that the candidate was evaluated on was deleted."))
         resources: Resources = {"gpus_per_node": call.params["gpus"]}
@@ -94,59 +94,59 @@ class CompareStep(long_running.LastingStep):
             user=call.user, model_version=champion, version=candidate.version, split=candidate.split, name=call.name,
             **_judge_of(candidate, call.user), **resources,
         )  # fmt: skip
-        return Begun(job=row.job, kept={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
+        return Begun(job=row.job, stored={"candidate": candidate.pk, "champion": row.pk, "with_job": True})
 
     def go_on(self, row: StepRun) -> Done | None:
         if row.kept.get("with_job"):
             completed(row)
         if "figures" in row.kept:
             return Done({"figures": figures(row.kept["figures"], row)})
-        long_running.ask_aside(row)
+        long_running.queue_aside(row)
         return None
 
     def aside(self, row: StepRun) -> Mapping[str, Any] | None:
-        """Compare them, which may draw all images anew."""
+        """Compare them, which may resample all images."""
         return {"figures": compared(*_both(row), row.run.owner)}
 
     def stop(self, row: StepRun) -> None:
         stop_job(row.job)
 
 
-def _asked(candidate: Evaluation, champion: Evaluation) -> Begun:
-    """Have a background worker compare them."""
-    return Begun(kept={"candidate": candidate.pk, "champion": champion.pk}, look_again=long_running.FIRST_LOOK)
+def _queue_comparison(candidate: Evaluation, champion: Evaluation) -> Begun:
+    """Compare both in a background worker."""
+    return Begun(stored={"candidate": candidate.pk, "champion": champion.pk}, look_again=long_running.FIRST_LOOK)
 
 
 def _both(row: StepRun) -> tuple[Evaluation, Evaluation]:
-    """The evaluations of candidate and champion."""
+    """Return the evaluations of candidate and champion."""
     wanted = (row.kept["candidate"], row.kept["champion"])
-    found = Evaluation.objects.select_related("job").in_bulk(wanted)
-    if any(number not in found for number in wanted):
+    evaluations_by_id = Evaluation.objects.select_related("job").in_bulk(wanted)
+    if any(number not in evaluations_by_id for number in wanted):
         raise StepFailed(_("An evaluation that was to be compared was deleted."))
-    for one in found.values():
-        if one.is_scripted and (problems := scripts.problems(one.script)):
+    for evaluation in evaluations_by_id.values():
+        if evaluation.is_scripted and (problems := scripts.problems(evaluation.script)):
             raise StepFailed(" ".join(map(str, problems)))
-    return found[wanted[0]], found[wanted[1]]
+    return evaluations_by_id[wanted[0]], evaluations_by_id[wanted[1]]
 
 
-def _evaluation(given: Mapping[str, Any] | None, user: User) -> Evaluation:
-    """The evaluation that figures are of.
+def _evaluation(figures_ref: Mapping[str, Any] | None, user: User) -> Evaluation:
+    """Return the evaluation that metrics belong to.
 
     Raises:
-        StepFailed: they are of none, or it is gone.
+        StepFailed: they belong to none, or it was deleted.
     """
-    number = (given or {}).get("evaluation")
+    number = (figures_ref or {}).get("evaluation")
     if number is None:
         raise StepFailed(_("These figures are of no evaluation. Connect the figures of a step that evaluates."))
-    found = Evaluation.objects.visible_to(user).select_related("version__dataset").filter(pk=number).first()
-    if found is None:
+    row = Evaluation.objects.visible_to(user).select_related("version__dataset").filter(pk=number).first()
+    if row is None:
         raise StepFailed(_("An evaluation that was to be compared was deleted."))
-    evaluation: Evaluation = found
+    evaluation: Evaluation = row
     return evaluation
 
 
 def _named(text: str, user: User, *, first: bool, made_yet: bool = True) -> ModelVersion | None:
-    """The champion; None while nobody is.
+    """Return the champion; None while there is none.
 
     Args:
         first: there need not be one yet, but a model whose version it would be.
@@ -165,7 +165,7 @@ def _named(text: str, user: User, *, first: bool, made_yet: bool = True) -> Mode
 
 
 def _is_model(name: str, user: User) -> bool:
-    """Whether somebody has a model of this name with a version that this person may work with."""
+    """Whether there is a model of this name with a version that this user may use."""
     try:
         references.find(user, name, to_use=True)
     except NotFound:
@@ -176,19 +176,19 @@ def _is_model(name: str, user: User) -> bool:
 
 
 def _judge_of(candidate: Evaluation, user: User) -> dict[str, Any]:
-    """What judges the champion as the candidate was judged: parameters, and an own script with them.
+    """Return the request that evaluates the champion like the candidate: parameters, and a custom script with them.
 
     Secrets of the script go to their owner alone; for others they are empty.
     """
     if not candidate.is_scripted:
         return {"params": candidate.params}
-    whole = {"arguments": candidate.script.arguments, "params": candidate.params}
-    given = scripts.of(candidate) | {"params": scripts.open_params(candidate)}
-    return given | (whole if candidate.job.owner_id == user.pk else {})
+    private = {"arguments": candidate.script.arguments, "params": candidate.params}
+    script = scripts.from_evaluation(candidate) | {"params": scripts.open_params(candidate)}
+    return script | (private if candidate.job.owner_id == user.pk else {})
 
 
-def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluation | None:
-    """An evaluation of the champion that can be compared with the candidate's."""
+def _find_evaluation(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluation | None:
+    """Return an evaluation of the champion that can be compared with the candidate's."""
     alike = Evaluation.objects.visible_to(user).filter(
         model_version=champion, version=candidate.version_id, split=candidate.split, published_attempt__gt=0,
         job__state__in=COMPLETED, is_scripted=False,
@@ -197,20 +197,20 @@ def _known(champion: ModelVersion, candidate: Evaluation, user: User) -> Evaluat
 
 
 def compared(candidate: Evaluation, champion: Evaluation, user: User) -> dict[str, float]:
-    """All figures of a comparison, see `CompareStep`.
+    """Return all metrics of a comparison, see `CompareStep`.
 
     Raises:
         Invalid: they did not judge the same images.
     """
     values: dict[str, float] = {**_numbers(candidate), "champion.exists": 1.0}
-    theirs = _numbers(champion)
-    values |= {f"champion.{name}": value for name, value in theirs.items()}
-    values |= {f"difference.{name}": values[name] - theirs[name] for name in theirs if name in values}
+    champion_values = _numbers(champion)
+    values |= {f"champion.{name}": value for name, value in champion_values.items()}
+    values |= {f"difference.{name}": values[name] - champion_values[name] for name in champion_values if name in values}
     if champion.pk == candidate.pk:
-        return values | _even(theirs)
-    both, base = differences.chosen(user, [champion.pk, candidate.pk], champion.pk)
-    found = differences.compare(both, base)
-    for row in found.rows:
+        return values | _even(champion_values)
+    both, base = differences.select_evaluations(user, [champion.pk, candidate.pk], champion.pk)
+    comparison = differences.compare(both, base)
+    for row in comparison.rows:
         own = next(value for value in row.values if value.evaluation == candidate.pk)
         if own.value is None or own.difference is None:
             continue
@@ -220,8 +220,8 @@ def compared(candidate: Evaluation, champion: Evaluation, user: User) -> dict[st
             f"difference.{row.key}.high": apart.high, f"better.{row.key}": float(apart.verdict == differences.BETTER),
             f"worse.{row.key}": float(apart.verdict == differences.WORSE),
         }  # fmt: skip
-    values["images"] = float(found.images)
-    return values | ({"p": found.mcnemar[0].p} if found.mcnemar else {})
+    values["images"] = float(comparison.images)
+    return values | ({"p": comparison.mcnemar[0].p} if comparison.mcnemar else {})
 
 
 def _numbers(evaluation: Evaluation) -> dict[str, float]:
@@ -235,15 +235,15 @@ def _even(names: Mapping[str, float]) -> dict[str, float]:
 
 
 def _alone(candidate: Evaluation) -> dict[str, float]:
-    """A comparison with nobody."""
+    """Return the metrics of a comparison without a champion."""
     own = _numbers(candidate)
     task = TASKS[candidate.task]
-    lower = {one.key for one in task.measures if one.lower_is_better}
-    lower |= {one.key for one in task.means if one.lower_is_better}
+    lower = {measure.key for measure in task.measures if measure.lower_is_better}
+    lower |= {measure.key for measure in task.means if measure.lower_is_better}
     values: dict[str, float] = {**own, "champion.exists": 0.0, "p": 0.0}
     for name in own:
-        off = -FAR if name in lower else FAR
-        values |= {f"champion.{name}": WORST if name in lower else 0.0, f"difference.{name}": off}
-        values |= {f"difference.{name}.low": off, f"difference.{name}.high": off}
+        difference = -FAR if name in lower else FAR
+        values |= {f"champion.{name}": WORST if name in lower else 0.0, f"difference.{name}": difference}
+        values |= {f"difference.{name}.low": difference, f"difference.{name}.high": difference}
         values |= {f"better.{name}": 1.0, f"worse.{name}": 0.0}
     return values

@@ -24,7 +24,7 @@ class DatasetStep(StepKind):
 
     name = "dataset"
     label = gettext_lazy("Dataset version")
-    about = gettext_lazy("Takes a version of a dataset: a fixed one, or the newest when the run comes to it.")
+    description = gettext_lazy("Takes a version of a dataset: a fixed one, or the newest when the run comes to it.")
     group = "data"
     icon = "datasets"
     acts = True  # the newest one may be another by now
@@ -44,7 +44,7 @@ class DatasetStep(StepKind):
         if params.get("dataset"):
             rows.version_of(rows.dataset_named(params["dataset"], user), params.get("version") or "latest")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         version = rows.version_of(rows.dataset_named(call.params["dataset"], call.user), call.params["version"])
         return Begun(done=Done({"data": reference("dataset", version)}))
 
@@ -54,10 +54,10 @@ class ModelStep(StepKind):
 
     name = "model"
     label = gettext_lazy("Model version")
-    about = gettext_lazy("Takes a version of a model by its alias or number, when the run comes to it.")
+    description = gettext_lazy("Takes a version of a model by its alias or number, when the run comes to it.")
     group = "data"
     icon = "models"
-    acts = True  # an alias may stand for another one by now
+    acts = True  # an alias may name another one by now
     needs = Action.MODELS_VIEW
     outputs = (Port("model", gettext_lazy("Model"), "model"),)
     params = (
@@ -69,7 +69,7 @@ class ModelStep(StepKind):
         if params.get("model"):
             references.find(user, params["model"], to_use=True, field="model")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         version = references.find(call.user, call.params["model"], to_use=True, field="model")
         return Begun(done=Done({"model": reference("model", version)}))
 
@@ -79,7 +79,7 @@ class ItemsStep(StepKind):
 
     name = "items"
     label = gettext_lazy("List of values")
-    about = gettext_lazy("A list that other steps run over, once for each value: they use it as ${item}.")
+    description = gettext_lazy("A list that other steps run over, once for each value: they use it as ${item}.")
     group = "data"
     icon = "list"
     acts = True  # there is nothing to save
@@ -98,6 +98,6 @@ class ItemsStep(StepKind):
         if not isinstance(values, list) or not 1 <= len(values) <= MOST_ITEMS:
             raise Invalid(_("Give a list of 1 to %(most)s values.") % {"most": MOST_ITEMS}, field="values")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         return Begun(done=Done({"items": list(call.params["values"])}))

@@ -23,11 +23,11 @@ MOST_PEOPLE = 50
 
 
 class GateStep(StepKind):
-    """A rule over figures. A figure that nobody measured fails the gate; it never passes."""
+    """A rule over metrics. A metric that was not measured fails the gate; it never passes."""
 
     name = "gate"
     label = gettext_lazy("Gate")
-    about = gettext_lazy("Goes on one way or the other by a rule over figures, such as AP50 >= 0.85.")
+    description = gettext_lazy("Goes on one way or the other by a rule over figures, such as AP50 >= 0.85.")
     group = "judge"
     icon = "filter"
     acts = True  # a rule costs nothing
@@ -48,14 +48,14 @@ class GateStep(StepKind):
         if params.get("rule"):
             _read(params["rule"], "rule")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         rule = _read(call.params["rule"], "rule")
         figures = spelled(by_name(call.inputs["figures"]), rule.names())
         passed = rule.value(figures)
         used = {name: figures[name] for name in sorted(rule.names())}
-        said = ", ".join(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        text = ", ".join(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
                          for name, value in used.items())  # fmt: skip
-        message = wording.message("pipeline.gate", rule=rule.text, values=said)
+        message = wording.message("pipeline.gate", rule=rule.text, values=text)
         outputs = {"figures": {"type": "figures", "values": figures, "label": call.row.step}}
         return Begun(done=Done(outputs, "passed" if passed else "refused", message))
 
@@ -67,25 +67,25 @@ def _read(text: str, field: str, *, switches: bool = False) -> expressions.Expre
         raise Invalid(exc.message, field=field) from None
 
 
-def by_name(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures by name; a later input overwrites an earlier one, each is also there as STEP.NAME."""
-    found: dict[str, Any] = {}
-    for one in given:
-        values = one.get("values", {})
-        found |= values
-        if step := re.sub(r"[^a-z0-9_]", "_", str(one.get("step", ""))):
-            found |= {f"{step}.{name}": value for name, value in values.items()}
-    return found
+def by_name(references: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the metrics by name; a later input overwrites an earlier one, each is also available as STEP.NAME."""
+    values_by_name: dict[str, Any] = {}
+    for figures_ref in references:
+        values = figures_ref.get("values", {})
+        values_by_name |= values
+        if step := re.sub(r"[^a-z0-9_]", "_", str(figures_ref.get("step", ""))):
+            values_by_name |= {f"{step}.{name}": value for name, value in values.items()}
+    return values_by_name
 
 
 def spelled(figures: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """With the names of a rule that differ from one figure in capital letters alone: AP50 is ap50."""
-    found = dict(figures)
+    """Add the names of a rule that differ from one metric only in case: AP50 is ap50."""
+    renamed = dict(figures)
     for name in names:
-        alike = [known for known in figures if known.lower() == name.lower()]
-        if name not in found and len(alike) == 1:
-            found[name] = figures[alike[0]]
-    return found
+        alike = [figure for figure in figures if figure.lower() == name.lower()]
+        if name not in renamed and len(alike) == 1:
+            renamed[name] = figures[alike[0]]
+    return renamed
 
 
 class ConditionStep(StepKind):
@@ -93,7 +93,7 @@ class ConditionStep(StepKind):
 
     name = "condition"
     label = gettext_lazy("Condition")
-    about = gettext_lazy("Goes on one way or the other by the parameters of the run, such as preset == “hog”.")
+    description = gettext_lazy("Goes on one way or the other by the parameters of the run, such as preset == “hog”.")
     group = "judge"
     icon = "branch"
     acts = True
@@ -110,7 +110,7 @@ class ConditionStep(StepKind):
         if params.get("rule"):
             _read(params["rule"], "rule", switches=True)
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         rule = _read(call.params["rule"], "rule", switches=True)
         plain = {
             name: value for name, value in call.parameters.items() if not isinstance(value, list | dict)
@@ -123,7 +123,7 @@ class ApproveStep(StepKind):
 
     name = "approve"
     label = gettext_lazy("Approval")
-    about = gettext_lazy("Asks people, and goes on with their answer. It holds no machine while it waits.")
+    description = gettext_lazy("Asks people, and goes on with their answer. It holds no machine while it waits.")
     group = "people"
     icon = "person"
     acts = True
@@ -145,10 +145,10 @@ class ApproveStep(StepKind):
         if "people" in params:
             people = people_named(params["people"], user)
             if params.get("needed", 1) > len(people):
-                said = _("%(needed)s people have to agree, but only %(count)s are asked.")
-                raise Invalid(said % {"needed": params["needed"], "count": len(people)}, field="needed")
+                message = _("%(needed)s people have to agree, but only %(count)s are asked.")
+                raise Invalid(message % {"needed": params["needed"], "count": len(people)}, field="needed")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         people = people_named(call.params["people"], call.user)
         hours, at_expiry = call.params["hours"], call.params["at_expiry"]
@@ -174,15 +174,15 @@ class ApproveStep(StepKind):
 
 
 def people_named(text: str, user: User) -> list[User]:
-    """The people who are asked.
+    """Return the users who have to decide.
 
     Raises:
-        Invalid: names that nobody has, all at once.
+        Invalid: names without a user, all at once.
     """
     names = list(dict.fromkeys(re.split(r"[\s,;]+", text.strip()))) if text.strip() else [user.username]
     if len(names) > MOST_PEOPLE:
         raise Invalid(_("Ask at most %(most)s people.") % {"most": MOST_PEOPLE}, field="people")
-    found = {person.username: person for person in User.objects.filter(username__in=names, is_active=True)}
-    if gone := [name for name in names if name not in found]:
-        raise Invalid(_("Nobody is called %(names)s.") % {"names": ", ".join(gone)}, field="people")
-    return [found[name] for name in names]
+    users = {person.username: person for person in User.objects.filter(username__in=names, is_active=True)}
+    if unknown := [name for name in names if name not in users]:
+        raise Invalid(_("Nobody is called %(names)s.") % {"names": ", ".join(unknown)}, field="people")
+    return [users[name] for name in names]

@@ -1,4 +1,4 @@
-"""Steps that send something away: a model to a place of somebody's, word of the run to an address."""
+"""Steps that send something: a model to an export target, a message about the run to an address."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PushStep(long_running.LastingStep):
 
     name = "push"
     label = gettext_lazy("Push")
-    about = gettext_lazy("Sends a model to one of your push targets: a registry, a bucket, a machine.")
+    description = gettext_lazy("Sends a model to one of your push targets: a registry, a bucket, a machine.")
     group = "ship"
     icon = "upload"
     needs = Action.MODELS_MANAGE
@@ -46,17 +46,17 @@ class PushStep(long_running.LastingStep):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("target"):
-            references.found(PushTarget.objects.usable_by(user), params["target"], user, field="target")
+            references.find_required(PushTarget.objects.usable_by(user), params["target"], user, field="target")
 
-    def begin(self, call: Call) -> Begun:
-        target = references.found(
+    def start(self, call: Call) -> Begun:
+        target = references.find_required(
             PushTarget.objects.usable_by(call.user), call.params["target"], call.user, field="target"
         )
         version: ModelVersion = rows.model_version(call.only("model"), call.user)
-        begun = now()
+        started_at = now()
         push = pushes.submit(user=call.user, version=version, target=target, content=call.params["content"])
-        kept = {"push": push.pk, "own": push.created_at >= begun}  # else it was on its way already
-        return Begun(kept=kept, look_again=long_running.FIRST_LOOK)
+        stored = {"push": push.pk, "own": push.created_at >= started_at}  # else it was on its way already
+        return Begun(stored=stored, look_again=long_running.FIRST_LOOK)
 
     def go_on(self, row: StepRun) -> Done | None:
         push = Push.objects.filter(pk=row.kept["push"]).first()
@@ -80,7 +80,7 @@ class WebhookStep(long_running.LastingStep):
 
     name = "webhook"
     label = gettext_lazy("Webhook")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Sends word of the run, with what the steps before it made, to an address, and waits until it was taken. "
         "It is tried for some hours; it may come twice, with the same X-Aip-Delivery."
     )
@@ -103,35 +103,36 @@ class WebhookStep(long_running.LastingStep):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             if "url" in params:
                 _check_open(_address(params["url"], user)[0], params.get("bearer") or "")
         for name in ("secret", "bearer"):
-            with found:
+            with refusals:
                 if params.get(name):
                     named_secrets.check(user, [params[name]], field=name)
-        found.end()
+        refusals.end()
 
     def check_links(self, params: Mapping[str, Any], linked: Mapping[str, Sequence[str]], steps: Iterable[str]) -> None:
         metric_texts.check(params.get("text") or "", linked.get(metric_texts.PORT, ()), steps)
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         url, secret = _address(call.params["url"], call.user)
         proofs = _proofs(call)
         key = f"pipeline-step-{call.row.pk}"
-        told, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
-        text = " ".join(told.split())[:LONGEST_TEXT] or call.row.step
+        filled, unknown = metric_texts.filled(call.params["text"], call.inputs.get(metric_texts.PORT, ()))
+        text = " ".join(filled.split())[:LONGEST_TEXT] or call.row.step
         title = wording.message(
             "pipeline.hook", name=call.run.pipeline.name, number=call.run.number, text=text, run=call.run.pk,
-            step=call.row.step, pipeline=call.run.pipeline_id, outputs=_told(call),
+            step=call.row.step, pipeline=call.run.pipeline_id, outputs=_summarize_outputs(call),
         )  # fmt: skip
-        outbox.put(
-            Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title, text=metric_texts.said(unknown),
-            secret="" if outbox.SIGNING in proofs else secret, proofs=proofs, url=f"/pipelines/runs/{call.run.pk}/",
+        outbox.add(
+            Delivery.Channel.WEBHOOK, url, kind="pipeline", key=key, title=title,
+            text=metric_texts.unknown_message(unknown), secret="" if outbox.SIGNING in proofs else secret,
+            proofs=proofs, url=f"/pipelines/runs/{call.run.pk}/",
         )  # fmt: skip
-        return Begun(kept={"delivery": key}, look_again=long_running.FIRST_LOOK)
+        return Begun(stored={"delivery": key}, look_again=long_running.FIRST_LOOK)
 
     def go_on(self, row: StepRun) -> Done | None:
         sent = Delivery.objects.filter(key=row.kept["delivery"]).first()
@@ -141,7 +142,7 @@ class WebhookStep(long_running.LastingStep):
 
 
 def _address(url: str, user: User) -> tuple[str, str]:
-    """Where a message goes, and the secret that signs it: that of the person's own webhook, for that one alone.
+    """Return the address of a message, and the secret that signs it: that of the user's own webhook, for it alone.
 
     Raises:
         Invalid: there is no address, or it is none that may be called. Its name is resolved, and judged, when it is
@@ -152,8 +153,8 @@ def _address(url: str, user: User) -> tuple[str, str]:
         raise Invalid(_("Give an address, or choose a webhook in your settings."), field="url")
     if url and url != own.webhook_url:
         if len(url) > LONGEST_URL:
-            said = _("An address has at most %(most)s characters.") % {"most": LONGEST_URL}
-            raise Invalid(said, field="url")
+            message = _("An address has at most %(most)s characters.") % {"most": LONGEST_URL}
+            raise Invalid(message, field="url")
         try:
             outbound.check_written(url, allowed=settings.WEBHOOK_ALLOWED)
         except outbound.ForbiddenAddress as exc:
@@ -163,32 +164,34 @@ def _address(url: str, user: User) -> tuple[str, str]:
 
 
 def _check_open(url: str, bearer: str) -> None:
-    """Refuse to send a secret where everybody on the way could read it.
+    """Refuse to send a secret over an unencrypted connection.
 
     Raises:
         Invalid.
     """
     if bearer and not url.lower().startswith("https://"):
-        said = _("A secret goes to an address that begins with https:// only; on the way everybody else could read it.")
-        raise Invalid(said, field="bearer")
+        message = _(
+            "A secret goes to an address that begins with https:// only; on the way everybody else could read it."
+        )
+        raise Invalid(message, field="bearer")
 
 
 def _proofs(call: Call) -> dict[str, str]:
-    """What signs the message and proves who sends it: secrets of the owner of the run."""
-    found = {}
+    """Return what signs the message and authenticates the sender: secrets of the owner of the run."""
+    proofs = {}
     if name := call.params["secret"]:
-        found[outbox.SIGNING] = named_secrets.values(call.user, [name], field="secret")[name]
+        proofs[outbox.SIGNING] = named_secrets.values(call.user, [name], field="secret")[name]
     if name := call.params["bearer"]:
-        found[outbox.BEARER] = secrets.for_header(call.user, name, field="bearer")
-    return found
+        proofs[outbox.BEARER] = secrets.for_header(call.user, name, field="bearer")
+    return proofs
 
 
-def _told(call: Call) -> list[dict[str, Any]]:
-    """What the steps before it made: types and labels, and figures by name."""
-    found = []
-    for one in [one for given in call.inputs.values() for one in given][:MOST_OUTPUTS]:
-        told = {name: one[name] for name in ("type", "id", "label", "step") if name in one}
-        if one.get("type") == "figures":
-            told["values"] = dict(list(one.get("values", {}).items())[:MOST_FIGURES])
-        found.append(told)
-    return found
+def _summarize_outputs(call: Call) -> list[dict[str, Any]]:
+    """Return the outputs of the steps before it: types and labels, and metrics by name."""
+    summaries = []
+    for item in [item for port_references in call.inputs.values() for item in port_references][:MOST_OUTPUTS]:
+        summary = {name: item[name] for name in ("type", "id", "label", "step") if name in item}
+        if item.get("type") == "figures":
+            summary["values"] = dict(list(item.get("values", {}).items())[:MOST_FIGURES])
+        summaries.append(summary)
+    return summaries

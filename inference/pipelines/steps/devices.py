@@ -26,7 +26,7 @@ class EdgeStep(long_running.LastingStep):
 
     name = "edge"
     label = gettext_lazy("Release to devices")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Releases a model to a group of edge devices, in stages. It is over when nine of ten run it well, "
         "and fails where too many of them fail with it."
     )
@@ -46,15 +46,15 @@ class EdgeStep(long_running.LastingStep):
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
         if params.get("group"):
-            references.found(EdgeGroup.objects.editable_by(user), params["group"], user, field="group")
+            references.find_required(EdgeGroup.objects.editable_by(user), params["group"], user, field="group")
 
-    def begin(self, call: Call) -> Begun:
-        group = references.found(
+    def start(self, call: Call) -> Begun:
+        group = references.find_required(
             EdgeGroup.objects.editable_by(call.user), call.params["group"], call.user, field="group"
         )
         version = rows.model_version(call.only("model"), call.user)
-        asked = {"share": int(call.params["share"]), "soak_minutes": call.params["soak_minutes"]}
-        return Begun(kept={"group": group.pk, "version": version.pk, **asked}, look_again=long_running.FIRST_LOOK)
+        options = {"share": int(call.params["share"]), "soak_minutes": call.params["soak_minutes"]}
+        return Begun(stored={"group": group.pk, "version": version.pk, **options}, look_again=long_running.FIRST_LOOK)
 
     def aside(self, row: StepRun) -> Mapping[str, Any] | None:
         """Make the package: it may be large."""
@@ -71,7 +71,7 @@ class EdgeStep(long_running.LastingStep):
             if "packed" in row.kept:
                 _release(row, group)
             else:
-                long_running.ask_aside(row)
+                long_running.queue_aside(row)
             return None
         if group.wanted is None or group.wanted.sha256 != row.kept["package"]:
             raise StepFailed(wording.message("pipeline.release_changed", name=group.name))
@@ -92,24 +92,24 @@ class EdgeStep(long_running.LastingStep):
 
 
 def _group(row: StepRun) -> EdgeGroup | None:
-    """The group, as far as the owner of the run may change it."""
-    seen = EdgeGroup.objects.editable_by(row.run.owner).select_related("wanted")
-    found: EdgeGroup | None = seen.filter(pk=row.kept["group"]).first()
-    return found
+    """Return the group, if the owner of the run may change it."""
+    editable = EdgeGroup.objects.editable_by(row.run.owner).select_related("wanted")
+    edge_group: EdgeGroup | None = editable.filter(pk=row.kept["group"]).first()
+    return edge_group
 
 
 def _release(row: StepRun, group: EdgeGroup) -> None:
-    """Release it, where it is not on its way already to as many devices: a share never shrinks."""
+    """Release the model, unless a release to as many devices is running: a share never shrinks."""
     owner = row.run.owner
     version = rows.model_version({"id": row.kept["version"]}, owner)
-    asked = {name: row.kept[name] for name in ("share", "soak_minutes")}
+    options = {name: row.kept[name] for name in ("share", "soak_minutes")}
     on_its_way = group.wanted is not None and group.wanted.version_id == version.pk and not group.halted
-    if group.wanted is not None and on_its_way and group.share >= asked["share"]:
-        long_running.keep(row, package=group.wanted.sha256)
+    if group.wanted is not None and on_its_way and group.share >= options["share"]:
+        long_running.store(row, package=group.wanted.sha256)
         return
-    released = fleet.release(group=group, version=version, by=owner, **asked)
+    released = fleet.release(group=group, version=version, by=owner, **options)
     assert released.wanted is not None  # it was just set
-    long_running.keep(row, package=released.wanted.sha256)
+    long_running.store(row, package=released.wanted.sha256)
 
 
 def _counted(group: EdgeGroup) -> dict[str, int]:

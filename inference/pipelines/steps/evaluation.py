@@ -31,7 +31,9 @@ class EvaluateStep(StepKind):
 
     name = "evaluate"
     label = gettext_lazy("Evaluate")
-    about = gettext_lazy("Measures how well a model answers on a split of a dataset version, by our or your own code.")
+    description = gettext_lazy(
+        "Measures how well a model answers on a split of a dataset version, by our or your own code."
+    )
     number = 2
     group = "judge"
     icon = "evaluation"
@@ -57,18 +59,18 @@ class EvaluateStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             bodies.check(params, OWN)
-        with found:
+        with refusals:
             scripts.check_parts(arguments=params.get("arguments") or "")
-        found.end()
+        refusals.end()
 
     def content(self, call: Call) -> Mapping[str, Any] | None:
         """Own code may do anything, and its folder may have changed, so only ours is taken from earlier runs."""
         return {} if not any(call.params[name] for name in SCRIPT) else None
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         split = call.params["split"]
         body = dict(call.params["request"] or {}) | {
@@ -81,9 +83,9 @@ class EvaluateStep(StepKind):
         }
         body |= {name: call.params[name] for name in ("cpus", *WORDS) if call.params[name] not in (None, "")}
         evaluation = requests.submit(call.user, body)
-        return Begun(job=evaluation.job, kept={"evaluation": evaluation.pk})
+        return Begun(job=evaluation.job, stored={"evaluation": evaluation.pk})
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         job = completed(row)
         evaluation = Evaluation.objects.filter(job=job).first()
         problems = scripts.problems(evaluation.script) if evaluation and evaluation.is_scripted else []

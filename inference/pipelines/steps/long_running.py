@@ -1,8 +1,8 @@
-"""Steps that go on for a while without a job: what they keep, how they fail, and what they do beside the loop.
+"""Steps that run for a while without a job: what they store, how they fail, and their work outside of the loop.
 
-`go_on` stands in for `look`. It runs in a transaction that holds the run, and what it did is undone where it raises: a
-step that has to undo something and fails after it says why by `fail`, and is ended at the next look. What takes time
-(files, the network) stands in `aside`, which a task runs without holding anything; it must be safe to repeat.
+`go_on` replaces `poll`. It runs in a transaction that locks the run, and its changes are undone where it raises: a step
+that has to undo something before it fails calls `fail`, and is ended at the next poll. Slow work (files, the network)
+belongs in `aside`, which a task runs without any lock; it must be safe to repeat.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from workers.core.clock import now
 
 FIRST_LOOK = timedelta(seconds=3)
 ASK_AGAIN = timedelta(minutes=15)
-WHY = "why"  # of what a row keeps: it fails at the next look
-ASKED = "asked_aside"  # of what a row keeps: since when something is done beside the loop
+WHY = "why"  # stored key: the step fails at the next poll
+ASKED = "asked_aside"  # stored key: since when background work is queued
 log = logging.getLogger(__name__)
 
 
 class LastingStep(StepKind):
-    """A step that is looked at again and again until it is over."""
+    """A step that is polled until it is over."""
 
     acts = True
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         if row.kept.get(WHY):
             raise StepFailed(Message.from_json(row.kept[WHY]))
         return self.go_on(row)
 
     def go_on(self, row: StepRun) -> Done | None:
-        """What became of it; None: not over yet.
+        """Return the outcome; None: not over yet.
 
         Raises:
             StepFailed: it went wrong, and nothing was written just now.
@@ -51,7 +51,7 @@ class LastingStep(StepKind):
         raise NotImplementedError(f"The step kind {self.name!r} does not say how it goes on.")
 
     def aside(self, row: StepRun) -> Mapping[str, Any] | None:
-        """What takes time; gives what the row keeps of it, None where there is no news.
+        """Do the slow part; returns values to store, None where nothing changed.
 
         Raises:
             DomainError: the step fails with its words.
@@ -62,25 +62,27 @@ class LastingStep(StepKind):
         """End what it began; called once."""
 
 
-def keep(row: StepRun, **values: Any) -> None:
-    """Keep more for the next look; within the transaction of this one."""
+def store(row: StepRun, **values: Any) -> None:
+    """Store more values for the next poll; within the transaction of this one."""
     row.kept = {**row.kept, **values}
     StepRun.objects.filter(pk=row.pk).update(kept=row.kept)
 
 
 def fail(row: StepRun, why: Message) -> None:
-    """Let it fail at the next look, so that what was written now stays."""
-    keep(row, **{WHY: why.as_json()})
+    """Let it fail at the next poll, so that what was written now remains."""
+    store(row, **{WHY: why.as_json()})
 
 
-def ask_aside(row: StepRun) -> None:
-    """Have what takes time done once this transaction commits, unless it is under way.
+def queue_aside(row: StepRun) -> None:
+    """Queue the slow part of a step once this transaction commits, unless it is running.
+
+    A part that is queued and not complete after a while counts as lost, and is queued again.
 
     What was asked for and is not over after a while counts as lost, and is asked for again.
     """
-    asked = parse_datetime(row.kept.get(ASKED, ""))
-    if asked is None or now() - asked > ASK_AGAIN:
-        keep(row, **{ASKED: now().isoformat()})
+    queued_at = parse_datetime(row.kept.get(ASKED, ""))
+    if queued_at is None or now() - queued_at > ASK_AGAIN:
+        store(row, **{ASKED: now().isoformat()})
         enqueue("pipelines.step_aside", step_run_id=row.pk)
 
 
@@ -101,18 +103,18 @@ def do_aside(step_run_id: int) -> None:
     except Exception as exc:  # a fault of ours fails the step, or it would be tried for ever
         log.exception("pipeline run=%s step=%s broke beside the loop", row.run_id, row.step)
         news = {WHY: wording.message("pipeline.broke", why=f"{type(exc).__name__}: {exc}").as_json()}
-    loop.tried(partial(_note, row, news))
+    loop.run_with_retries(partial(_note, row, news))
 
 
 @transaction.atomic
-def _note(row: StepRun, news: Mapping[str, Any] | None) -> None:
-    """Keep what was found beside the loop, and have the run looked at where that is news."""
+def _note(row: StepRun, result: Mapping[str, Any] | None) -> None:
+    """Store the result of the background part, and wake the run where there is one."""
     PipelineRun.objects.select_for_update().get(pk=row.run_id)  # first, as the loop does
     fresh = StepRun.objects.filter(pk=row.pk, state=StepRun.State.STARTED).first()
     if fresh is None:
         return
-    kept = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(news or {})
-    StepRun.objects.filter(pk=row.pk).update(kept=kept)
-    if news is not None:
+    stored = {name: value for name, value in fresh.kept.items() if name != ASKED} | dict(result or {})
+    StepRun.objects.filter(pk=row.pk).update(kept=stored)
+    if result is not None:
         StepRun.objects.filter(pk=row.pk).update(look_at=now())
         loop.nudge(row.run_id)

@@ -30,7 +30,7 @@ def words(text: str) -> list[str]:
 
 
 def check(text: str, linked: Sequence[str], steps: Iterable[str]) -> None:
-    """Refuse figures of steps whose figures do not come in.
+    """Refuse metrics of steps that are not connected.
 
     Args:
         linked: steps whose figures do.
@@ -39,50 +39,50 @@ def check(text: str, linked: Sequence[str], steps: Iterable[str]) -> None:
     Raises:
         Invalid: one for each.
     """
-    known, found = set(steps), Refusals()
+    names, refusals = set(steps), Refusals()
     for word in words(text):
         step, dot, _name = word.partition(".")
-        with found:
-            if dot and step in known and step not in linked:
-                said = _("“{%(word)s}” is unknown here: connect the figures of %(step)s with “Figures”.")
-                raise Invalid(said % {"word": word, "step": step}, field="text")
-    found.end()
+        with refusals:
+            if dot and step in names and step not in linked:
+                message = _("“{%(word)s}” is unknown here: connect the figures of %(step)s with “Figures”.")
+                raise Invalid(message % {"word": word, "step": step}, field="text")
+    refusals.end()
 
 
-def filled(text: str, given: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
-    """A text with its figures, and the words in it that are none.
+def filled(text: str, references: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """Return a text with its metrics filled in, and the placeholders that are not metrics.
 
     Args:
-        given: what came in at `PORT`. Where nothing did, the text stays as it is and nothing is unknown.
+        references: inputs of `PORT`. Without any the text is returned unchanged and nothing is unknown.
     """
-    if not given:
+    if not references:
         return text, []
-    figures = spelled(_named(given), words(text))
+    figures = spelled(_named(references), words(text))
     unknown: list[str] = []
 
-    def one(match: re.Match[str]) -> str:
+    def fill_in(match: re.Match[str]) -> str:
         number = finite(figures.get(match[1]))
         if number is None:
             unknown.append(match[1])
             return match[0]
         return digits(number)
 
-    made = _WORD.sub(one, text)
-    return made, list(dict.fromkeys(unknown))[:MOST_UNKNOWN]
+    result = _WORD.sub(fill_in, text)
+    return result, list(dict.fromkeys(unknown))[:MOST_UNKNOWN]
 
 
-def said(unknown: Sequence[str]) -> Message:
-    """What people are told of words that are no figures; nothing where there are none."""
+def unknown_message(unknown: Sequence[str]) -> Message:
+    """Return the message about placeholders that are not metrics; empty where there are none."""
     return wording.message("pipeline.figures_unknown", names=", ".join(unknown)) if unknown else Message()
 
 
-def _named(given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures by name and by STEP.NAME, where a step in a pipeline that stands in another goes by both names."""
-    found = by_name(given)
-    for one in given:
-        for step in str(one.get("step", "")).split("/"):
-            found |= {f"{step}.{name}": value for name, value in one.get("values", {}).items()}
-    return found
+def _named(references: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the metrics by name and by STEP.NAME; a step of an inner pipeline is available by both of its names."""
+    values_by_name = by_name(references)
+    for reference in references:
+        for step in str(reference.get("step", "")).split("/"):
+            values_by_name |= {f"{step}.{name}": value for name, value in reference.get("values", {}).items()}
+    return values_by_name
 
 
 def digits(number: float) -> str:

@@ -36,7 +36,7 @@ class PredictStep(StepKind):
 
     name = "predict"
     label = gettext_lazy("Predict")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Lets a model answer all pictures of a dataset version. The answers can become the annotations of its next "
         "version, for people to correct."
     )
@@ -65,7 +65,7 @@ class PredictStep(StepKind):
         data = rows.dataset_version(call.only("data"), call.user)
         return {"score": score_of(call), "into": data.dataset_id if call.params["version"] else None}
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         model = rows.model_version(call.only("model"), call.user)
         data = rows.dataset_version(call.only("data"), call.user)
@@ -83,10 +83,10 @@ class PredictStep(StepKind):
             name=call.name,
             **resources,
         )
-        kept = {"prediction": prediction.pk, "version": call.params["version"]}
-        return Begun(job=prediction.job, kept=kept)
+        stored = {"prediction": prediction.pk, "version": call.params["version"]}
+        return Begun(job=prediction.job, stored=stored)
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         job = completed(row)
         prediction = Prediction.objects.filter(job=job).select_related("job", "data__dataset").first()
         if prediction is None or not prediction.summary:
@@ -113,11 +113,11 @@ class PredictStep(StepKind):
 
 
 def score_of(call: Call) -> float | None:
-    """The lowest score of an answer, as it is now."""
-    asked: float | None = call.params["min_score"]
-    if asked is not None:
-        return asked
-    return thresholds.to_begin_with(rows.model_version(call.only("model"), call.user), by=call.user)
+    """Return the lowest score of a prediction, as it is now."""
+    min_score: float | None = call.params["min_score"]
+    if min_score is not None:
+        return min_score
+    return thresholds.default_score(rows.model_version(call.only("model"), call.user), by=call.user)
 
 
 def _check_draft(model: ModelVersion, data: DatasetVersion, user: User) -> None:
@@ -144,4 +144,4 @@ def _make(row: StepRun, prediction: Prediction) -> None:
         if ended is not None and now() - ended > PATIENCE:
             raise
         return
-    long_running.keep(row, made=made.pk)
+    long_running.store(row, made=made.pk)

@@ -1,4 +1,4 @@
-"""Things of people that steps name: NAME is one's own, OWNER/NAME somebody's who shared it."""
+"""Objects that steps name: NAME is the user's own, OWNER/NAME one that its owner shared."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def find(rows: Any, name: str, user: User) -> Any | None:
     return rows.filter(name=rest, **own).select_related("owner").first()
 
 
-def found(rows: Any, name: str, user: User, *, field: str) -> Any:
-    """The one row of this name.
+def find_required(rows: Any, name: str, user: User, *, field: str) -> Any:
+    """Return the row of this name.
 
     Raises:
         Invalid: there is none that this person may do it with.
     """
     row = find(rows, name, user)
     if row is None:
-        said = _("There is no “%(name)s” that you may do this with. Of another person, write OWNER/NAME.")
-        raise Invalid(said % {"name": name[:120]}, field=field)
+        message = _("There is no “%(name)s” that you may do this with. Of another person, write OWNER/NAME.")
+        raise Invalid(message % {"name": name[:120]}, field=field)
     return row

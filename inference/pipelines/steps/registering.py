@@ -28,7 +28,7 @@ from inference.registry.training_data import AUTO
 from workers.jobs.resource_request import Resources
 
 SHOWN = ("value", "loss", "loss_low", "loss_high", "agreement", "size_bytes", "p50_ms", "p95_ms", "images_per_s")
-MOST_FIGURES = 5  # that stand in the history of a model
+MOST_FIGURES = 5  # that the history of a model shows
 
 
 class RegisterStep(StepKind):
@@ -36,7 +36,9 @@ class RegisterStep(StepKind):
 
     name = "register"
     label = gettext_lazy("Register")
-    about = gettext_lazy("Gives a version of a model an alias such as champion, or another stage, with the reason.")
+    description = gettext_lazy(
+        "Gives a version of a model an alias such as champion, or another stage, with the reason."
+    )
     group = "ship"
     icon = "models"
     acts = True
@@ -56,23 +58,23 @@ class RegisterStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             if params.get("alias"):
                 aliases.check_name(params["alias"])
-        with found:
+        with refusals:
             if "alias" in params and "stage" in params and not params["alias"] and not params["stage"]:
                 raise Invalid(_("Say what the version gets: an alias, a stage, or both."), field="alias")
-        with found:
+        with refusals:
             if params.get("alias") and params.get("stage") == Stage.ARCHIVED:
                 raise Invalid(_("An archived version has no alias. Take one of them."), field="stage")
-        with found:
+        with refusals:
             if len(params.get("reason") or "") > stages.LONGEST_REASON:
-                said = _("Write at most %(most)s characters.") % {"most": stages.LONGEST_REASON}
-                raise Invalid(said, field="reason")
-        found.end()
+                message = _("Write at most %(most)s characters.") % {"most": stages.LONGEST_REASON}
+                raise Invalid(message, field="reason")
+        refusals.end()
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         version = rows.model_version(call.only("model"), call.user)
         if not ModelVersion.objects.editable_by(call.user).filter(pk=version.pk).exists():
@@ -82,26 +84,26 @@ class RegisterStep(StepKind):
         if stage and version.stage != stage:
             version = stages.move(version=version, to=stage, by=call.user, reason=reason[: stages.LONGEST_REASON])
         if call.params["alias"]:
-            aliases.put(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
+            aliases.assign(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
         return Begun(done=Done({"model": reference("model", version)}))
 
 
 def _facts(call: Call) -> dict[str, str]:
-    """What the history of the model says of the run: its name, and some of the figures that it came with."""
+    """Return the facts for the history of the model: name of the run, and some of its metrics."""
     values: dict[str, Any] = {}
-    for one in call.inputs.get("figures", ()):
-        values |= one.get("values", {})
+    for item in call.inputs.get("figures", ()):
+        values |= item.get("values", {})
     shown = [f"{name} = {value:.4g}" for name, value in list(values.items())[:MOST_FIGURES]]
     facts = {"run": str(call.run)}
     return facts | {"value": ", ".join(shown)} if shown else facts
 
 
 class ConvertStep(StepKind):
-    """Variants of a version that run faster, judged on data; the best of them goes on."""
+    """Faster variants of a version, evaluated on data; the best of them is passed on."""
 
     name = "convert"
     label = gettext_lazy("Convert")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Converts a model, such as to INT8 or TensorRT, and judges each variant on data. "
         "The fastest that loses little enough goes on; where there is none, the step fails."
     )
@@ -136,16 +138,16 @@ class ConvertStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        names, found = _names(params.get("targets") or ""), Refusals()
+        names, refusals = _names(params.get("targets") or ""), Refusals()
         for name in names:
-            with found:
+            with refusals:
                 if name not in variant_catalog.TARGETS:
                     facts = {"name": name[:40], "known": ", ".join(variant_catalog.TARGETS)}
                     raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
-        with found:
-            if "targets" in params and not found:
+        with refusals:
+            if "targets" in params and not refusals:
                 engines.check(names, cards=params.get("gpus") or 0, kind="gpu")
-        found.end()
+        refusals.end()
 
     def content(self, call: Call) -> Mapping[str, Any] | None:
         """Without data of its own, that which the model was trained on decides too."""
@@ -153,7 +155,7 @@ class ConvertStep(StepKind):
             return {}
         return {"data": _data(call, rows.model_version(call.only("model"), call.user)).manifest_sha256}
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         params = call.params
         model = rows.model_version(call.only("model"), call.user)
@@ -174,24 +176,24 @@ class ConvertStep(StepKind):
             name=call.name,
             **resources,
         )
-        return Begun(job=conversion.job, kept={"conversion": conversion.pk})
+        return Begun(job=conversion.job, stored={"conversion": conversion.pk})
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         conversion = Conversion.objects.filter(job=completed(row)).first()
         variants = list(conversion.variants.select_related("made__model")) if conversion else []
-        good = [one for one in variants if one.state == variant_catalog.ACCEPTED]
+        good = [variant for variant in variants if variant.state == variant_catalog.ACCEPTED]
         if not good:
-            raise StepFailed(wording.message("pipeline.convert_none", text=_told(variants)))
-        made = [one for one in good if one.made is not None]
+            raise StepFailed(wording.message("pipeline.convert_none", text=_format_losses(variants)))
+        made = [variant for variant in good if variant.made is not None]
         if not made:
             code = "convert_not_kept" if conversion and conversion.fastest else "convert_none_faster"
-            raise StepFailed(wording.message(f"pipeline.{code}", text=_told(good)))
-        best = min(made, key=lambda one: (_p50(one), one.pk))
+            raise StepFailed(wording.message(f"pipeline.{code}", text=_format_losses(good)))
+        best = min(made, key=lambda variant: (_p50(variant), variant.pk))
         numbers = {name: value for name in SHOWN if (value := best.figures.get(name)) is not None}
-        numbers |= {f"{one.target}.{name}": one.figures[name] for one in variants
-                    for name in ("loss", "p50_ms") if one.figures.get(name) is not None}  # fmt: skip
-        said = wording.message("pipeline.converted", text=best.target)
-        return Done({"model": reference("model", best.made), "figures": figures(numbers, row)}, message=said)
+        numbers |= {f"{variant.target}.{name}": variant.figures[name] for variant in variants
+                    for name in ("loss", "p50_ms") if variant.figures.get(name) is not None}  # fmt: skip
+        message = wording.message("pipeline.converted", text=best.target)
+        return Done({"model": reference("model", best.made), "figures": figures(numbers, row)}, message=message)
 
 
 def _names(text: str) -> list[str]:
@@ -199,14 +201,14 @@ def _names(text: str) -> list[str]:
 
 
 def _data(call: Call, model: ModelVersion) -> DatasetVersion:
-    """The data that is given, or else what the model was trained on."""
-    if given := call.only("data"):
-        return rows.dataset_version(given, call.user)
-    seen = DatasetVersion.objects.usable_by(call.user).select_related("dataset")
-    found: DatasetVersion | None = seen.filter(pk=model.dataset_version_id or 0).first()
-    if found is None:
+    """Return the connected dataset version, else the training data of the model."""
+    if data_ref := call.only("data"):
+        return rows.dataset_version(data_ref, call.user)
+    usable = DatasetVersion.objects.usable_by(call.user).select_related("dataset")
+    version: DatasetVersion | None = usable.filter(pk=model.dataset_version_id or 0).first()
+    if version is None:
         raise StepFailed(wording.message("pipeline.convert_no_data", model=str(model)))
-    return found
+    return version
 
 
 def _p50(variant: ConvertedVariant) -> float:
@@ -214,10 +216,10 @@ def _p50(variant: ConvertedVariant) -> float:
     return float("inf") if value is None else float(value)
 
 
-def _told(variants: list[ConvertedVariant]) -> str:
-    """Variants with what they lost, in figures: int8: -0.03."""
-    told = []
-    for one in variants:
-        loss = one.figures.get("loss")
-        told.append(one.target if loss is None else f"{one.target}: {-loss:+.4g}")
-    return ", ".join(told) or "–"
+def _format_losses(variants: list[ConvertedVariant]) -> str:
+    """Return variants with their loss in metrics: int8: -0.03."""
+    texts = []
+    for variant in variants:
+        loss = variant.figures.get("loss")
+        texts.append(variant.target if loss is None else f"{variant.target}: {-loss:+.4g}")
+    return ", ".join(texts) or "–"

@@ -27,11 +27,11 @@ def dataset_named(name: str, user: User) -> Dataset:
     if row is None and (number := ids.number(name)):
         row = usable.filter(pk=number).first()
     if row is None:
-        theirs = usable.filter(name=name).select_related("owner").order_by("pk").first()
-        if theirs is not None:
-            said = _("You have no dataset “%(name)s”. For that of another person write %(owner)s/%(name)s.")
-            facts = {"name": name[:80], "owner": theirs.owner.username}
-            raise Invalid(said % facts, field="dataset")
+        other = usable.filter(name=name).select_related("owner").order_by("pk").first()
+        if other is not None:
+            message = _("You have no dataset “%(name)s”. For that of another person write %(owner)s/%(name)s.")
+            facts = {"name": name[:80], "owner": other.owner.username}
+            raise Invalid(message % facts, field="dataset")
         raise Invalid(_("You have no dataset “%(name)s”.") % {"name": name[:80]}, field="dataset")
     return row
 
@@ -45,11 +45,11 @@ def version_of(dataset: Dataset, word: str) -> DatasetVersion:
     ready = dataset.versions.filter(state=DatasetVersion.State.READY).select_related("dataset").order_by("-number")
     if word != "latest":
         ready = ready.filter(number=ids.number(word.removeprefix("v")) or 0)
-    found = ready.first()
-    if found is None:
-        said = _("%(dataset)s has no version %(word)s that is ready.")
-        raise Invalid(said % {"dataset": dataset, "word": word[:20]}, field="version")
-    version: DatasetVersion = found
+    row = ready.first()
+    if row is None:
+        message = _("%(dataset)s has no version %(word)s that is ready.")
+        raise Invalid(message % {"dataset": dataset, "word": word[:20]}, field="version")
+    version: DatasetVersion = row
     return version
 
 
@@ -57,33 +57,33 @@ def dataset_version(reference: Mapping[str, Any] | None, user: User) -> DatasetV
     """The dataset version behind a reference.
 
     Raises:
-        StepFailed: it is gone, or its owner may not work with it any more.
+        StepFailed: it was deleted, or its owner may not use it any more.
     """
     rows = DatasetVersion.objects.usable_by(user).select_related("dataset")
-    found = rows.filter(pk=(reference or {}).get("id") or 0).first()
-    if found is None:
+    row = rows.filter(pk=(reference or {}).get("id") or 0).first()
+    if row is None:
         raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
-    version: DatasetVersion = found
+    version: DatasetVersion = row
     return version
 
 
 def model_version(reference: Mapping[str, Any] | None, user: User) -> ModelVersion:
     """The model version behind a reference; raises as `dataset_version` does."""
     rows = ModelVersion.objects.usable_by(user).select_related("model")
-    found = rows.filter(pk=(reference or {}).get("id") or 0).first()
-    if found is None:
+    row = rows.filter(pk=(reference or {}).get("id") or 0).first()
+    if row is None:
         raise StepFailed(_("%(label)s is gone, or not for you any more.") % {"label": (reference or {}).get("label")})
-    version: ModelVersion = found
+    version: ModelVersion = row
     return version
 
 
 def dataset_by_number(number: int, user: User) -> Dataset:
-    """A dataset that this person may change.
+    """Return a dataset that this user may change.
 
     Raises:
-        StepFailed: it is gone, or not theirs to change any more.
+        StepFailed: it was deleted, or the user may not change it any more.
     """
-    found: Dataset | None = Dataset.objects.editable_by(user).filter(pk=number).first()
-    if found is None:
+    dataset: Dataset | None = Dataset.objects.editable_by(user).filter(pk=number).first()
+    if dataset is None:
         raise StepFailed(_("The dataset is gone, or not yours to change any more."))
-    return found
+    return dataset

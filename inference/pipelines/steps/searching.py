@@ -33,7 +33,7 @@ class StudyStep(StepKind):
 
     name = "study"
     label = gettext_lazy("Study")
-    about = gettext_lazy("Searches for the best parameters of a preset, and gives the model of the best trial.")
+    description = gettext_lazy("Searches for the best parameters of a preset, and gives the model of the best trial.")
     group = "train"
     icon = "search"
     computes = True
@@ -59,23 +59,23 @@ class StudyStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             bodies.check(params, OWN)
-        with found:
+        with refusals:
             preset = params.get("preset")
             if preset and preset not in PRESETS:
-                known = ", ".join(sorted(PRESETS))
-                said_of = _("There is no preset “%(name)s”. Known: %(known)s.")
-                raise Invalid(said_of % {"name": preset, "known": known}, field="preset")
+                names = ", ".join(sorted(PRESETS))
+                message = _("There is no preset “%(name)s”. Known: %(known)s.")
+                raise Invalid(message % {"name": preset, "known": names}, field="preset")
         for name in ("space", "objectives"):
-            with found:
+            with refusals:
                 if params.get(name) is not None and not isinstance(params[name], list):
                     raise Invalid(_("Give a list."), field=name)
-        found.end()
+        refusals.end()
         creating.check_parts(space=params.get("space") or (), objectives=params.get("objectives") or ())
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         params = call.params
         version = rows.dataset_version(call.only("data"), call.user)
@@ -88,9 +88,9 @@ class StudyStep(StepKind):
             "at_once": params["at_once"],
         }  # fmt: skip
         study = submit(call.user, body)
-        return Begun(kept={"study": study.pk}, look_again=LOOK_FIRST)
+        return Begun(stored={"study": study.pk}, look_again=LOOK_FIRST)
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         study = Study.objects.filter(pk=row.kept["study"]).first()
         if study is None:
             raise StepFailed(_("Its study was deleted."))
@@ -105,10 +105,10 @@ class StudyStep(StepKind):
         return Done(self._outputs(study, trials, best, row))
 
     def _outputs(self, study: Study, trials: list[Trial], best: Trial, row: StepRun) -> dict[str, Any]:
-        keys = [str(one["key"]) for one in study.objectives]
+        keys = [str(item["key"]) for item in study.objectives]
         values: dict[str, Any] = dict(best.training.metrics) if best.training else {}
         values |= dict(zip(keys, best.values, strict=False))
-        values |= {"trials": len(trials), "completed": sum(one.state == Trial.State.COMPLETE for one in trials)}
+        values |= {"trials": len(trials), "completed": sum(item.state == Trial.State.COMPLETE for item in trials)}
         outputs: dict[str, Any] = {"figures": figures(values, row, study=study.pk, trial=best.number)}
         if best.training and (made := model_of(best.training.job)):
             outputs["model"] = reference("model", made)
@@ -122,10 +122,10 @@ class StudyStep(StepKind):
 
 
 def submit(user: User, body: Mapping[str, Any]) -> Study:
-    """Begin the study that a body of the API says.
+    """Create the study described by a request body of the API.
 
     Raises:
         DomainError: all that it is refused for.
     """
-    given = body_of(api.StudyIn, user, body, creating.check_parts)
-    return creating.create(user=user, request=api.request_of(given))
+    content = body_of(api.StudyIn, user, body, creating.check_parts)
+    return creating.create(user=user, request=api.request_of(content))

@@ -38,7 +38,7 @@ class ServeStep(long_running.LastingStep):
 
     name = "serve"
     label = gettext_lazy("Serve")
-    about = gettext_lazy(
+    description = gettext_lazy(
         "Lets a service answer with a model: at once, or tried on a part of the requests first. It is over when the "
         "model answers all of them, and fails where the trial went wrong and the service has the model it had."
     )
@@ -70,32 +70,32 @@ class ServeStep(long_running.LastingStep):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             name = params.get("service", "")
             if name and "/" in name:
-                references.found(Service.objects.editable_by(user), name, user, field="service")
+                references.find_required(Service.objects.editable_by(user), name, user, field="service")
             elif name and references.find(Service.objects.editable_by(user), name, user) is None:
                 endpoints.check(user=user, name=name)
-        with found:
+        with refusals:
             if params.get("mode", AT_ONCE) != AT_ONCE and "percent" in params:
                 trials.check_part(params["mode"], params["percent"])
-        found.end()
+        refusals.end()
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         version = rows.model_version(call.only("model"), call.user)
         service = references.find(Service.objects.editable_by(call.user), call.params["service"], call.user)
-        kept: dict[str, Any] = {"version": version.pk, "rule": {name: call.params[name] for name in RULE}}
+        stored: dict[str, Any] = {"version": version.pk, "rule": {name: call.params[name] for name in RULE}}
         if service is None:
             service = endpoints.create(
                 user=call.user, name=call.params["service"], model_version=version, cpus=call.params["cpus"],
                 gpus_per_node=call.params["gpus"],
             )  # fmt: skip
-            kept |= {"phase": ARRIVE, "made": True}
+            stored |= {"phase": ARRIVE, "made": True}
         else:
-            kept |= _begin_change(service, version, call)
-        return Begun(kept=kept | {"service": service.pk}, look_again=long_running.FIRST_LOOK)
+            stored |= _begin_change(service, version, call)
+        return Begun(stored=stored | {"service": service.pk}, look_again=long_running.FIRST_LOOK)
 
     def go_on(self, row: StepRun) -> Done | None:
         service = _service(row)
@@ -131,16 +131,18 @@ class ServeStep(long_running.LastingStep):
 
 
 def _service(row: StepRun) -> Service | None:
-    """The service, as far as the owner of the run may change it."""
-    seen = Service.objects.editable_by(row.run.owner).select_related("owner", "job", "next_job", "model_version__model")
-    found: Service | None = seen.filter(pk=row.kept["service"]).first()
-    return found
+    """Return the service, if the owner of the run may change it."""
+    editable = Service.objects.editable_by(row.run.owner).select_related(
+        "owner", "job", "next_job", "model_version__model"
+    )
+    service: Service | None = editable.filter(pk=row.kept["service"]).first()
+    return service
 
 
 def _trial(row: StepRun) -> ServiceTrial | None:
-    seen = ServiceTrial.objects.select_related("job", "service__owner", "service__job", "version__model")
-    found: ServiceTrial | None = seen.filter(pk=row.kept.get("trial") or 0).first()
-    return found
+    visible = ServiceTrial.objects.select_related("job", "service__owner", "service__job", "version__model")
+    trial: ServiceTrial | None = visible.filter(pk=row.kept.get("trial") or 0).first()
+    return trial
 
 
 def _begin_change(service: Service, version: ModelVersion, call: Call) -> dict[str, Any]:
@@ -156,31 +158,31 @@ def _begin_change(service: Service, version: ModelVersion, call: Call) -> dict[s
 
 
 def _give_up(service: Service, by: User) -> None:
-    """Give up a change: the service goes on with the model that it has."""
+    """Cancel a change: the service keeps its current model."""
     if service.model_version is not None:
         model_swaps.change_model(service=service, version=service.model_version, by=by)
 
 
 def _arrive(row: StepRun, service: Service) -> Done | None:
-    """Whether the service answers all requests with the model."""
+    """Check whether the service answers all requests with the model."""
     wanted = row.kept["version"]
     if service.next_job_id is not None and service.next_version_id == wanted:
         if service.next_job is None or service.next_job.is_final:
             _give_up(service, row.run.owner)
             long_running.fail(row, wording.message("pipeline.server_ended_beside", name=service.name))
             return None
-        long_running.ask_aside(row)
+        long_running.queue_aside(row)
         return None
     if service.model_version_id != wanted:
         raise StepFailed(wording.message("pipeline.service_changed", name=service.name))
     if service.asleep_at is None and not service.answers:
         if not service.is_up:
             raise StepFailed(wording.message("pipeline.server_ended", name=service.name))
-        long_running.ask_aside(row)
+        long_running.queue_aside(row)
         return None
     numbers = row.kept.get("figures", {})
-    said = wording.message("pipeline.served", name=service.name, version=service.model_name)
-    return Done({"service": reference("service", service), "figures": figures(numbers, row)}, message=said)
+    message = wording.message("pipeline.served", name=service.name, version=service.model_name)
+    return Done({"service": reference("service", service), "figures": figures(numbers, row)}, message=message)
 
 
 def _watch(row: StepRun, service: Service) -> Done | None:
@@ -191,18 +193,18 @@ def _watch(row: StepRun, service: Service) -> Done | None:
     if trial.outcome == ServiceTrial.Outcome.HALTED:
         raise StepFailed(wording.message("pipeline.trial_halted", name=service.name, why=trial.message))
     if trial.outcome == ServiceTrial.Outcome.PROMOTED:  # by a person
-        long_running.keep(row, phase=ARRIVE)
+        long_running.store(row, phase=ARRIVE)
         return _arrive(row, service)
     if "since" not in row.kept:
         if not trial.answers:
-            long_running.ask_aside(row)
+            long_running.queue_aside(row)
             return None
-        long_running.keep(row, since=now().isoformat())
+        long_running.store(row, since=now().isoformat())
     tried, beside = counted.of_trial(trial)
     watched = now() - datetime.fromisoformat(row.kept["since"])
     over = watched >= timedelta(minutes=row.kept["rule"]["minutes"])
     enough = tried.requests >= row.kept["rule"]["requests"]
-    long_running.keep(row, figures=_shown(tried, beside))
+    long_running.store(row, figures=_shown(tried, beside))
     why = against(tried, row.kept["rule"], over=over and enough)
     if not why and not enough and watched > LONGEST_WATCH:
         why = wording.message("pipeline.trial_few", requests=tried.requests, most=row.kept["rule"]["requests"])
@@ -233,8 +235,8 @@ def against(tried: Figures, rule: Mapping[str, float], *, over: bool) -> Message
 
 
 def _shown(tried: Figures, beside: Figures) -> dict[str, float]:
-    """Figures of a trial by name; what was not measured is left out."""
-    found = {
+    """Return the metrics of a trial by name; metrics that were not measured are left out."""
+    metrics = {
         "requests": tried.requests,
         "failed": tried.failed,
         "p95_ms": tried.p95_ms,
@@ -243,7 +245,7 @@ def _shown(tried: Figures, beside: Figures) -> dict[str, float]:
         "beside_failed": beside.failed,
         "beside_p95_ms": beside.p95_ms,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def _promote(row: StepRun, service: Service) -> Done | None:
@@ -256,6 +258,6 @@ def _promote(row: StepRun, service: Service) -> Done | None:
         trials.roll_back(service=service, by=row.run.owner)
         long_running.fail(row, wording.of_error(exc))
         return None
-    long_running.keep(row, phase=ARRIVE)
+    long_running.store(row, phase=ARRIVE)
     fresh = _service(row)
     return _arrive(row, fresh) if fresh is not None else None

@@ -22,14 +22,14 @@ SHOWN = 10  # names in a sentence
 
 
 class PipelineStep(StepKind):
-    """A pipeline inside. In a run it is the end of what stands inside: it fails where a step of it failed."""
+    """An inner pipeline. In a run it is the end of its steps: it fails where one of them failed."""
 
     name = inlining.KIND
     label = gettext_lazy("Pipeline")
-    about = gettext_lazy("Runs another pipeline here, as a part of this one.")
+    description = gettext_lazy("Runs another pipeline here, as a part of this one.")
     group = "other"
     icon = "network"
-    acts = True  # what stands inside has keys of its own
+    acts = True  # the inner steps have keys of their own
     inputs = (
         Port("data", gettext_lazy("Data"), "dataset", optional=True),
         Port("model", gettext_lazy("Model"), "model", optional=True),
@@ -49,26 +49,26 @@ class PipelineStep(StepKind):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        given = params.get("parameters") or {}
-        if not isinstance(given, Mapping):
+        values = params.get("parameters") or {}
+        if not isinstance(values, Mapping):
             raise Invalid(_("Give an object: names and their values."), field="parameters")
 
-    def begin(self, call: Call) -> Begun:
-        """All inside is over: say what became of it."""
+    def start(self, call: Call) -> Begun:
+        """Report the outcome of the inner steps, which are all over."""
         inside = call.run.step_runs.filter(step__startswith=f"{call.row.step}/", item=WHOLE).order_by("attempt")
         states = dict(inside.values_list("step", "state"))
         if failed := [step for step, state in states.items() if state == State.FAILED]:
-            said = _("These steps inside failed: %(steps)s.")
-            raise StepFailed(said % {"steps": ", ".join(sorted(failed)[:SHOWN])})
+            message = _("These steps inside failed: %(steps)s.")
+            raise StepFailed(message % {"steps": ", ".join(sorted(failed)[:SHOWN])})
         return Begun(done=Done())
 
 
 class InputStep(StepKind):
-    """What comes from outside where the pipeline stands in another one; run alone it gives its stand-ins."""
+    """Inputs from the outer pipeline; a pipeline that runs alone uses its own defaults."""
 
     name = inlining.INPUT
     label = gettext_lazy("From outside")
-    about = gettext_lazy("Data and a model that the pipeline gets where it is a step of another one.")
+    description = gettext_lazy("Data and a model that the pipeline gets where it is a step of another one.")
     group = "data"
     icon = "bring"
     acts = True  # the newest one may be another by now
@@ -88,16 +88,16 @@ class InputStep(StepKind):
         if params.get("model"):
             references.find(user, params["model"], to_use=True, field="model")
         if params.get("dataset") == "" and params.get("model") == "":
-            said = _("Nothing comes from outside here. Name a dataset or a model that stands in when it runs alone.")
-            raise Invalid(said, field="dataset")
+            message = _("Nothing comes from outside here. Name a dataset or a model that stands in when it runs alone.")
+            raise Invalid(message, field="dataset")
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         outputs = {}
         if call.params["dataset"]:
-            named = rows.dataset_named(call.params["dataset"], call.user)
-            outputs["data"] = reference("dataset", rows.version_of(named, call.params["version"]))
+            dataset = rows.dataset_named(call.params["dataset"], call.user)
+            outputs["data"] = reference("dataset", rows.version_of(dataset, call.params["version"]))
         if call.params["model"]:
-            found = references.find(call.user, call.params["model"], to_use=True, field="model")
-            outputs["model"] = reference("model", found)
+            version = references.find(call.user, call.params["model"], to_use=True, field="model")
+            outputs["model"] = reference("model", version)
         return Begun(done=Done(outputs))

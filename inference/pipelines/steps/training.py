@@ -33,7 +33,7 @@ class TrainStep(StepKind):
 
     name = "train"
     label = gettext_lazy("Train")
-    about = gettext_lazy("Trains a model on a dataset version, by a preset or by your own code.")
+    description = gettext_lazy("Trains a model on a dataset version, by a preset or by your own code.")
     group = "train"
     icon = "training"
     computes = True
@@ -63,15 +63,15 @@ class TrainStep(StepKind):
         secrets.check_own_code(user, params.get("request"), params.get("params"))
         preset = params.get("preset")
         if preset and preset not in PRESETS:
-            known = ", ".join(sorted(PRESETS))
-            raise Invalid(_("There is no preset “%(name)s”. Known: %(known)s.") % {"name": preset, "known": known},
+            names = ", ".join(sorted(PRESETS))
+            raise Invalid(_("There is no preset “%(name)s”. Known: %(known)s.") % {"name": preset, "known": names},
                           field="preset")  # fmt: skip
 
     def content(self, call: Call) -> Mapping[str, Any] | None:
         """Own code may do anything, so only presets are taken from earlier runs."""
         return {} if not call.params["request"] else None
 
-    def begin(self, call: Call) -> Begun:
+    def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)
         body = dict(call.params["request"] or {})
         params = dict(call.params["params"] or {})
@@ -84,9 +84,9 @@ class TrainStep(StepKind):
         body |= {"gpus_per_node": call.params["gpus"]} if call.params["gpus"] is not None else {}
         body |= {"cpus": call.params["cpus"]} if call.params["cpus"] is not None else {}
         training = submit(call.user, body)
-        return Begun(job=training.job, kept={"training": training.pk})
+        return Begun(job=training.job, stored={"training": training.pk})
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         job = completed(row)
         training = TrainingJob.objects.get(job=job)
         outputs: dict[str, Any] = {"figures": figures(training.metrics, row)}
@@ -98,7 +98,7 @@ class TrainStep(StepKind):
 def _model_name(call: Call) -> str:
     """What the training is called, and so the model that gets a version: the same in each run."""
     item = f"_{call.row.item}" if call.row.item >= 0 else ""
-    return call.params["model"] or titles.derived(f"{call.run.pipeline.name}_{call.row.step}{item}", room=90)
+    return call.params["model"] or titles.derive_name(f"{call.run.pipeline.name}_{call.row.step}{item}", room=90)
 
 
 def submit(user: User, body: Mapping[str, Any]) -> TrainingJob:

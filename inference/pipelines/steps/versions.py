@@ -45,22 +45,22 @@ INTO_OWN = Param("into", gettext_lazy("Into dataset"), default="", help=gettext_
 
 
 class MakesVersion(StepKind):
-    """What they have in common: `asked` says as JSON what is to be made, `start` begins it."""
+    """Common part: `build_request` describes the version as JSON, `start_import` creates it."""
 
     group = "data"
     needs = Action.DATASETS_EDIT
     inputs: tuple[Port, ...] = (DATA,)
     outputs = (DATA, FIGURES)
 
-    def asked(self, call: Call) -> dict[str, Any]:
-        """All that `start` needs; whatever can be refused is.
+    def build_request(self, call: Call) -> dict[str, Any]:
+        """Return all that `start_import` needs; raises for everything that can be refused.
 
         Raises:
             DomainError.
         """
         raise NotImplementedError(f"The step kind {self.name!r} does not say what it asks for.")
 
-    def start(self, asked: Mapping[str, Any], user: User) -> Import:
+    def start_import(self, request: Mapping[str, Any], user: User) -> Import:
         """Queue the version.
 
         Raises:
@@ -71,20 +71,20 @@ class MakesVersion(StepKind):
 
     def content(self, call: Call) -> Mapping[str, Any] | None:
         """The dataset that gets the version: an equal version of another one is another result."""
-        into = self.asked(call)["into"]
+        into = self.build_request(call)["into"]
         return {"into": into or rows.dataset_version(call.only("data"), call.user).dataset_id}
 
-    def begin(self, call: Call) -> Begun:
-        kept = {"asked": self.asked(call)}
+    def start(self, call: Call) -> Begun:
+        stored = {"asked": self.build_request(call)}
         try:
-            row = self.start(kept["asked"], call.user)
+            row = self.start_import(stored["asked"], call.user)
         except imports.NotNow:
-            return Begun(kept=kept, look_again=SOON)
-        return Begun(kept=kept | {"import": row.pk}, look_again=SOON)
+            return Begun(stored=stored, look_again=SOON)
+        return Begun(stored=stored | {"import": row.pk}, look_again=SOON)
 
-    def look(self, row: StepRun) -> Done | None:
+    def poll(self, row: StepRun) -> Done | None:
         if "import" not in row.kept:
-            begin_later(row, self.start, row.kept["asked"])
+            start_when_free(row, self.start_import, row.kept["asked"])
             return None
         return made_of(row)
 
@@ -93,7 +93,7 @@ class MakesVersion(StepKind):
 
 
 def stop_import(number: int | None) -> None:
-    """Cancel an import that a step asked for; once the transaction is over, because it removes files."""
+    """Cancel the import of a step; after the transaction, because it removes files."""
     if number is None:
         return
 
@@ -106,18 +106,18 @@ def stop_import(number: int | None) -> None:
     transaction.on_commit(cancel, robust=True)
 
 
-def begin_later(row: StepRun, start: Any, asked: Mapping[str, Any]) -> None:
-    """Begin the import now, if nothing is in its way, and keep its number."""
+def start_when_free(row: StepRun, start_import: Any, request: Mapping[str, Any]) -> None:
+    """Start the import if nothing blocks it, and store its number."""
     try:
-        made = start(asked, row.run.owner)
+        intake = start_import(request, row.run.owner)
     except imports.NotNow:
         return
-    row.kept = row.kept | {"import": made.pk}
+    row.kept = row.kept | {"import": intake.pk}
     StepRun.objects.filter(pk=row.pk).update(kept=row.kept)
 
 
 def made_of(row: StepRun, **further: float) -> Done | None:
-    """What became of the import of a row; None while it goes on.
+    """Return the outcome of the import of a row; None while it runs.
 
     Raises:
         StepFailed: it failed.
@@ -140,7 +140,7 @@ def outputs_of(version: DatasetVersion, row: StepRun, **further: float) -> dict[
 
 
 def target(name: str, user: User, usual: Dataset | None = None) -> Dataset:
-    """The dataset that gets a version: of this name, made where there is none; "" is the usual one.
+    """Return the dataset that gets a version: the one of this name, created if missing; "" is the usual one.
 
     Raises:
         NotAllowed: the person's roles do not allow it.
@@ -149,14 +149,14 @@ def target(name: str, user: User, usual: Dataset | None = None) -> Dataset:
     editable = Dataset.objects.editable_by(user)
     if not name and usual is not None:
         if not editable.filter(pk=usual.pk).exists():
-            said = _("%(dataset)s is not yours to change. Give the name of a dataset of your own.")
-            raise Invalid(said % {"dataset": usual}, field="into")
+            message = _("%(dataset)s is not yours to change. Give the name of a dataset of your own.")
+            raise Invalid(message % {"dataset": usual}, field="into")
         return usual
     named = list(editable.filter(name=name).order_by("pk")[:50])
     own = [row for row in named if row.owner_id == user.pk]
-    if found := (own or named)[:1]:
-        kept: Dataset = found[0]
-        return kept
+    if match := (own or named)[:1]:
+        dataset: Dataset = match[0]
+        return dataset
     user.require(Action.DATASETS_CREATE)
     return datasets.create(owner=user, name=name, intro="")
 
@@ -174,17 +174,17 @@ def check_into(params: Mapping[str, Any], user: User) -> None:
 def named_after(call: Call, version: DatasetVersion) -> str:
     """A name of a dataset for what this step makes of a version; the same in each run."""
     step = call.row.step.replace("/", "_")
-    return titles.derived(f"{version.dataset.name[: NAME_MAX - 11]}_{step[:10]}", room=NAME_MAX)
+    return titles.derive_name(f"{version.dataset.name[: NAME_MAX - 11]}_{step[:10]}", room=NAME_MAX)
 
 
-def version_of(asked: Mapping[str, Any], user: User) -> DatasetVersion:
-    """The version that is worked on."""
-    return rows.dataset_version({"id": asked["data"], "label": asked["label"]}, user)
+def version_of(request: Mapping[str, Any], user: User) -> DatasetVersion:
+    """Return the source version."""
+    return rows.dataset_version({"id": request["data"], "label": request["label"]}, user)
 
 
 def _data(call: Call) -> tuple[DatasetVersion, dict[str, Any]]:
-    given = call.only("data")
-    version = rows.dataset_version(given, call.user)
+    data_ref = call.only("data")
+    version = rows.dataset_version(data_ref, call.user)
     return version, {"data": version.pk, "label": str(version)}
 
 
@@ -193,7 +193,7 @@ class FilterStep(MakesVersion):
 
     name = "filter"
     label = gettext_lazy("Choose images")
-    about = gettext_lazy("Makes a dataset of those images that match, with their annotations and splits.")
+    description = gettext_lazy("Makes a dataset of those images that match, with their annotations and splits.")
     icon = "filter"
     params = (
         Param("query", gettext_lazy("Images"), required=True, help=gettext_lazy(
@@ -203,22 +203,22 @@ class FilterStep(MakesVersion):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             if params.get("query"):
                 choosing.parse(params["query"])
-        with found:
+        with refusals:
             check_into(params, user)
-        found.end()
+        refusals.end()
 
-    def asked(self, call: Call) -> dict[str, Any]:
+    def build_request(self, call: Call) -> dict[str, Any]:
         self.check(call.params, call.user)
-        version, asked = _data(call)
-        return asked | {"query": call.params["query"], "into": call.params["into"] or named_after(call, version)}
+        version, request = _data(call)
+        return request | {"query": call.params["query"], "into": call.params["into"] or named_after(call, version)}
 
-    def start(self, asked: Mapping[str, Any], user: User) -> Import:
-        version = version_of(asked, user)
-        return choosing.start(version=version, query=asked["query"], dataset=target(asked["into"], user), by=user)
+    def start_import(self, request: Mapping[str, Any], user: User) -> Import:
+        version = version_of(request, user)
+        return choosing.start(version=version, query=request["query"], dataset=target(request["into"], user), by=user)
 
 
 class SplitStep(MakesVersion):
@@ -226,7 +226,7 @@ class SplitStep(MakesVersion):
 
     name = "split"
     label = gettext_lazy("Split")
-    about = gettext_lazy("Deals the images out to train, val and test anew, every class evenly.")
+    description = gettext_lazy("Deals the images out to train, val and test anew, every class evenly.")
     icon = "sort"
     params = (
         Param("train", gettext_lazy("Train (%)"), form="whole", default=80, low=0, high=100),
@@ -241,22 +241,22 @@ class SplitStep(MakesVersion):
     )  # fmt: skip
 
     def check(self, params: Mapping[str, Any], user: User) -> None:
-        found = Refusals()
-        with found:
+        refusals = Refusals()
+        with refusals:
             if {"train", "val", "test", "seed"} <= params.keys():
                 _wish(params)
-        with found:
+        with refusals:
             check_into(params, user)
-        found.end()
+        refusals.end()
 
-    def asked(self, call: Call) -> dict[str, Any]:
+    def build_request(self, call: Call) -> dict[str, Any]:
         self.check(call.params, call.user)
         return _data(call)[1] | dict(call.params)
 
-    def start(self, asked: Mapping[str, Any], user: User) -> Import:
-        version = version_of(asked, user)
-        into = target(asked["into"], user, version.dataset)
-        return splits.start(version=version, wish=_wish(asked), by=user, dataset=into)
+    def start_import(self, request: Mapping[str, Any], user: User) -> Import:
+        version = version_of(request, user)
+        into = target(request["into"], user, version.dataset)
+        return splits.start(version=version, wish=_wish(request), by=user, dataset=into)
 
 
 def _wish(params: Mapping[str, Any]) -> Wish:
@@ -270,7 +270,9 @@ class MergeStep(MakesVersion):
 
     name = "merge"
     label = gettext_lazy("Merge")
-    about = gettext_lazy("Puts dataset versions together: classes of one name become one, equal images come once.")
+    description = gettext_lazy(
+        "Puts dataset versions together: classes of one name become one, equal images come once."
+    )
     icon = "group"
     inputs = (Port("data", gettext_lazy("Data"), "dataset", many=True),)
     params = (INTO_OWN,)
@@ -278,14 +280,14 @@ class MergeStep(MakesVersion):
     def check(self, params: Mapping[str, Any], user: User) -> None:
         check_into(params, user)
 
-    def asked(self, call: Call) -> dict[str, Any]:
+    def build_request(self, call: Call) -> dict[str, Any]:
         self.check(call.params, call.user)
-        versions = [rows.dataset_version(one, call.user) for one in call.inputs["data"]]
+        versions = [rows.dataset_version(data_ref, call.user) for data_ref in call.inputs["data"]]
         listed = {version.pk: str(version) for version in versions}  # each once, in their order
         into = call.params["into"] or named_after(call, versions[0])
         return {"versions": [[number, label] for number, label in listed.items()], "into": into}
 
-    def start(self, asked: Mapping[str, Any], user: User) -> Import:
-        versions = [rows.dataset_version({"id": number, "label": label}, user) for number, label in asked["versions"]]
+    def start_import(self, request: Mapping[str, Any], user: User) -> Import:
+        versions = [rows.dataset_version({"id": number, "label": label}, user) for number, label in request["versions"]]
         merging.check(versions)
-        return merging.start(versions=versions, dataset=target(asked["into"], user), by=user)
+        return merging.start(versions=versions, dataset=target(request["into"], user), by=user)

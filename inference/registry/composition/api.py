@@ -11,8 +11,8 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from accounts.http import ApiRequest
-from aiplatform.lib.api import StrictMixin, VisibleField, sent
-from aiplatform.lib.idempotency import keep, once_in_parts
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
+from aiplatform.lib.idempotency import once_in_parts, store_response
 from aiplatform.lib.titles import TITLE
 from inference.kit.model_io.spec import FUSION, MEAN, SUPPRESSION
 from inference.kit.models.graph_json import MOST
@@ -64,17 +64,17 @@ class ComposeIn(StrictMixin, serializers.Serializer):
 
 
 class ComposeActs(Base):
-    """Compose a version of others; beside the acts on a model."""
+    """The action that composes a version of others, mixed into the actions on a model."""
 
     @extend_schema(request=ComposeIn, responses={201: ModelVersionOut})
     @action(detail=False, methods=["post"])
     @once_in_parts
     def compose(self, request: ApiRequest) -> Response:
         """Make a version that answers by others: an ensemble, or a detector with a classifier behind it."""
-        fields: dict[str, Any] = sent(ComposeIn(data=request.data, context=self.get_serializer_context()))
+        fields: dict[str, Any] = parse_request(ComposeIn(data=request.data, context=self.get_serializer_context()))
         if (model := fields.get("model")) is not None:
             fields["model"] = self.own_model(str(model.pk))  # type: ignore[attr-defined]  # of ModelActs beside it
-        version = composition.compose(user=request.user, made=partial(_kept, request), **fields)
+        version = composition.compose(user=request.user, made=partial(_store_response, request), **fields)
         return _answer(version)
 
 
@@ -82,5 +82,5 @@ def _answer(version: ModelVersion) -> Response:
     return Response(ModelVersionOut(version).data, status=201)
 
 
-def _kept(request: ApiRequest, version: ModelVersion) -> None:
-    keep(request, _answer(version))
+def _store_response(request: ApiRequest, version: ModelVersion) -> None:
+    store_response(request, _answer(version))

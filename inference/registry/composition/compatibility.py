@@ -24,24 +24,24 @@ class CannotCompose(DomainError):
 
 
 def check(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
-    """Refuse what cannot answer together.
+    """Raise an error for parts whose predictions cannot be combined.
 
     Raises:
         CannotCompose: the versions do not fit, or one of them cannot be a part.
         Archived: a version is.
         Invalid: a number is out of range.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if recipe.kind not in KINDS:
             raise Invalid(_("A composed model is an ensemble or a chain."), field="kind")
     for part in dict.fromkeys(parts):
-        with found:
+        with refusals:
             _check_part(part)
-    with found:
+    with refusals:
         _check_together(recipe, parts)
-    _check_numbers(recipe, parts, found)
-    found.end()
+    _check_numbers(recipe, parts, refusals)
+    refusals.end()
 
 
 def _check_part(part: ModelVersion) -> None:
@@ -49,11 +49,11 @@ def _check_part(part: ModelVersion) -> None:
     if part.source == ModelVersion.Source.COMPOSED:
         raise CannotCompose(_("%(model)s is composed itself. Choose the versions it is made of.") % {"model": part})
     if not part.can_be_evaluated:
-        said = _("%(model)s has no ONNX file with a description (model.json), so its answers cannot be joined.")
-        raise CannotCompose(said % {"model": part})
+        message = _("%(model)s has no ONNX file with a description (model.json), so its answers cannot be joined.")
+        raise CannotCompose(message % {"model": part})
     if "tile" in (part.facts.get("input") or {}):
-        said = _("%(model)s looks at tiles; only models of whole pictures are composed.")
-        raise CannotCompose(said % {"model": part})
+        message = _("%(model)s looks at tiles; only models of whole pictures are composed.")
+        raise CannotCompose(message % {"model": part})
 
 
 def _check_together(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
@@ -65,62 +65,67 @@ def _check_together(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
 
 def _check_ensemble(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
     if not FEWEST <= len(parts) <= MOST or len(set(parts)) < len(parts):
-        said = _("An ensemble has %(fewest)d to %(most)d parts, each of them once.") % {"fewest": FEWEST, "most": MOST}
-        raise CannotCompose(said)
-    first, found = parts[0], Refusals()
-    words = dict(task_labels.choices())
-    with found:
-        if first.task in words and first.task not in WAYS:
-            said = _("Answers of the task “%(task)s” cannot be joined. Ensembles are for %(tasks)s.")
-            known = ", ".join(str(words[task]) for task in WAYS)
-            raise CannotCompose(said % {"task": words[first.task], "tasks": known})
-    with found:
+        message = _("An ensemble has %(fewest)d to %(most)d parts, each of them once.") % {
+            "fewest": FEWEST,
+            "most": MOST,
+        }
+        raise CannotCompose(message)
+    first, refusals = parts[0], Refusals()
+    task_names = dict(task_labels.choices())
+    with refusals:
+        if first.task in task_names and first.task not in WAYS:
+            message = _("Answers of the task “%(task)s” cannot be joined. Ensembles are for %(tasks)s.")
+            supported = ", ".join(str(task_names[task]) for task in WAYS)
+            raise CannotCompose(message % {"task": task_names[first.task], "tasks": supported})
+    with refusals:
         if others := [str(part) for part in parts if part.task != first.task]:
-            said = _("All parts of an ensemble are for one task; %(others)s is for another than %(first)s.")
-            raise CannotCompose(said % {"others": ", ".join(others), "first": first})
+            message = _("All parts of an ensemble are for one task; %(others)s is for another than %(first)s.")
+            raise CannotCompose(message % {"others": ", ".join(others), "first": first})
     for part in parts[1:]:
-        with found:
-            if odd := sorted(_names(part) ^ _names(first)):
-                said = _("All parts of an ensemble have the same classes; %(one)s and %(other)s differ by %(names)s.")
-                raise CannotCompose(said % {"one": first, "other": part, "names": ", ".join(odd[:10])})
-    with found:
+        with refusals:
+            if differing := sorted(_names(part) ^ _names(first)):
+                message = _(
+                    "All parts of an ensemble have the same classes; %(one)s and %(other)s differ by %(names)s."
+                )
+                raise CannotCompose(message % {"one": first, "other": part, "names": ", ".join(differing[:10])})
+    with refusals:
         if recipe.way not in WAYS.get(first.task, (recipe.way,)):
-            said = _("Answers of this task are joined by %(ways)s.") % {"ways": ", ".join(WAYS[first.task])}
-            raise Invalid(said, field="way")
-    found.end()
+            message = _("Answers of this task are joined by %(ways)s.") % {"ways": ", ".join(WAYS[first.task])}
+            raise Invalid(message, field="way")
+    refusals.end()
 
 
 def _check_chain(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
     if len(parts) != 2:
         raise CannotCompose(_("A chain has two parts: a detector, and what looks at the objects it found."))
     first, second = parts
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if first.task not in FIRSTS:
             raise CannotCompose(_("A chain begins with a detector; %(model)s is none.") % {"model": first})
-    with found:
+    with refusals:
         if second.task not in SECONDS:
-            said = _("The objects are looked at by a classifier or a tagger; %(model)s is neither.")
-            raise CannotCompose(said % {"model": second})
-    with found:
-        if odd := sorted(set(recipe.only) - _names(first)):
-            said = _("%(model)s has no class %(names)s.") % {"model": first, "names": ", ".join(odd[:10])}
-            raise Invalid(said, field="only")
-    found.end()
+            message = _("The objects are looked at by a classifier or a tagger; %(model)s is neither.")
+            raise CannotCompose(message % {"model": second})
+    with refusals:
+        if unknown := sorted(set(recipe.only) - _names(first)):
+            message = _("%(model)s has no class %(names)s.") % {"model": first, "names": ", ".join(unknown[:10])}
+            raise Invalid(message, field="only")
+    refusals.end()
 
 
-def _check_numbers(recipe: Recipe, parts: Sequence[ModelVersion], found: Refusals) -> None:
-    with found:
+def _check_numbers(recipe: Recipe, parts: Sequence[ModelVersion], refusals: Refusals) -> None:
+    with refusals:
         if recipe.weights and len(recipe.weights) != len(parts):
             raise Invalid(_("Give a weight for each part, or none."), field="weights")
-    with found:
+    with refusals:
         if any(not 0 < weight <= 1000 for weight in recipe.weights):
             raise Invalid(_("A weight is greater than 0 and at most 1000."), field="weights")
     for name in ("iou", "margin", "min_score"):
-        with found:
+        with refusals:
             if not 0 <= getattr(recipe, name) <= 1:
                 raise Invalid(_("This must be between 0 and 1."), field=name)
 
 
 def _names(version: ModelVersion) -> set[str]:
-    return {str(known["name"]) for known in version.classes}
+    return {str(entry["name"]) for entry in version.classes}

@@ -19,9 +19,9 @@ from inference.kit.models import model_json
 from inference.kit.models.graph_json import WAYS
 from inference.registry import registration as registry
 from inference.registry.composition import compatibility
-from inference.registry.composition.descriptions import Recipe, described
+from inference.registry.composition.descriptions import Recipe, describe
 from inference.registry.composition.models import VersionPart
-from inference.registry.formats.folder import Found
+from inference.registry.formats.folder import ModelContents
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.pretrained_weights import full_name
 
@@ -46,11 +46,11 @@ def compose(
     model: Model | None = None,
     made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
-    """Make a version that answers by others.
+    """Create a version that combines the predictions of other versions.
 
     Args:
         kind: ENSEMBLE, or CHAIN: a detector, and a classifier or tagger that looks at each object it found.
-        parts: in their order; the person may use all of them.
+        parts: in their order; the user may use all of them.
         weights: of an ensemble's parts; none: all count alike.
         way: how answers are joined, one of WAYS; "" takes the usual one of the task.
         iou: overlap from which boxes of an ensemble are of one object.
@@ -64,36 +64,36 @@ def compose(
     Raises:
         CannotCompose, Archived, Invalid, NameTaken: all that is wrong, at once.
     """
-    found = Refusals()
+    refusals = Refusals()
     recipe = Recipe(kind, tuple(weights), way or _usual_way(parts), iou, margin or 0.0, min_score, tuple(only))
-    with found:
+    with refusals:
         compatibility.check(recipe, parts)
-    with found:
+    with refusals:
         if model is None:
             name = name or _name_for(user, kind, parts)
             registry.check_name(user=user, name=name)
-    with found:
+    with refusals:
         if visibility not in Visibility.values:
             raise Invalid(_("A model is private or public."), field="visibility")
-    found.end()
-    inside = [_description(part) for part in parts]
+    refusals.end()
+    documents = [_description(part) for part in parts]
     if margin is None and kind == CHAIN:
-        recipe = Recipe(kind, (), "", iou, _margin(inside[1]), min_score, tuple(only))
+        recipe = Recipe(kind, (), "", iou, _margin(documents[1]), min_score, tuple(only))
     labels = [full_name(part) for part in parts]
     try:
-        about = described(recipe, inside, labels)
+        document = describe(recipe, documents, labels)
     except model_json.BadModel as exc:  # what only the files say, such as that one looks at objects
         raise compatibility.CannotCompose(str(exc)) from None
     return registry.register(
         user=user,
-        bring=partial(_bring, parts, about),
-        read=partial(_content, about, parts),
+        bring=partial(_write_folder, parts, document),
+        read=partial(_content, document, parts),
         origin=registry.Origin(ModelVersion.Source.COMPOSED),
         name=name,
         description=description,
         visibility=visibility,
         model=model,
-        made=partial(_keep_parts, parts, recipe, made),
+        made=partial(_store_parts, parts, recipe, made),
     )
 
 
@@ -104,18 +104,18 @@ def _usual_way(parts: Sequence[ModelVersion]) -> str:
 def _name_for(user: User, kind: str, parts: Sequence[ModelVersion]) -> str:
     taken = set(Model.objects.filter(owner=user).values_list("name", flat=True))
     first = parts[0].model.name if parts else ""
-    return titles.derived(f"{first} {kind}", taken=taken, room=MAX_NAME)
+    return titles.derive_name(f"{first} {kind}", taken=taken, room=MAX_NAME)
 
 
 def _description(part: ModelVersion) -> Mapping[str, Any]:
-    """The model.json of a part, as it lies in the registry."""
+    """Return the model.json of a part as stored in the registry."""
     try:
         descriptor = files.open_beneath(part.path, DESCRIPTION)
     except FileNotFoundError:
         raise _gone(part) from None
     with os.fdopen(descriptor, "rb") as file:
-        about: Mapping[str, Any] = json.loads(file.read(MOST_DESCRIPTION_BYTES))
-        return about
+        document: Mapping[str, Any] = json.loads(file.read(MOST_DESCRIPTION_BYTES))
+        return document
 
 
 def _gone(part: ModelVersion) -> compatibility.CannotCompose:
@@ -123,52 +123,52 @@ def _gone(part: ModelVersion) -> compatibility.CannotCompose:
 
 
 def _margin(second: Mapping[str, Any]) -> float:
-    """What the second part of a chain has learned to see around a box."""
-    seen = second.get("input")
-    return float(seen.get("margin", 0.0)) if isinstance(seen, Mapping) else 0.0
+    """Return the margin around a box that the second part of a chain was trained with."""
+    input_spec = second.get("input")
+    return float(input_spec.get("margin", 0.0)) if isinstance(input_spec, Mapping) else 0.0
 
 
-def _bring(parts: Sequence[ModelVersion], about: Mapping[str, Any], into: Path) -> None:
-    """Put the parts' files and the description into a new folder; what is registered is a copy of that."""
+def _write_folder(parts: Sequence[ModelVersion], document: Mapping[str, Any], into: Path) -> None:
+    """Write the files of the parts and the description into a new folder, which is then copied into the registry."""
     into.mkdir()
-    for place, part in enumerate(parts, 1):
+    for number, part in enumerate(parts, 1):
         try:
-            os.link(part.path / "model.onnx", into / f"part{place}.onnx", follow_symlinks=False)
+            os.link(part.path / "model.onnx", into / f"part{number}.onnx", follow_symlinks=False)
         except FileNotFoundError:
             raise _gone(part) from None
-    (into / DESCRIPTION).write_text(json.dumps(about))
+    (into / DESCRIPTION).write_text(json.dumps(document))
 
 
-def _content(about: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> Found:
-    """What is known of the files: what the parts' own inspection said when they came."""
+def _content(document: Mapping[str, Any], parts: Sequence[ModelVersion], folder: Path) -> ModelContents:
+    """Return what the inspections of the parts recorded of the files."""
     spec = model_json.load(folder)
-    assert spec.input is not None  # as `described` made it
+    assert spec.input is not None  # as `describe` wrote it
     facts: dict[str, Any] = {
         "score_threshold": spec.decode.score_threshold,
         "input": {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize},
-        "graph": {name: value for name, value in about["graph"].items() if name != "parts"},
+        "graph": {name: value for name, value in document["graph"].items() if name != "parts"},
     }
     counted = [part.facts.get("parameters") for part in parts]
     if all(isinstance(count, int) for count in counted):
         facts["parameters"] = sum(counted)
-    return Found(
+    return ModelContents(
         task=spec.task,
         architecture=spec.architecture,
-        classes=[{"id": one.id, "name": one.name} for one in spec.classes],
+        classes=[{"id": label.id, "name": label.name} for label in spec.classes],
         facts=facts,
         files={path.name: path for path in sorted(folder.iterdir())},
     )
 
 
-def _keep_parts(
+def _store_parts(
     parts: Sequence[ModelVersion], recipe: Recipe, made: Callable[[ModelVersion], object], version: ModelVersion
 ) -> None:
     weights = recipe.weights or [1.0] * len(parts)
     VersionPart.objects.bulk_create(
         VersionPart(
-            version=version, place=place, source=part, source_label=full_name(part)[:220],
+            version=version, place=number, source=part, source_label=full_name(part)[:220],
             weight=weight if recipe.kind == ENSEMBLE else 1.0,
         )
-        for place, (part, weight) in enumerate(zip(parts, weights, strict=True), 1)
+        for number, (part, weight) in enumerate(zip(parts, weights, strict=True), 1)
     )  # fmt: skip
     made(version)

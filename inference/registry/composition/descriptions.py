@@ -25,8 +25,8 @@ class Recipe:
     only: Sequence[str] = field(default_factory=tuple)
 
 
-def described(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str]) -> dict[str, Any]:
-    """The model.json of a composed version.
+def describe(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str]) -> dict[str, Any]:
+    """Return the model.json of a composed version.
 
     Args:
         parts: the model.json of each part, in their order.
@@ -42,23 +42,24 @@ def described(recipe: Recipe, parts: Sequence[Described], labels: Sequence[str])
     if recipe.kind == CHAIN:
         graph |= {"margin": recipe.margin, "min_score": recipe.min_score, "only": list(recipe.only)}
     graph["parts"] = [
-        {"file": f"part{place}.onnx", "label": label, "weight": weight, "model": dict(part)}
-        for place, (part, label, weight) in enumerate(zip(parts, labels, weights, strict=True), 1)
+        {"file": f"part{number}.onnx", "label": label, "weight": weight, "model": dict(part)}
+        for number, (part, label, weight) in enumerate(zip(parts, labels, weights, strict=True), 1)
     ]
     top = {"format": 1, "task": parts[0].get("task"), "architecture": recipe.kind, "graph": graph}
-    return top | _follows(model_json.parse(top))
+    return top | _derived_fields(model_json.parse(top))
 
 
-def _follows(spec: ModelSpec) -> dict[str, Any]:
-    """What follows from the graph, for programs that do not know of it."""
-    seen = spec.input
-    assert seen is not None  # parts without a described input do not fit
+def _derived_fields(spec: ModelSpec) -> dict[str, Any]:
+    """Return the fields that follow from the graph, for programs that do not support graphs."""
+    input_spec = spec.input
+    assert input_spec is not None  # parts without a described input do not fit
     return {
-        "classes": [{"id": one.id, "name": one.name} for one in spec.classes],
+        "classes": [{"id": label.id, "name": label.name} for label in spec.classes],
         "input": {
-            "name": seen.name, "width": seen.width, "height": seen.height, "channels": seen.channels,
-            "mean": list(seen.mean), "std": list(seen.std), "resize": seen.resize,
-            "order": seen.order,
+            "name": input_spec.name, "width": input_spec.width, "height": input_spec.height,
+            "channels": input_spec.channels,
+            "mean": list(input_spec.mean), "std": list(input_spec.std), "resize": input_spec.resize,
+            "order": input_spec.order,
         },
         "output": dict(spec.outputs),
         "decode": {

@@ -28,8 +28,8 @@ class VersionChoice(forms.ModelChoiceField):
         return f"{version} · {version.get_task_display()} · {len(version.classes)}"
 
 
-def offered(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
-    """Versions for these tasks that somebody may make a part."""
+def list_parts(user: User, tasks: tuple[str, ...]) -> ModelVersionQuerySet:
+    """Return the versions of these tasks that the user may use as a part."""
     usable: ModelVersionQuerySet = ModelVersion.objects.usable_by(user).in_use().filter(task__in=tasks)
     rows = usable.exclude(source=ModelVersion.Source.COMPOSED).select_related("model")
     return rows.order_by("task", "-pk")
@@ -87,33 +87,33 @@ class EnsembleForm(ComposeForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        rows = offered(user, tuple(WAYS))
-        for place in range(1, MOST + 1):
-            needed = place <= FEWEST
-            self.fields[f"part{place}"] = VersionChoice(
-                label=_("Part %(number)s") % {"number": place},
+        rows = list_parts(user, tuple(WAYS))
+        for number in range(1, MOST + 1):
+            needed = number <= FEWEST
+            self.fields[f"part{number}"] = VersionChoice(
+                label=_("Part %(number)s") % {"number": number},
                 queryset=rows,
                 required=needed,
                 empty_label=_("Choose a model") if needed else _("None"),
             )
-            self.fields[f"weight{place}"] = forms.FloatField(
+            self.fields[f"weight{number}"] = forms.FloatField(
                 label=_("Weight"), required=False, initial=1, min_value=0, max_value=1000
             )
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `composition.compose`."""
-        given = self.cleaned_data
-        chosen = [place for place in range(1, MOST + 1) if given.get(f"part{place}")]
+        """Return the arguments of `composition.compose`."""
+        values = self.cleaned_data
+        numbers = [number for number in range(1, MOST + 1) if values.get(f"part{number}")]
         return self.about() | {
-            "parts": [given[f"part{place}"] for place in chosen],
-            "weights": [1.0 if given[f"weight{place}"] is None else given[f"weight{place}"] for place in chosen],
-            "way": given["way"],
-            "iou": given["iou"],
+            "parts": [values[f"part{number}"] for number in numbers],
+            "weights": [1.0 if values[f"weight{number}"] is None else values[f"weight{number}"] for number in numbers],
+            "way": values["way"],
+            "iou": values["iou"],
         }
 
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Each part with its weight."""
-        return [(self[f"part{place}"], self[f"weight{place}"]) for place in range(1, MOST + 1)]
+        """Return the fields of each part with its weight."""
+        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(1, MOST + 1)]
 
 
 class ChainForm(ComposeForm):
@@ -149,16 +149,16 @@ class ChainForm(ComposeForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         for name, tasks in (("first", FIRSTS), ("second", SECONDS)):
-            self.fields[name].queryset = offered(user, tasks)  # type: ignore[attr-defined]  # declared above
+            self.fields[name].queryset = list_parts(user, tasks)  # type: ignore[attr-defined]  # declared above
 
     def submission(self) -> dict[str, Any]:
-        """Arguments of `composition.compose`."""
-        given = self.cleaned_data
+        """Return the arguments of `composition.compose`."""
+        values = self.cleaned_data
         return self.about() | {
-            "parts": [given["first"], given["second"]],
-            "min_score": given["min_score"],
-            "margin": given["margin"],
-            "only": [name.strip() for name in given["only"].split(",") if name.strip()],
+            "parts": [values["first"], values["second"]],
+            "min_score": values["min_score"],
+            "margin": values["margin"],
+            "only": [name.strip() for name in values["only"].split(",") if name.strip()],
         }
 
 

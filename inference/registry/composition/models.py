@@ -13,7 +13,7 @@ class VersionPart(models.Model):
     version = models.ForeignKey("inference.ModelVersion", models.CASCADE, related_name="parts")
     place = models.PositiveSmallIntegerField()  # from 1, as in the names of its files
     source = models.ForeignKey("inference.ModelVersion", models.SET_NULL, null=True, related_name="composed")
-    source_label = models.CharField(max_length=220)  # OWNER/NAME v2, also after it is gone
+    source_label = models.CharField(max_length=220)  # OWNER/NAME v2, kept after it is deleted
     weight = models.FloatField(default=1.0)  # of an ensemble
 
     objects = VersionPartQuerySet.as_manager()

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.models import User
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
 from inference.registry.composition import composition
 from inference.registry.composition.forms import FORMS
@@ -31,7 +31,7 @@ def model_compose(request: SignedInRequest) -> HttpResponse:
     kind = kind if kind in FORMS else ENSEMBLE
     form = FORMS[kind](request.POST or None, user=request.user, initial=request.GET.dict())
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             version = composition.compose(user=request.user, **form.submission())
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
     context = {"form": form, "kind": kind, "kinds": KIND_WORDS, "lead": LEADS[kind]}
@@ -39,8 +39,10 @@ def model_compose(request: SignedInRequest) -> HttpResponse:
 
 
 def parts_of(version: ModelVersion, user: User) -> list[dict[str, object]]:
-    """What a version is made of: each part, and the version behind it where this person may see that."""
+    """Return the parts of a version, each with its source version if this user may see it."""
     rows = list(VersionPart.objects.visible_to(user).filter(version=version))
-    seen = ModelVersion.objects.visible_to(user).filter(pk__in=[row.source_id for row in rows]).select_related("model")
-    by_key = {source.pk: source for source in seen}
+    visible = (
+        ModelVersion.objects.visible_to(user).filter(pk__in=[row.source_id for row in rows]).select_related("model")
+    )
+    by_key = {source.pk: source for source in visible}
     return [{"row": row, "source": by_key.get(row.source_id)} for row in rows]

@@ -24,7 +24,7 @@ from inference.kit.task_kinds import TASKS
 from inference.registry.formats import foreign_metadata as others
 from inference.registry.formats import onnx
 from inference.registry.formats.folder import home_of
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import Tensor
 
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {  # of the tasks that a person can declare
@@ -90,32 +90,32 @@ class Declared:
         return bool(self.task or self.labels or self.layout or self.pixels or self.width or self.height or self.resize)
 
     def check(self) -> None:
-        """Refuse at once what could be meant for no model."""
-        found = Refusals()
+        """Raise an error for values that no model can have."""
+        refusals = Refusals()
         choices = {"task": tuple(LAYOUTS), "pixels": tuple(PIXELS), "resize": RESIZES}
         for name, options in choices.items():
-            with found:
+            with refusals:
                 if (value := getattr(self, name)) and value not in options:
                     raise Invalid(_("Choose one of: %(options)s.") % {"options": ", ".join(options)}, field=name)
-        with found:
+        with refusals:
             options = tuple(LAYOUTS.get(self.task, {}))
             if self.layout and self.task in LAYOUTS and self.layout not in options:
                 raise Invalid(_("Choose one of: %(options)s.") % {"options": ", ".join(options)}, field="layout")
         for side in ("width", "height"):
-            with found:
+            with refusals:
                 if not 0 <= getattr(self, side) <= model_json.MAX_SIDE:
-                    said = _("An input has 1 to %(most)s pixels a side.") % {"most": model_json.MAX_SIDE}
-                    raise Invalid(said, field=side)
-        with found:
+                    message = _("An input has 1 to %(most)s pixels a side.") % {"most": model_json.MAX_SIDE}
+                    raise Invalid(message, field=side)
+        with refusals:
             _check_labels(self.labels)
-        found.end()
+        refusals.end()
 
 
 NOTHING = Declared()
 
 
 def labels_of(text: str) -> tuple[str, ...]:
-    """Labels as people have them: one a line, or the JSON of a list, or of a table of numbers and names.
+    """Return the labels of a text: one a line, a JSON list, or a JSON table of numbers and names.
 
     Raises:
         Invalid: it begins like JSON and is none, or its numbers have gaps.
@@ -124,29 +124,29 @@ def labels_of(text: str) -> tuple[str, ...]:
     if not text.startswith(("[", "{")):
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     try:
-        given = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         raise Invalid(_("This begins like JSON and is none. Write one label a line."), field="labels") from None
-    if isinstance(given, list):
-        return tuple(str(label) for label in given)
-    found = others.named(given)
-    if not found:
-        said = _('The numbers of the labels must count from 0 without a gap: {"0": "cat", "1": "dog"}.')
-        raise Invalid(said, field="labels")
-    return found
+    if isinstance(value, list):
+        return tuple(str(label) for label in value)
+    labels = others.parse_labels(value)
+    if not labels:
+        message = _('The numbers of the labels must count from 0 without a gap: {"0": "cat", "1": "dog"}.')
+        raise Invalid(message, field="labels")
+    return labels
 
 
 def _check_labels(labels: Sequence[str]) -> None:
     if len(labels) > MOST_LABELS:
         raise Invalid(_("A model has at most %(most)s labels.") % {"most": f"{MOST_LABELS:,}"}, field="labels")
-    odd = next((label for label in labels if not label or len(label) > LONGEST_LABEL or not is_sound(label)), None)
-    if odd is not None:
-        said = _("A label has 1 to %(most)s characters; “%(label)s” has not.")
-        raise Invalid(said % {"most": LONGEST_LABEL, "label": odd[:40]}, field="labels")
+    invalid = next((label for label in labels if not label or len(label) > LONGEST_LABEL or not is_sound(label)), None)
+    if invalid is not None:
+        message = _("A label has 1 to %(most)s characters; “%(label)s” has not.")
+        raise Invalid(message % {"most": LONGEST_LABEL, "label": invalid[:40]}, field="labels")
 
 
-def describe(folder: Path, weights: Path, declared: Declared) -> Known:
-    """Write the model.json that belongs to an ONNX file without one; returns what is known of the model.
+def describe(folder: Path, weights: Path, declared: Declared) -> FileFacts:
+    """Write the model.json of an ONNX file that has none; returns what is known of the model.
 
     Args:
         folder: where the files lie; nobody else writes there.
@@ -157,31 +157,31 @@ def describe(folder: Path, weights: Path, declared: Declared) -> Known:
         RefusedModel: the ONNX file is broken or unsafe.
     """
     target = home_of(folder) / "model.json"
-    said = _known(weights, folder)
+    file_facts = _read_metadata(weights, folder)
     if target.exists():
         if declared:
             text = _(
                 "model.json in it describes the model already. Leave task, labels and input empty, or leave it out."
             )
             raise Invalid(text, field="task")
-        return said
+        return file_facts
     if weights.suffix.lower() != ".onnx":
-        return _merged(declared, said, {})
+        return _merge(declared, file_facts, {})
     files = Files.read(folder, weights)
-    said = files.known(declared)
-    if not said.task:
+    file_facts = files.merge(declared)
+    if not file_facts.task:
         if declared:
             raise Invalid(_("Say what the model is for."), field="task")
-        return said  # an ONNX file that answers tensors
+        return file_facts  # an ONNX file that answers tensors
     target.write_text(json.dumps(files.model_json(declared), ensure_ascii=False, indent=1))
-    return said
+    return file_facts
 
 
 @dataclass(frozen=True)
 class Files:
     """What the files of an ONNX model say, read once for any number of declarations."""
 
-    beside: Known  # of files beside the ONNX file
+    beside: FileFacts  # of files beside the ONNX file
     summary: onnx.Summary
 
     @classmethod
@@ -191,11 +191,11 @@ class Files:
         Raises:
             RefusedModel: the ONNX file is broken or unsafe.
         """
-        return cls(_known(weights, folder), onnx.inspect(weights))
+        return cls(_read_metadata(weights, folder), onnx.inspect(weights))
 
-    def known(self, declared: Declared) -> Known:
-        """What is declared, and what the files say of the rest."""
-        return _merged(declared, self.beside, self.summary.metadata)
+    def merge(self, declared: Declared) -> FileFacts:
+        """Return the declaration, completed by what the files say."""
+        return _merge(declared, self.beside, self.summary.metadata)
 
     def model_json(self, declared: Declared) -> dict[str, Any]:
         """The model.json of the model as it is declared; declaration or files name the task.
@@ -203,7 +203,7 @@ class Files:
         Raises:
             Invalid: all that does not fit at once.
         """
-        return _Description(self.summary, self.known(declared), declared).model_json()
+        return _Description(self.summary, self.merge(declared), declared).model_json()
 
     def classes(self, layout: Layout) -> int | None:
         """For how many classes the outputs answer where they are laid out so; None where that is free.
@@ -219,77 +219,77 @@ def outputs_of(summary: onnx.Summary) -> list[Output]:
     return [Output(each.name, tuple(each.shape), summary.makers.get(each.name, "")) for each in summary.outputs]
 
 
-def _known(weights: Path, folder: Path) -> Known:
-    """What transformers' files beside the weights say, or in the folder above, where its exporter leaves them."""
+def _read_metadata(weights: Path, folder: Path) -> FileFacts:
+    """Read transformers' files next to the weights, or in the folder above, where its exporter writes them."""
     beside = others.huggingface(weights.parent)
-    return beside if beside != Known() or weights.parent == folder else others.huggingface(weights.parent.parent)
+    return beside if beside != FileFacts() or weights.parent == folder else others.huggingface(weights.parent.parent)
 
 
-def _merged(declared: Declared, said: Known, metadata: Mapping[str, str]) -> Known:
-    """What is declared, before what files say; what they say of another task than the declared one means nothing."""
-    if said == Known():
-        said = others.ultralytics(metadata)
-    if declared.task and declared.task != said.task:
-        said = replace(said, task="", layout="")
-    pixels = PIXELS.get(declared.pixels, Pixels(said.mean, said.std, BGR if said.blue_first else RGB))
+def _merge(declared: Declared, file_facts: FileFacts, metadata: Mapping[str, str]) -> FileFacts:
+    """Return the declaration, completed by what the files say; files that say another task are ignored."""
+    if file_facts == FileFacts():
+        file_facts = others.ultralytics(metadata)
+    if declared.task and declared.task != file_facts.task:
+        file_facts = replace(file_facts, task="", layout="")
+    pixels = PIXELS.get(declared.pixels, Pixels(file_facts.mean, file_facts.std, BGR if file_facts.blue_first else RGB))
     return replace(
-        said,
-        task=declared.task or said.task,
-        labels=declared.labels or said.labels,
+        file_facts,
+        task=declared.task or file_facts.task,
+        labels=declared.labels or file_facts.labels,
         mean=pixels.mean,
         std=pixels.std,
         blue_first=pixels.order == BGR,
-        width=declared.width or said.width,
-        height=declared.height or said.height,
-        layout=declared.layout or said.layout,
+        width=declared.width or file_facts.width,
+        height=declared.height or file_facts.height,
+        layout=declared.layout or file_facts.layout,
     )
 
 
 @dataclass
 class _Description:
-    """The model.json of an ONNX file; what does not fit is gathered in `found`."""
+    """The model.json of an ONNX file; errors are collected in `refusals`."""
 
     summary: onnx.Summary
-    said: Known
+    facts: FileFacts
     declared: Declared
-    found: Refusals = field(default_factory=Refusals)
+    refusals: Refusals = field(default_factory=Refusals)
 
     def model_json(self) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
+        input_fields: dict[str, Any] = {}
         output: Mapping[str, str] = {}
         classes: list[dict[str, Any]] = []
-        layout = next(iter(LAYOUTS[self.said.task].values()))
-        with self.found:
-            seen = self._input()
-        with self.found:
+        layout = next(iter(LAYOUTS[self.facts.task].values()))
+        with self.refusals:
+            input_fields = self._input()
+        with self.refusals:
             layout = self._layout()
             output, count = self._output(layout)
             classes = self._classes(layout, count)
-        self.found.end()
+        self.refusals.end()
         return {
             "format": 1,
-            "task": self.said.task,
-            "architecture": self.said.architecture,
+            "task": self.facts.task,
+            "architecture": self.facts.architecture,
             "classes": classes,
-            "input": {**seen, "resize": self.declared.resize or layout.resize},
+            "input": {**input_fields, "resize": self.declared.resize or layout.resize},
             "output": {role: output[role] for role in layout.roles},
         }
 
     def _layout(self) -> Layout:
-        """The one that is declared, that the exporter says, or that shapes and names speak for.
+        """Return the layout that is declared, that the exporter names, or that shapes and names match.
 
         Raises:
             Invalid: they speak for several.
         """
-        known = LAYOUTS[self.said.task]
-        if self.said.layout in known:
-            return known[self.said.layout]
-        fitting = [one for one in known.values() if one.fits(self._outputs, len(self.said.labels))]
+        layouts = LAYOUTS[self.facts.task]
+        if self.facts.layout in layouts:
+            return layouts[self.facts.layout]
+        fitting = [layout for layout in layouts.values() if layout.fits(self._outputs, len(self.facts.labels))]
         if len(fitting) > 1:
-            said = _("The outputs of the file could be laid out in several ways. Choose one: %(options)s.")
-            options = "; ".join(f"{one.name} ({_(one.label)})" for one in fitting)
-            raise Invalid(said % {"options": options}, field="layout")
-        return fitting[0] if fitting else next(iter(known.values()))
+            message = _("The outputs of the file could be laid out in several ways. Choose one: %(options)s.")
+            options = "; ".join(f"{layout.name} ({_(layout.label)})" for layout in fitting)
+            raise Invalid(message % {"options": options}, field="layout")
+        return fitting[0] if fitting else next(iter(layouts.values()))
 
     @property
     def _outputs(self) -> list[Output]:
@@ -300,58 +300,58 @@ class _Description:
             return layout.find(self._outputs)
         except Unfit:
             shapes = ", ".join(f"{tensor.name} {_shape(tensor)}" for tensor in self.summary.outputs[:6])
-            said = _("The outputs of the file (%(shapes)s) are not laid out so: %(layout)s. Choose another layout.")
-            raise Invalid(said % {"shapes": shapes, "layout": _(layout.label)}, field="layout") from None
+            message = _("The outputs of the file (%(shapes)s) are not laid out so: %(layout)s. Choose another layout.")
+            raise Invalid(message % {"shapes": shapes, "layout": _(layout.label)}, field="layout") from None
 
     def _input(self) -> dict[str, Any]:
         if len(self.summary.inputs) != 1:
-            said = _("The model has %(count)s inputs; models that look at a picture have one.")
-            raise Invalid(said % {"count": len(self.summary.inputs)}, field="file")
+            message = _("The model has %(count)s inputs; models that look at a picture have one.")
+            raise Invalid(message % {"count": len(self.summary.inputs)}, field="file")
         (tensor,) = self.summary.inputs
         if tensor.element_type != FLOAT32 or len(tensor.shape) != 4 or tensor.shape[1] not in (1, 3, -1):
-            said = _(
+            message = _(
                 "The input “%(name)s” has the shape %(shape)s. An input of 32-bit floats [N, 3, height, width] is "
                 "needed: export the model so."
             )
-            raise Invalid(said % {"name": tensor.name, "shape": _shape(tensor)}, field="file")
-        found = Refusals()
+            raise Invalid(message % {"name": tensor.name, "shape": _shape(tensor)}, field="file")
+        refusals = Refusals()
         channels = tensor.shape[1] if tensor.shape[1] > 0 else 3
         sides: dict[str, int] = {}
         for side, fixed in (("height", tensor.shape[2]), ("width", tensor.shape[3])):
-            with found:
+            with refusals:
                 sides[side] = self._side(side, fixed)
-        with found:
-            if not self.said.mean:
+        with refusals:
+            if not self.facts.mean:
                 raise Invalid(_("Say how pixels become numbers, as in the training of the model."), field="pixels")
-        found.end()
-        mean, std = self.said.mean, self.said.std
+        refusals.end()
+        mean, std = self.facts.mean, self.facts.std
         if channels == 1:
             mean, std = (sum(mean) / len(mean),), (sum(std) / len(std),)
-        seen = {"name": tensor.name, **sides, "channels": channels, "mean": list(mean), "std": list(std)}
-        return seen | ({"order": BGR} if self.said.blue_first and channels == 3 else {})
+        input_fields = {"name": tensor.name, **sides, "channels": channels, "mean": list(mean), "std": list(std)}
+        return input_fields | ({"order": BGR} if self.facts.blue_first and channels == 3 else {})
 
     def _side(self, side: str, fixed: int) -> int:
-        given = getattr(self.declared, side)
+        declared_size = getattr(self.declared, side)
         if fixed > 0:
-            if given and given != fixed:
+            if declared_size and declared_size != fixed:
                 text = _("The file takes %(fixed)s pixels, not %(given)s. Leave it empty.")
-                raise Invalid(text % {"fixed": fixed, "given": given}, field=side)
+                raise Invalid(text % {"fixed": fixed, "given": declared_size}, field=side)
             return fixed
-        size: int = getattr(self.said, side)
+        size: int = getattr(self.facts, side)
         if not size:
             raise Invalid(_("The file leaves it free: say how many pixels the model was trained with."), field=side)
         return size
 
     def _classes(self, layout: Layout, count: int | None) -> list[dict[str, Any]]:
-        labels = self.said.labels
+        labels = self.facts.labels
         if not labels:
-            said = _("Name the classes of the model (%(count)s), one a line, in the order of its outputs.")
-            raise Invalid(said % {"count": "?" if count is None else count}, field="labels")
+            message = _("Name the classes of the model (%(count)s), one a line, in the order of its outputs.")
+            raise Invalid(message % {"count": "?" if count is None else count}, field="labels")
         if count is not None and len(labels) not in ((count, count - 1) if layout.ground else (count,)):
-            said = _("The model answers for %(count)s classes; the labels name %(given)s. Name all in their order.")
-            raise Invalid(said % {"count": count, "given": len(labels)}, field="labels")
+            message = _("The model answers for %(count)s classes; the labels name %(given)s. Name all in their order.")
+            raise Invalid(message % {"count": count, "given": len(labels)}, field="labels")
         _check_labels(labels)
-        return [{"id": place, "name": label} for place, label in enumerate(labels)]
+        return [{"id": index, "name": label} for index, label in enumerate(labels)]
 
 
 def _shape(tensor: Tensor) -> str:

@@ -37,7 +37,7 @@ MOST_FILES = 10_000
 
 
 @dataclass
-class Found:
+class ModelContents:
     """Contents of a version, as far as its files tell."""
 
     task: str  # of inference.kit.task_kinds; TENSOR: ONNX without description; WEIGHTS: safetensors only
@@ -50,16 +50,16 @@ class Found:
     files: dict[str, Path] = field(default_factory=dict)  # name in the version → where it lies now
 
 
-def weights_in(folder: Path) -> Path | None:
-    """The ONNX file below a folder, else the safetensors file; None without either."""
-    found = _weights(folder)
-    return next((path for path in found if path.suffix.lower() == ".onnx"), found[0] if found else None)
+def find_weights(folder: Path) -> Path | None:
+    """Return the ONNX file below a folder, else the safetensors file; None without either."""
+    weights = _weights(folder)
+    return next((path for path in weights if path.suffix.lower() == ".onnx"), weights[0] if weights else None)
 
 
 def home_of(folder: Path) -> Path:
-    """Where the description of the model in a folder lies: beside the first of its weights."""
-    found = _weights(folder)
-    return found[0].parent if found else folder
+    """Return the folder of the model's description: that of the first of its weights."""
+    weights = _weights(folder)
+    return weights[0].parent if weights else folder
 
 
 def _weights(folder: Path) -> list[Path]:
@@ -67,7 +67,7 @@ def _weights(folder: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() in (".onnx", ".safetensors")]
 
 
-def survey(folder: Path) -> Found:
+def survey(folder: Path) -> ModelContents:
     """Decide which files of `folder` are kept, and read them with parsers that run nothing.
 
     Raises:
@@ -79,11 +79,11 @@ def survey(folder: Path) -> Found:
         raise RefusedModel(str(exc)) from None
     for path in paths:
         if path.suffix.lower() in PICKLES:
-            said = _(
+            message = _(
                 "%(name)s can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
                 "Save the weights as .safetensors and the model as .onnx."
             )
-            raise RefusedModel(said % {"name": path.name})
+            raise RefusedModel(message % {"name": path.name})
     weights = [p for p in paths if p.suffix.lower() in (".onnx", ".safetensors")]
     if not weights:
         raise RefusedModel(_("There is no model in it: a .onnx or a .safetensors file is needed."))
@@ -92,8 +92,8 @@ def survey(folder: Path) -> Found:
         own = [p for p in weights if p.suffix.lower() == kind]
         if len(own) > 1:
             names = ", ".join(str(p.relative_to(folder)) for p in own[:3])
-            said = _("There is more than one %(kind)s file (%(names)s); a version holds one model.")
-            raise RefusedModel(said % {"kind": kind, "names": names})
+            message = _("There is more than one %(kind)s file (%(names)s); a version holds one model.")
+            raise RefusedModel(message % {"kind": kind, "names": names})
         if own:
             files[f"model{kind}"] = own[0]
     home = weights[0].parent
@@ -101,18 +101,18 @@ def survey(folder: Path) -> Found:
         extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
         if extra and is_sound(path.name) and path.stat().st_size <= MOST_EXTRA_BYTES:
             files[path.name] = path
-    return _described(files, home)
+    return _read_checked(files, home)
 
 
 def _is_plain(path: Path) -> bool:
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
-def _described(files: dict[str, Path], home: Path) -> Found:
+def _read_checked(files: dict[str, Path], home: Path) -> ModelContents:
     content = _read(files, home)
     if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
-        said = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
-        raise RefusedModel(said)
+        message = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+        raise RefusedModel(message)
     return content
 
 
@@ -122,8 +122,8 @@ def _figures(value: object) -> dict[str, Any]:
     return {name: number for name, number in entries if isinstance(number, int | float) and is_sound({name: number})}
 
 
-def _read(files: dict[str, Path], home: Path) -> Found:
-    content = Found(task=WEIGHTS, files=files)
+def _read(files: dict[str, Path], home: Path) -> ModelContents:
+    content = ModelContents(task=WEIGHTS, files=files)
     if "model.safetensors" in files:
         tensors, values = safetensors.inspect(files["model.safetensors"])
         content.facts |= {"tensors": tensors, "parameters": values}
@@ -139,26 +139,26 @@ def _read(files: dict[str, Path], home: Path) -> Found:
     }
     content.facts.setdefault("parameters", summary.parameters)
     if not _is_plain(home / "model.json"):
-        said = _("%(name)s is a link or a special file, which is not followed.")
-        raise RefusedModel(said % {"name": "model.json"})
+        message = _("%(name)s is a link or a special file, which is not followed.")
+        raise RefusedModel(message % {"name": "model.json"})
     try:
         spec = model_json.load(home)
     except model_json.BadModel as exc:
         raise RefusedModel(str(exc)) from None
     if spec.graph is not None:
-        said = _("model.json says that the model is composed of others. Bring in its parts and compose them.")
-        raise RefusedModel(said)
+        message = _("model.json says that the model is composed of others. Bring in its parts and compose them.")
+        raise RefusedModel(message)
     content.task = spec.task
     if spec.task == TENSOR:
         return content
     names = {t.name for t in summary.inputs}
     if spec.input is None or names != {spec.input.name}:
-        said = _("model.json names another input than model.onnx has (%(names)s).")
-        raise RefusedModel(said % {"names": ", ".join(sorted(names))})
+        message = _("model.json names another input than model.onnx has (%(names)s).")
+        raise RefusedModel(message % {"names": ", ".join(sorted(names))})
     missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
     if missing:
-        said = _("model.onnx has no output “%(name)s”, which model.json names.")
-        raise RefusedModel(said % {"name": min(missing)})
+        message = _("model.onnx has no output “%(name)s”, which model.json names.")
+        raise RefusedModel(message % {"name": min(missing)})
     content.architecture, content.preset = spec.architecture[:100], spec.preset[:50]
     content.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
     params = spec.raw.get("params")
@@ -168,9 +168,9 @@ def _read(files: dict[str, Path], home: Path) -> Found:
         content.facts["verify"] = _figures(spec.raw["verify"])
     speed = spec.raw.get("speed")
     if isinstance(speed, dict):
-        words = {name: speed.get(name) for name in ("provider", "processor")}
-        told = {name: word[:100] for name, word in words.items() if isinstance(word, str) and is_sound(word)}
-        content.facts["speed"] = _figures(speed) | told
+        hardware = {name: speed.get(name) for name in ("provider", "processor")}
+        valid_names = {name: word[:100] for name, word in hardware.items() if isinstance(word, str) and is_sound(word)}
+        content.facts["speed"] = _figures(speed) | valid_names
     content.facts["score_threshold"] = spec.decode.score_threshold
     content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
     if spec.input.blue_first:

@@ -22,7 +22,7 @@ MOST_BYTES, MOST_OF_PREPROCESSOR = 4 << 20, 64 << 10  # of JSON: it takes some f
 
 
 @dataclass(frozen=True)
-class Known:
+class FileFacts:
     """What is known of a model; "", 0 and () where nothing is. Mean and std are of RGB values of 0..255."""
 
     task: str = ""
@@ -36,22 +36,22 @@ class Known:
     blue_first: bool = False  # the input wants blue, green, red
 
 
-def huggingface(folder: Path) -> Known:
+def huggingface(folder: Path) -> FileFacts:
     """What a folder of transformers says, with or without its preprocessor."""
     config = _json(folder / "config.json", MOST_BYTES)
     if not config:
-        return Known()
+        return FileFacts()
     names = [name for name in _list(config.get("architectures")) if isinstance(name, str)]
     architecture = names[0] if names else ""
     task = _task(lambda word: word == config.get("problem_type")) or _task(architecture.endswith)
-    labels, size = named(config.get("id2label")), config.get("image_size")
+    labels, size = parse_labels(config.get("id2label")), config.get("image_size")
     images = _json(folder / "preprocessor_config.json", MOST_OF_PREPROCESSOR)
     size = images.get("size", size)
     if isinstance(images.get("crop_size"), dict | int) and images.get("do_center_crop"):
         size = images["crop_size"]
     width, height = _size(size)
     mean, std = _scaling(images)
-    return Known(
+    return FileFacts(
         task=task,
         architecture=architecture[:100],
         labels=labels,
@@ -64,20 +64,20 @@ def huggingface(folder: Path) -> Known:
     )
 
 
-def ultralytics(metadata: Mapping[str, str]) -> Known:
-    """What Ultralytics' exporter wrote beside the graph: task, names, imgsz, end2end, and nms of its args."""
+def ultralytics(metadata: Mapping[str, str]) -> FileFacts:
+    """Return what Ultralytics' exporter wrote into the metadata: task, names, imgsz, end2end, and nms of its args."""
     task = _task(lambda word: word == metadata.get("task"))
     if not task or "names" not in metadata:
-        return Known()
+        return FileFacts()
     height, width = (*_list(_literal(metadata.get("imgsz", ""))), 0, 0)[:2]
-    return Known(
+    return FileFacts(
         task=task,
         architecture=metadata.get("description", "")[:100] if is_sound(metadata.get("description", "")) else "",
-        labels=named(_literal(metadata["names"])),
+        labels=parse_labels(_literal(metadata["names"])),
         mean=(0.0, 0.0, 0.0),
         std=(255.0, 255.0, 255.0),
-        width=_whole(width),
-        height=_whole(height),
+        width=_side_length(width),
+        height=_side_length(height),
         layout=_layout(task, END_TO_END) if _final(metadata) else "",
     )
 
@@ -99,15 +99,15 @@ def _task(fits: Callable[[str], object]) -> str:
     return next((name for name, task in TASKS.items() if any(fits(word) for word in task.elsewhere)), "")
 
 
-def _json(path: Path, most: int) -> dict[str, Any]:
-    """The table in a file; {} where there is none, or a link, or something else."""
+def _json(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Return the table in a file; {} if it is missing, a link, or no table."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > max_bytes:
             return {}
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _literal(text: str) -> object:
@@ -118,16 +118,16 @@ def _literal(text: str) -> object:
         return None
 
 
-def named(value: object) -> tuple[str, ...]:
-    """Labels of {0: "cat", …} in the order of their numbers; () unless they count from nought without a gap."""
+def parse_labels(value: object) -> tuple[str, ...]:
+    """Return the labels of {0: "cat", …} in the order of their numbers; () unless they count from 0 without a gap."""
     if not isinstance(value, dict):
         return ()
     try:
         numbered = {int(number): str(name) for number, name in value.items()}
     except (ValueError, TypeError, OverflowError):
         return ()
-    whole = set(numbered) == set(range(len(numbered)))
-    return tuple(numbered[number] for number in range(len(numbered))) if whole else ()
+    is_complete = set(numbered) == set(range(len(numbered)))
+    return tuple(numbered[number] for number in range(len(numbered))) if is_complete else ()
 
 
 def _scaling(images: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -154,11 +154,11 @@ def _three(value: object) -> tuple[float, ...]:
 
 def _size(value: object) -> tuple[int, int]:
     if isinstance(value, Mapping):
-        return _whole(value.get("width")), _whole(value.get("height"))
-    return (_whole(value),) * 2
+        return _side_length(value.get("width")), _side_length(value.get("height"))
+    return (_side_length(value),) * 2
 
 
-def _whole(value: object) -> int:
+def _side_length(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 8192 else 0
 
 

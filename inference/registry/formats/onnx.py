@@ -169,15 +169,15 @@ class _Reader:
             own |= self._node(node, scopes, depth=depth)
         for tensor in outputs:
             if not _is_known(tensor.name, scopes):
-                said = _("The model's output “%(name)s” is not computed by any node.")
-                raise RefusedModel(said % {"name": tensor.name})
+                message = _("The model's output “%(name)s” is not computed by any node.")
+                raise RefusedModel(message % {"name": tensor.name})
         if depth == 0:
             self.summary.inputs = [tensor for tensor in inputs if tensor.name not in weights]
             self.summary.outputs = outputs
             self.summary.makers = {tensor.name: self.makers.get(tensor.name, "") for tensor in outputs}
 
-    def _node(self, span: Span, known: Scopes | None, *, depth: int, declared: bool = False) -> set[str]:
-        """Check one node, give the names it produces. `known` None: names are not checked (functions)."""
+    def _node(self, span: Span, scopes: Scopes | None, *, depth: int, declared: bool = False) -> set[str]:
+        """Check a node and return the names it produces. `scopes` None: names are not checked (functions)."""
         self.summary.nodes += 1
         if self.summary.nodes > MOST_NODES:
             raise RefusedModel(_("The model has more than %(most)s nodes.") % {"most": f"{MOST_NODES:,}"})
@@ -197,28 +197,28 @@ class _Reader:
             elif number == 5 and not isinstance(value, int):
                 attributes.append(value)
         if domain not in KNOWN_DOMAINS and not declared and not domain.startswith("pkg."):
-            said = _("The operator %(name)s comes from a foreign library; export without it.")
-            raise RefusedModel(said % {"name": f"{domain}.{operator}"})
-        if known is not None:
+            message = _("The operator %(name)s comes from a foreign library; export without it.")
+            raise RefusedModel(message % {"name": f"{domain}.{operator}"})
+        if scopes is not None:
             for name in uses:
-                if name and not _is_known(name, known):
-                    said = _("A node uses “%(name)s” before anything computes it; the graph is cyclic or cut.")
-                    raise RefusedModel(said % {"name": name})
+                if name and not _is_known(name, scopes):
+                    message = _("A node uses “%(name)s” before anything computes it; the graph is cyclic or cut.")
+                    raise RefusedModel(message % {"name": name})
         self.summary.operators[operator] = self.summary.operators.get(operator, 0) + 1
         if depth == 0:
             self.makers |= dict.fromkeys(makes, operator)
         for attribute in attributes:
-            self._attribute(attribute, known or (), depth=depth)
+            self._attribute(attribute, scopes or (), depth=depth)
         return makes
 
-    def _attribute(self, span: Span, known: Scopes, *, depth: int) -> None:
+    def _attribute(self, span: Span, scopes: Scopes, *, depth: int) -> None:
         for number, value in self._fields(*span):
             if isinstance(value, int):
                 continue
             if number in (5, 10):
                 self._tensor(value)
             elif number in (6, 11):
-                self._graph(value, known, depth=depth + 1)
+                self._graph(value, scopes, depth=depth + 1)
             elif number in (22, 23):
                 self._sparse(value)
 
@@ -230,13 +230,13 @@ class _Reader:
         }
 
     def _tensor(self, span: Span) -> str:
-        """Check a weight, count its values, give its name."""
-        name, element_type, location, held = "", 0, 0, 0
+        """Check a weight, count its values and return its name."""
+        name, element_type, location, data_bytes = "", 0, 0, 0
         shape: list[int] = []
         outside = False
         for number, value in self._fields(*span):
             if number == 1:
-                shape += numbers(self.data, value, most=MAX_RANK)
+                shape += numbers(self.data, value, max_count=MAX_RANK)
                 if len(shape) > MAX_RANK:
                     raise _too_large()
             elif number == 2 and isinstance(value, int):
@@ -248,7 +248,7 @@ class _Reader:
             elif number == 14 and isinstance(value, int):
                 location = value
             elif not isinstance(value, int):
-                held += value[1] - value[0]
+                data_bytes += value[1] - value[0]
         if outside or location:
             raise RefusedModel(
                 _(
@@ -262,9 +262,9 @@ class _Reader:
             count = count_values(shape)
         except ImpossibleShape:
             raise _too_large() from None
-        if element_type in WIDTHS and element_type != 8 and count > max(8 * held, 8):
-            said = _("The weight “%(name)s” claims %(count)s values, more than the file can hold.")
-            raise RefusedModel(said % {"name": name, "count": f"{count:,}"})
+        if element_type in WIDTHS and element_type != 8 and count > max(8 * data_bytes, 8):
+            message = _("The weight “%(name)s” claims %(count)s values, more than the file can hold.")
+            raise RefusedModel(message % {"name": name, "count": f"{count:,}"})
         self.summary.parameters += count
         return name
 
@@ -287,7 +287,7 @@ class _Reader:
             elif number == 2 and not isinstance(value, int):
                 for inner, size in self._fields(*value):
                     if inner == 1 and not isinstance(size, int):
-                        known = [v for n, v in self._fields(*size) if n == 1 and isinstance(v, int)][:1]
+                        sizes = [v for n, v in self._fields(*size) if n == 1 and isinstance(v, int)][:1]
                         if len(tensor.shape) == MAX_RANK:
                             raise _too_large()
-                        tensor.shape.append(known[0] if known and known[0] < 1 << 31 else -1)
+                        tensor.shape.append(sizes[0] if sizes and sizes[0] < 1 << 31 else -1)

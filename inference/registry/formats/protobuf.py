@@ -59,31 +59,31 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def numbers(data: memoryview, value: int | Span, *, most: int) -> list[int]:
+def numbers(data: memoryview, value: int | Span, *, max_count: int) -> list[int]:
     """A repeated int64 field, packed or not.
 
     Raises:
-        Damaged: more than `most` numbers.
+        Damaged: more than `max_count` numbers.
     """
     if isinstance(value, int):
         return [signed(value)]
     values: list[int] = []
     at, end = value
     while at < end:
-        if len(values) == most:
+        if len(values) == max_count:
             raise Damaged(_("A list of numbers in the file is too long."))
         number, at = _varint(data, at, end)
         values.append(signed(number))
     return values
 
 
-def text(data: memoryview, value: int | Span, *, most: int = 4096) -> str:
+def text(data: memoryview, value: int | Span, *, max_bytes: int = 4096) -> str:
     """A text field.
 
     Raises:
-        Damaged: not text, or longer than `most` bytes.
+        Damaged: not text, or longer than `max_bytes` bytes.
     """
-    if isinstance(value, int) or value[1] - value[0] > most:
+    if isinstance(value, int) or value[1] - value[0] > max_bytes:
         raise Damaged(_("A name in the file is not a name."))
     try:
         return bytes(data[value[0] : value[1]]).decode()

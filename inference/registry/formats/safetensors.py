@@ -35,10 +35,10 @@ def inspect(path: Path) -> tuple[int, int]:
         if length > size - 8:
             raise RefusedModel(_("The safetensors header claims to be longer than the file."))
         if length > MAX_HEADER_BYTES:
-            said = _("The safetensors header has more than %(most)s MiB.")
-            raise RefusedModel(said % {"most": MAX_HEADER_BYTES >> 20})
+            message = _("The safetensors header has more than %(most)s MiB.")
+            raise RefusedModel(message % {"most": MAX_HEADER_BYTES >> 20})
         try:
-            header = json.loads(file.read(length), parse_int=_whole)
+            header = json.loads(file.read(length), parse_int=_parse_int)
         except (ValueError, RecursionError):
             raise RefusedModel(_("The safetensors header cannot be read.")) from None
     if not isinstance(header, dict):
@@ -63,15 +63,15 @@ def inspect(path: Path) -> tuple[int, int]:
     return len(spans), values
 
 
-def _whole(digits: str) -> int:
-    """Read a number; one that no offset has is not read, but out of range."""
+def _parse_int(digits: str) -> int:
+    """Parse an integer; one with more digits than any offset has becomes -1, which is out of range."""
     return int(digits) if len(digits) <= MAX_DIGITS else -1
 
 
 def _entry(name: str, entry: object) -> tuple[int, int, int]:
-    """Begin, end and number of values of one tensor."""
-    said = _("The tensor “%(name)s” of the safetensors file is not described properly.")
-    broken = RefusedModel(said % {"name": name[:80]})
+    """Return start, end and number of values of a tensor."""
+    message = _("The tensor “%(name)s” of the safetensors file is not described properly.")
+    broken = RefusedModel(message % {"name": name[:80]})
     if not isinstance(entry, dict):
         raise broken
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.registry.import_check import samples
-from inference.registry.import_check.trial_runs import tried
+from inference.registry.import_check.trial_runs import run_trials
 
 MOST_MEMORY = 12 << 30  # bytes of address space, beside some times the size of the model
 TIMES_LONGER = 2  # than the time after which nothing new is begun
@@ -35,17 +35,17 @@ def main() -> int:
     threads = max(1, int(float(os.environ.get("OMP_NUM_THREADS") or 1)))
     try:
         data, images = (os.environ.get(name, "") for name in ("AIP_DATASET_DIR", "AIP_IMAGES_DIR"))
-        pictures = samples.of(home / "pictures", data, images, params, outputs / "pictures")
-        found = tried(model, pictures, params, threads=threads)
+        pictures = samples.load(home / "pictures", data, images, params, outputs / "pictures")
+        result = run_trials(model, pictures, params, threads=threads)
     except samples.NoPictures:
         return refuse(outputs, "no_pictures")
     except Exception as error:  # noqa: BLE001  whatever ONNX Runtime finds in somebody's file
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        return refuse(outputs, "not_opened", error=said)
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return refuse(outputs, "not_opened", error=reason)
     signal.alarm(0)
-    (outputs / "tried.json").write_text(json.dumps(found, allow_nan=False))
+    (outputs / "tried.json").write_text(json.dumps(result, allow_nan=False))
     (outputs / "refused.json").unlink()
-    sys.stdout.write(f"Tried {found['tried']} ways on {len(pictures)} pictures in {found['seconds']} s\n")
+    sys.stdout.write(f"Tried {result['tried']} ways on {len(pictures)} pictures in {result['seconds']} s\n")
     return 0
 
 

@@ -49,19 +49,21 @@ Prediction = Mapping[str, Any]
 Rows = Sequence[Sequence[Prediction]]
 
 
-def judge(spec: ModelSpec | None, answers: Rows, pictures: Sequence[Picture]) -> tuple[float, float]:
-    """Score of the answers to pictures, and the mean score of the answers, both 0..1; see the module's first lines."""
+def rate(spec: ModelSpec | None, answers: Rows, pictures: Sequence[Picture]) -> tuple[float, float]:
+    """Return the score of the predictions and their mean confidence, both 0..1; see the module's docstring."""
     names = {kind.name for kind in spec.classes} if spec else set()
-    whole = spec is not None and spec.task in TASKS and TASKS[spec.task].answer.draft != SHAPES
-    if whole:
-        known = [(row, picture) for row, picture in zip(answers, pictures, strict=True) if _named(picture) & names]
-        score = _classes_right(known) if known else _classes_plausible(answers)
+    classifies = spec is not None and spec.task in TASKS and TASKS[spec.task].answer.draft != SHAPES
+    if classifies:
+        labeled = [
+            (row, picture) for row, picture in zip(answers, pictures, strict=True) if _class_names(picture) & names
+        ]
+        score = _classes_right(labeled) if labeled else _classes_plausible(answers)
     else:
         objects = [
             (row, picture) for row, picture in zip(answers, pictures, strict=True) if picture.objects is not None
         ]
         score = _boxes_right(objects, names) if objects else _boxes_plausible(answers, pictures, len(names))
-    return _share(score), _share(_sure(answers))
+    return _share(score), _share(_mean_confidence(answers))
 
 
 def is_number(value: Any) -> bool:
@@ -73,56 +75,60 @@ def _share(value: float) -> float:
     return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0
 
 
-def _sure(answers: Rows) -> float:
-    best = [max((float(one["score"]) for one in row), default=0.0) for row in answers]
+def _mean_confidence(answers: Rows) -> float:
+    best = [max((float(prediction["score"]) for prediction in row), default=0.0) for row in answers]
     return sum(min(max(score, 0.0), 1.0) for score in best) / max(len(best), 1)
 
 
 # with truth
 
 
-def _named(picture: Picture) -> set[str]:
-    """Names of the classes on a picture."""
-    return {picture.label} if picture.label else {one.name for one in picture.objects or ()}
+def _class_names(picture: Picture) -> set[str]:
+    """Return the names of the classes in an image."""
+    return {picture.label} if picture.label else {item.name for item in picture.objects or ()}
 
 
-def _classes_right(known: Sequence[tuple[Sequence[Prediction], Picture]]) -> float:
+def _classes_right(labeled: Sequence[tuple[Sequence[Prediction], Picture]]) -> float:
     shares = []
-    for row, picture in known:
-        there = _named(picture)
+    for row, picture in labeled:
+        truth = _class_names(picture)
         if row and "present" in row[0]:
-            said = {one["name"] for one in row if one["present"]}
-            shares.append(2 * len(said & there) / max(len(said) + len(there), 1))
+            predicted = {prediction["name"] for prediction in row if prediction["present"]}
+            shares.append(2 * len(predicted & truth) / max(len(predicted) + len(truth), 1))
         elif _are_probabilities(row):
-            given = max((float(one["score"]) for one in row if one["name"] in there), default=0.0)
-            shares.append(0.5 * (row[0]["name"] in there) + 0.5 * given)
+            confidence = max(
+                (float(prediction["score"]) for prediction in row if prediction["name"] in truth), default=0.0
+            )
+            shares.append(0.5 * (row[0]["name"] in truth) + 0.5 * confidence)
         else:
             return 0.0
     return sum(shares) / len(shares)
 
 
 def _are_probabilities(row: Sequence[Prediction]) -> bool:
-    scores = np.array([one["score"] for one in row], np.float64)
+    scores = np.array([prediction["score"] for prediction in row], np.float64)
     return bool(len(scores)) and scores.min() >= 0 and scores.max() <= 1 and 0.98 < scores.sum() < 1.02
 
 
-def _boxes_right(known: Sequence[tuple[Sequence[Prediction], Picture]], names: set[str]) -> float:
-    shared = bool(names & {name for _row, picture in known for name in _named(picture)})
+def _boxes_right(labeled: Sequence[tuple[Sequence[Prediction], Picture]], names: set[str]) -> float:
+    shared = bool(names & {name for _row, picture in labeled for name in _class_names(picture)})
     overlap, count = 0.0, 0
-    for row, picture in known:
-        regions = any("share" in one for one in row)
-        there = _around(picture.objects or ()) if regions else list(picture.objects or ())
-        found = [one for one in row if not shared or not regions or one["name"] in _named(picture)]
-        overlap += sum(_pairs(found, there, shared=shared))
-        count += len(found) + len(there)
+    for row, picture in labeled:
+        regions = any("share" in prediction for prediction in row)
+        objects = _around(picture.objects or ()) if regions else list(picture.objects or ())
+        predictions = [
+            prediction for prediction in row if not shared or not regions or prediction["name"] in _class_names(picture)
+        ]
+        overlap += sum(_pairs(predictions, objects, shared=shared))
+        count += len(predictions) + len(objects)
     return 2 * overlap / count if count else 0.0
 
 
 def _around(objects: Sequence[Object]) -> list[Object]:
-    """For each class the box around all its objects."""
+    """Return for each class the box around all its objects."""
     boxes: dict[str, list[tuple[float, float, float, float]]] = {}
-    for one in objects:
-        boxes.setdefault(one.name, []).append(one.box)
+    for item in objects:
+        boxes.setdefault(item.name, []).append(item.box)
     around = {
         name: (min(b[0] for b in own), min(b[1] for b in own), max(b[2] for b in own), max(b[3] for b in own))
         for name, own in boxes.items()
@@ -130,14 +136,14 @@ def _around(objects: Sequence[Object]) -> list[Object]:
     return [Object(name, box) for name, box in around.items()]
 
 
-def _pairs(found: Sequence[Prediction], there: Sequence[Object], *, shared: bool) -> Iterable[float]:
-    """Overlaps of the pairs of answer and object, the largest first."""
-    if not found or not there:
+def _pairs(predictions: Sequence[Prediction], objects: Sequence[Object], *, shared: bool) -> Iterable[float]:
+    """Yield the IoUs of the pairs of prediction and object, the largest first."""
+    if not predictions or not objects:
         return
-    boxes = np.array([one["box"] for one in found], np.float64).reshape(-1, 4)
-    table = boxes_overlap(boxes, np.array([one.box for one in there], np.float64), np.zeros(len(there), bool))
+    boxes = np.array([item["box"] for item in predictions], np.float64).reshape(-1, 4)
+    table = boxes_overlap(boxes, np.array([item.box for item in objects], np.float64), np.zeros(len(objects), bool))
     if shared:
-        table = table * np.array([[one["name"] == other.name for other in there] for one in found])
+        table = table * np.array([[item["name"] == other.name for other in objects] for item in predictions])
     table = np.nan_to_num(table)
     while table.size and table.max() > 0:
         row, column = np.unravel_index(int(table.argmax()), table.shape)
@@ -149,44 +155,48 @@ def _pairs(found: Sequence[Prediction], there: Sequence[Object], *, shared: bool
 
 
 def _classes_plausible(answers: Rows) -> float:
-    if any("present" in one for row in answers for one in row):
+    if any("present" in prediction for row in answers for prediction in row):
         return _tags_plausible(answers)
-    best, said = [], set()
+    best, names = [], set()
     for row in answers:
         if not _are_probabilities(row):
             return 0.0
         chance = 1 / len(row)
         best.append((float(row[0]["score"]) - chance) / (1 - chance) if len(row) > 1 else 0.0)
-        said.add(row[0]["name"])
+        names.add(row[0]["name"])
     score = sum(best) / len(best)
-    if len(answers) > 1 and len(said) == 1:
+    if len(answers) > 1 and len(names) == 1:
         score *= 0.5
     return score * 0.6 if min(best) > CERTAIN else score
 
 
 def _tags_plausible(answers: Rows) -> float:
-    scores = np.array([one["score"] for row in answers for one in row], np.float64)
+    scores = np.array([prediction["score"] for row in answers for prediction in row], np.float64)
     if not len(scores) or scores.min() < 0 or scores.max() > 1:
         return 0.0
-    present = {bool(one["present"]) for row in answers for one in row}
+    present = {bool(prediction["present"]) for row in answers for prediction in row}
     return float(np.abs(2 * scores - 1).mean()) * (0.3 if len(present) == 1 else 0.9)
 
 
 def _boxes_plausible(answers: Rows, pictures: Sequence[Picture], classes: int) -> float:
-    if any("share" in one for row in answers for one in row):
+    if any("share" in prediction for row in answers for prediction in row):
         return _regions_plausible(answers)
     sizes = [picture.image.size for picture in pictures]
-    score = sum(_plausible(row, *size) for row, size in zip(answers, sizes, strict=True)) / max(len(answers), 1)
-    said = [one["name"] for row in answers for one in row]
-    return score * 0.8 if len(said) >= 5 and classes > 1 and len(set(said)) == 1 else score
+    score = sum(_mean_worth(row, *size) for row, size in zip(answers, sizes, strict=True)) / max(len(answers), 1)
+    names = [prediction["name"] for row in answers for prediction in row]
+    return score * 0.8 if len(names) >= 5 and classes > 1 and len(set(names)) == 1 else score
 
 
-def _plausible(row: Sequence[Prediction], width: int, height: int) -> float:
-    """The mean worth of the boxes of one picture."""
+def _mean_worth(row: Sequence[Prediction], width: int, height: int) -> float:
+    """Return the mean worth of the boxes of an image."""
     if not row:
         return 0.0
-    scores = [float(one["score"]) for one in row]
-    worth = sum(score * _worth(one["box"], width, height) for one, score in zip(row, scores, strict=True) if score <= 1)
+    scores = [float(prediction["score"]) for prediction in row]
+    worth = sum(
+        score * _worth(prediction["box"], width, height)
+        for prediction, score in zip(row, scores, strict=True)
+        if score <= 1
+    )
     worth *= min(1.0, MANY / len(row)) / len(row)
     return worth * 0.25 if len(row) >= 3 and max(scores) - min(scores) < ALIKE else worth
 
@@ -206,7 +216,9 @@ def _worth(box: Sequence[float], width: int, height: int) -> float:
 def _regions_plausible(answers: Rows) -> float:
     scores, covered = [], []
     for row in answers:
-        area = sum(float(one["share"]) for one in row)
-        scores.append(sum(float(one["share"]) * float(one["score"]) for one in row) / area if area else 0.0)
-        covered.append(max((float(one["share"]) for one in row), default=0.0) > WHOLE)
+        area = sum(float(prediction["share"]) for prediction in row)
+        scores.append(
+            sum(float(prediction["share"]) * float(prediction["score"]) for prediction in row) / area if area else 0.0
+        )
+        covered.append(max((float(prediction["share"]) for prediction in row), default=0.0) > WHOLE)
     return sum(scores) / max(len(scores), 1) * (0.3 if all(covered) else 1.0)

@@ -38,7 +38,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as it is tried and shown. `objects` is None where nobody annotated them; `label` likewise is ""."""
+    """An image that the model is run on. `objects` None and `label` "" mean that it has no such annotations."""
 
     name: str
     image: Image.Image
@@ -49,9 +49,9 @@ class Picture:
     def has_truth(self) -> bool:
         return self.objects is not None or bool(self.label)
 
-    def shown(self) -> dict[str, Any]:
-        """What the page needs of it."""
-        boxes = [{"name": one.name, "box": list(one.box)} for one in self.objects or ()]
+    def to_json(self) -> dict[str, Any]:
+        """Return what the page needs of it."""
+        boxes = [{"name": item.name, "box": list(item.box)} for item in self.objects or ()]
         width, height = self.image.size
         return {"name": self.name[:200], "width": width, "height": height, "label": self.label[:200], "truth": boxes}
 
@@ -71,8 +71,8 @@ class _Known:
         return PurePosixPath(self.path).name
 
 
-def of(uploaded: Path, dataset: str, images: str, params: Mapping[str, Any], into: Path) -> list[Picture]:
-    """Open those that were uploaded, then those of the dataset version with most on them; keeps each as a JPEG.
+def load(uploaded: Path, dataset: str, images: str, params: Mapping[str, Any], into: Path) -> list[Picture]:
+    """Open the uploaded images, then those of the dataset version with most objects; saves each as a JPEG.
 
     Args:
         uploaded: a folder of files called 0, 1, …
@@ -85,12 +85,12 @@ def of(uploaded: Path, dataset: str, images: str, params: Mapping[str, Any], int
     """
     into.mkdir(exist_ok=True)
     pictures: list[Picture] = []
-    for name, known, data in _bytes(uploaded, dataset, images, params["names"]):
+    for name, entry, data in _bytes(uploaded, dataset, images, params["names"]):
         if len(pictures) == params["most"]:
             break
         try:
             image = decode.open_image(data(), max_pixels=params["max_pixels"])
-            pictures.append(_picture(name, known, image, into / f"{len(pictures)}.jpg"))
+            pictures.append(_picture(name, entry, image, into / f"{len(pictures)}.jpg"))
         except (decode.BadImage, Unopened, OSError) as exc:
             sys.stdout.write(f"{name} is left out: {exc}\n")
     if not pictures:
@@ -101,16 +101,16 @@ def of(uploaded: Path, dataset: str, images: str, params: Mapping[str, Any], int
 def _bytes(
     uploaded: Path, dataset: str, images: str, names: Sequence[str]
 ) -> Iterator[tuple[str, _Known, Callable[[], bytes]]]:
-    """Each picture with what is known of it, and how its bytes are read."""
-    for place, name in enumerate(names):
-        yield name, _Known(name), (uploaded / str(place)).read_bytes
+    """Yield each image with what is known of it and a function that reads its bytes."""
+    for index, name in enumerate(names):
+        yield name, _Known(name), (uploaded / str(index)).read_bytes
     if dataset:
         folder = Pictures(Path(images))
-        for known in _of_dataset(Path(dataset)):
-            yield known.name, known, partial(folder.read, known.path)
+        for entry in _list_dataset(Path(dataset)):
+            yield entry.name, entry, partial(folder.read, entry.path)
 
 
-def _picture(name: str, known: _Known, image: Image.Image, target: Path) -> Picture:
+def _picture(name: str, entry: _Known, image: Image.Image, target: Path) -> Picture:
     own = image.size
     small = image.convert("RGB")
     small.thumbnail((SIDE, SIDE), Image.Resampling.BILINEAR)
@@ -120,29 +120,29 @@ def _picture(name: str, known: _Known, image: Image.Image, target: Path) -> Pict
         quality -= 20
         small.save(target, "JPEG", quality=quality)
     objects = None
-    if known.boxes is not None:
-        width, height = known.size if known.size[0] and known.size[1] else own
+    if entry.boxes is not None:
+        width, height = entry.size if entry.size[0] and entry.size[1] else own
         across, down = small.width / width, small.height / height
         objects = [
             Object(kind, (x1 * across, y1 * down, x2 * across, y2 * down))
-            for kind, (x1, y1, x2, y2) in known.boxes[:MOST_TRUTHS]
+            for kind, (x1, y1, x2, y2) in entry.boxes[:MOST_TRUTHS]
         ]
-    return Picture(name, small, objects, known.label)
+    return Picture(name, small, objects, entry.label)
 
 
-def _of_dataset(root: Path) -> list[_Known]:
-    """Pictures of a version: those with most kinds of objects and most objects first, or each class in turn."""
+def _list_dataset(root: Path) -> list[_Known]:
+    """Return images of a version: those with most classes and most objects first, or each class in turn."""
     try:
-        found = ground_truth.read(root, "")
+        truth = ground_truth.read(root, "")
     except ground_truth.Unfit:
         with (root / "manifest.jsonl").open(encoding="utf-8") as file:
             paths = [json.loads(line)["path"] for line in file if line.strip()]
         return [_Known(path) for path in paths[:TRIED]]
-    names = {kind.id: kind.name for kind in found.classes}
-    if found.task == CLASSES:
-        return _in_turn(found, names)
+    names = {kind.id: kind.name for kind in truth.classes}
+    if truth.task == CLASSES:
+        return _in_turn(truth, names)
     rows = []
-    for sample in found.samples:
+    for sample in truth.samples:
         own = [(names.get(box.class_id, ""), box.corners) for box in sample.boxes if not box.crowd]
         own = [(name, corners) for name, corners in own if ground_truth.has_area(corners)]
         kinds = sorted({name for name, _corners in own})
@@ -150,10 +150,10 @@ def _of_dataset(root: Path) -> list[_Known]:
     return sorted(rows, key=lambda row: (-len(row.boxes or ()), -len(row.kinds), row.path))[:TRIED]
 
 
-def _in_turn(found: ground_truth.Truth, names: Mapping[int, str]) -> list[_Known]:
-    """Some pictures of each class, one class after the other."""
+def _in_turn(truth: ground_truth.Truth, names: Mapping[int, str]) -> list[_Known]:
+    """Return some images of each class, one class after the other."""
     by_class: dict[str, list[_Known]] = defaultdict(list)
-    for sample in found.samples:
+    for sample in truth.samples:
         label = names.get(sample.label or 0, "") if sample.label is not None else ""
         if len(by_class[label]) < 10:
             by_class[label].append(_Known(sample.path, label=label))

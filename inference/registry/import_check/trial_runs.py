@@ -31,7 +31,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass
-class Way:
+class Variant:
     """One way to read the model: the place of it in the params, its model.json, and what came of it."""
 
     number: int
@@ -43,15 +43,22 @@ class Way:
     why: str = ""  # it fell out
 
     @property
-    def seen(self) -> tuple[Any, ...]:
-        """What the model is shown; ways that agree in it share its runs."""
-        given = self.described["input"]
-        numbers = (tuple(given["mean"]), tuple(given["std"]), given.get("order"))
-        return given["resize"], *numbers, given["width"], given["height"], given["name"], given["channels"]
+    def input_key(self) -> tuple[Any, ...]:
+        """Return what the model input depends on; ways with the same value share runs."""
+        input_fields = self.described["input"]
+        numbers = (tuple(input_fields["mean"]), tuple(input_fields["std"]), input_fields.get("order"))
+        return (
+            input_fields["resize"],
+            *numbers,
+            input_fields["width"],
+            input_fields["height"],
+            input_fields["name"],
+            input_fields["channels"],
+        )
 
 
-def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *, threads: int) -> dict[str, Any]:
-    """What the page shows: pictures, the best ways with their answers, and why others fell out.
+def run_trials(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *, threads: int) -> dict[str, Any]:
+    """Return what the page shows: images, the best variants with their predictions, and why others are excluded.
 
     Args:
         params: `kinds`, descriptions as of model.json, and `ways`: place of a kind, mean, std, resize, order;
@@ -59,146 +66,153 @@ def tried(model: Path, pictures: Sequence[Picture], params: Mapping[str, Any], *
     """
     began = time.monotonic()
     until = began + params["seconds"]
-    ways = [Way(number, _described(params["kinds"], way)) for number, way in enumerate(params["ways"])]
-    for way in ways:
+    variants = [
+        Variant(number, _description(params["kinds"], variant)) for number, variant in enumerate(params["ways"])
+    ]
+    for variant in variants:
         try:
-            way.spec = model_json.parse(way.described)
+            variant.spec = model_json.parse(variant.described)
         except model_json.BadModel as refused:
-            _out(way, "unreadable", refused)
+            _exclude(variant, "unreadable", refused)
     engine = Engine(model, threads=threads)
-    for same in _groups([way for way in ways if not way.why]):
-        _try(engine, same, pictures, until)
-    for way in ways:
-        if not way.why:
-            way.score, way.sure = plausibility.judge(way.spec, way.answers, pictures)
-    shown = _best(ways)
+    for same in _groups([variant for variant in variants if not variant.why]):
+        _run_group(engine, same, pictures, until)
+    for variant in variants:
+        if not variant.why:
+            variant.score, variant.sure = plausibility.rate(variant.spec, variant.answers, pictures)
+    shown = _best(variants)
     return {
-        "pictures": [picture.shown() for picture in pictures],
+        "pictures": [picture.to_json() for picture in pictures],
         "with_truth": any(picture.has_truth for picture in pictures),
         "best": [
             {
-                "n": way.number,
-                "score": round(way.score, 4),
-                "sure": round(way.sure, 4),
-                "answers": [[_kept(one) for one in _short(row)] for row in way.answers],
+                "n": variant.number,
+                "score": round(variant.score, 4),
+                "sure": round(variant.sure, 4),
+                "answers": [
+                    [_without_large_fields(prediction) for prediction in _limit(row)] for row in variant.answers
+                ],
             }
-            for way in shown
+            for variant in shown
         ],
-        "fallen": [{"n": way.number, "code": way.why} for way in ways if way not in shown],
-        "tried": sum(way.why not in ("unreadable", "time") for way in ways),
+        "fallen": [{"n": variant.number, "code": variant.why} for variant in variants if variant not in shown],
+        "tried": sum(variant.why not in ("unreadable", "time") for variant in variants),
         "seconds": round(time.monotonic() - began, 1),
     }
 
 
-def _described(kinds: Sequence[Mapping[str, Any]], way: Mapping[str, Any]) -> dict[str, Any]:
-    kind = kinds[way["kind"]]
+def _description(kinds: Sequence[Mapping[str, Any]], variant: Mapping[str, Any]) -> dict[str, Any]:
+    kind = kinds[variant["kind"]]
     names = ("mean", "std", "resize", "order")
-    return {**kind, "input": {**kind["input"], **{name: way[name] for name in names if name in way}}}
+    return {**kind, "input": {**kind["input"], **{name: variant[name] for name in names if name in variant}}}
 
 
-def _groups(ways: Sequence[Way]) -> Iterator[list[Way]]:
-    seen: dict[tuple[Any, ...], list[Way]] = {}
-    for way in ways:
-        seen.setdefault(way.seen, []).append(way)
-    yield from seen.values()
+def _groups(variants: Sequence[Variant]) -> Iterator[list[Variant]]:
+    groups: dict[tuple[Any, ...], list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.input_key, []).append(variant)
+    yield from groups.values()
 
 
-def _try(engine: Engine, ways: list[Way], pictures: Sequence[Picture], until: float) -> None:
-    """Answers of ways that show the model the same; each falls out by itself."""
+def _run_group(engine: Engine, variants: list[Variant], pictures: Sequence[Picture], until: float) -> None:
+    """Run variants that have the same input; a variant that fails is excluded alone."""
     for picture in pictures:
-        left = [way for way in ways if not way.why]
-        if not left:
+        remaining = [variant for variant in variants if not variant.why]
+        if not remaining:
             return
         if time.monotonic() > until:
-            for way in left:
-                _out(way, "time")
+            for variant in remaining:
+                _exclude(variant, "time")
             return
         try:
-            outputs, placement = _run(engine, left[0], picture)
+            outputs, placement = _run(engine, remaining[0], picture)
         except Exception as error:  # noqa: BLE001  whatever somebody's graph does on these numbers
-            for way in left:
-                _out(way, "does_not_run", error)
+            for variant in remaining:
+                _exclude(variant, "does_not_run", error)
             return
-        for way in left:
-            _read(way, outputs, placement)
+        for variant in remaining:
+            _read(variant, outputs, placement)
 
 
-def _run(engine: Engine, way: Way, picture: Picture) -> tuple[Arrays, decode.Placement]:
-    seen = _input(way)
-    sample, placement = decode.preprocess(picture.image, seen)
-    first = next(end for end in engine.inputs if end.name == seen.name).shape[0]
+def _run(engine: Engine, variant: Variant, picture: Picture) -> tuple[Arrays, decode.Placement]:
+    input_spec = _input(variant)
+    sample, placement = decode.preprocess(picture.image, input_spec)
+    first = next(end for end in engine.inputs if end.name == input_spec.name).shape[0]
     batch = np.repeat(sample[None], first if first > 0 else 1, axis=0)
-    outputs = engine.run({seen.name: batch})
+    outputs = engine.run({input_spec.name: batch})
     if sum(array.nbytes for array in outputs.values()) > MOST_OUTPUT_BYTES:
         raise ValueError("its outputs are larger than a gigabyte")
     return outputs, placement
 
 
-def _input(way: Way) -> InputSpec:
-    if way.spec is None or way.spec.input is None:
+def _input(variant: Variant) -> InputSpec:
+    if variant.spec is None or variant.spec.input is None:
         raise ValueError("a way without a described input")
-    return way.spec.input
+    return variant.spec.input
 
 
-def _read(way: Way, outputs: Arrays, placement: decode.Placement) -> None:
-    if way.spec is None:
+def _read(variant: Variant, outputs: Arrays, placement: decode.Placement) -> None:
+    if variant.spec is None:
         return
     try:
         with np.errstate(all="ignore"):
-            (answers,) = TASKS[way.spec.task].answer.read(way.spec, outputs, [placement], Requested())
+            (answers,) = TASKS[variant.spec.task].answer.read(variant.spec, outputs, [placement], Requested())
     except Exception as error:  # noqa: BLE001  shapes that say one thing and arrays that are another
-        _out(way, "unreadable", error)
+        _exclude(variant, "unreadable", error)
         return
-    if any(not plausibility.is_number(one.get("score")) for one in answers):
-        _out(way, "no_numbers")
+    if any(not plausibility.is_number(prediction.get("score")) for prediction in answers):
+        _exclude(variant, "no_numbers")
         return
-    way.answers.append(answers)
+    variant.answers.append(answers)
 
 
-def _out(way: Way, code: str, error: Exception | None = None) -> None:
-    way.why = code
+def _exclude(variant: Variant, code: str, error: Exception | None = None) -> None:
+    variant.why = code
     if error is not None:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        sys.stdout.write(f"Way {way.number} falls out, {code}: {said}\n")
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        sys.stdout.write(f"Way {variant.number} falls out, {code}: {reason}\n")
 
 
-def _best(ways: Sequence[Way]) -> list[Way]:
-    """The best ways, best first; of ways that answer alike the first, which is the more usual one.
+def _best(variants: Sequence[Variant]) -> list[Variant]:
+    """Return the best variants, best first; of variants with equal predictions the first, which is the more usual one.
 
     Some that found nothing stand behind fewer than LEAST_SHOWN others: one sees what a wrong way looks like. Where no
     way found anything there is none to choose.
     """
-    ran = sorted((way for way in ways if not way.why), key=lambda way: (-way.score, -way.sure, way.number))
-    shown: list[Way] = []
-    some = any(any(way.answers) for way in ran)
-    for way in ran:
-        if any(way.answers) and any(_alike(way, other) for other in shown):
-            way.why = "same"
+    ranked = sorted(
+        (variant for variant in variants if not variant.why),
+        key=lambda variant: (-variant.score, -variant.sure, variant.number),
+    )
+    shown: list[Variant] = []
+    any_predictions = any(any(variant.answers) for variant in ranked)
+    for variant in ranked:
+        if any(variant.answers) and any(_is_equal(variant, other) for other in shown):
+            variant.why = "same"
         elif len(shown) == MOST_SHOWN:
-            way.why = "worse"
-        elif way.score <= 0 and (len(shown) >= LEAST_SHOWN or not some):
-            way.why = "nothing"
+            variant.why = "worse"
+        elif variant.score <= 0 and (len(shown) >= LEAST_SHOWN or not any_predictions):
+            variant.why = "nothing"
         else:
-            shown.append(way)
+            shown.append(variant)
     return shown
 
 
-def _alike(way: Way, other: Way) -> bool:
-    return way.described["task"] == other.described["task"] and way.answers == other.answers
+def _is_equal(variant: Variant, other: Variant) -> bool:
+    return variant.described["task"] == other.described["task"] and variant.answers == other.answers
 
 
-def _short(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first answers of a picture, their masks only as far as they are few and small."""
-    kept, left = [], MOST_MASK_BYTES
-    for place, one in enumerate(answers[:MOST_ANSWERS]):
-        if mask := one.get("mask"):
-            left -= len(mask["counts"])
-            if left < 0 or place >= MOST_MASKS:
-                one = {name: value for name, value in one.items() if name != "mask"}
-        kept.append(one)
-    return kept
+def _limit(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first predictions of an image, with masks only as far as they are few and small."""
+    shown, budget = [], MOST_MASK_BYTES
+    for index, answer in enumerate(answers[:MOST_ANSWERS]):
+        if mask := answer.get("mask"):
+            budget -= len(mask["counts"])
+            if budget < 0 or index >= MOST_MASKS:
+                answer = {name: value for name, value in answer.items() if name != "mask"}
+        shown.append(answer)
+    return shown
 
 
-def _kept(one: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer without what is too large to be shown beside others."""
-    return {name: value for name, value in one.items() if name == "mask" or len(json.dumps(value)) <= MOST_FIELD}
+def _without_large_fields(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a prediction without the fields that are too large to show."""
+    return {name: value for name, value in answer.items() if name == "mask" or len(json.dumps(value)) <= MOST_FIELD}

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib.api import StrictMixin, VisibleField, sent
+from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
 from aiplatform.lib.titles import TITLE
@@ -92,14 +92,14 @@ class TrialActs(Base):
     def begin_trial(self, request: ApiRequest) -> Response:
         """Queue a job that runs a model on pictures in every way that is possible."""
         serializer = TrialIn(data=request.data, context=self.get_serializer_context())
-        fields = sent(serializer, imports.check, user=request.user)
+        fields = parse_request(serializer, imports.check, user=request.user)
         if (model := fields["model"]) is not None:
             fields["model"] = self._own(model)
-        uploads = [import_serializers.complete(one, "picture_uploads") for one in fields.pop("picture_uploads")]
+        uploads = [import_serializers.complete(upload, "picture_uploads") for upload in fields.pop("picture_uploads")]
         declared = import_serializers.declared_of(fields)
         with (
             trials.examples([*fields.pop("pictures"), *uploads]) as pictures,
-            import_serializers.brought(request.user, fields, declared, tried=True) as source,
+            import_serializers.open_source(request.user, fields, declared, tried=True) as source,
         ):
             task = trials.submit(user=request.user, brought=source, declared=declared, pictures=pictures, **fields)
         return Response(ModelTaskOut(task).data, status=202)
@@ -114,17 +114,17 @@ class TrialActs(Base):
     def ways(self, request: ApiRequest, pk: str) -> Response:
         """The best ways with their answers, and why others are not among them."""
         task = self._trial()
-        found, known = panel.found_of(task), trials.ways_of(task)
+        result, declarations = panel.found_of(task), trials.ways_of(task)
         rows = [
             {
-                "rank": rank, "score": one.score, "title": labels.title(known[one.number]),
-                "about": labels.about(known[one.number]), "answers": one.answers,
-                "declared": {name: value for name, value in vars(known[one.number]).items() if value},
+                "rank": rank, "score": variant.score, "title": labels.title(declarations[variant.number]),
+                "about": labels.describe(declarations[variant.number]), "answers": variant.answers,
+                "declared": {name: value for name, value in vars(declarations[variant.number]).items() if value},
             }
-            for rank, one in enumerate(found.best, 1)
+            for rank, variant in enumerate(result.best, 1)
         ]  # fmt: skip
-        about = {"pictures": found.pictures, "with_truth": found.with_truth, "tried": found.tried}
-        return Response(WaysOut({**about, "fallen": found.counts(), "ways": rows}).data)
+        summary = {"pictures": result.pictures, "with_truth": result.with_truth, "tried": result.tried}
+        return Response(WaysOut({**summary, "fallen": result.counts(), "ways": rows}).data)
 
     @extend_schema(request=TrialUseIn, responses={201: ModelVersionOut})
     @action(detail=True, methods=["post"])
@@ -134,9 +134,9 @@ class TrialActs(Base):
         task = self._trial()
         if not ModelTask.objects.editable_by(request.user).filter(pk=task.pk).exists():
             self.permission_denied(request)
-        given = TrialUseIn(data=request.data, context=self.get_serializer_context())
-        given.is_valid(raise_exception=True)
-        version = trials.use(task=task, by=request.user, **given.validated_data)
+        serializer = TrialUseIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        version = trials.use(task=task, by=request.user, **serializer.validated_data)
         return Response(ModelVersionOut(version).data, status=201)
 
     def _trial(self) -> ModelTask:

@@ -22,22 +22,24 @@ WHY_WORDS = {
 }
 
 
-def title(way: Declared) -> str:
-    """The layout of a way."""
-    layout = LAYOUTS[way.task].get(way.layout)
-    return _(layout.label) if layout else way.layout
+def title(declaration: Declared) -> str:
+    """Return the label of the layout."""
+    layout = LAYOUTS[declaration.task].get(declaration.layout)
+    return _(layout.label) if layout else declaration.layout
 
 
-def about(way: Declared) -> list[str]:
-    """What else a way says: task, pixels, resize, and the size where it was guessed or declared."""
-    pixels = str(PIXEL_WORDS[way.pixels]) if way.pixels else _("as the files say")
+def describe(declaration: Declared) -> list[str]:
+    """Return labels of the rest: task, pixels, resize, and the size where it was guessed or declared."""
+    pixels = str(PIXEL_WORDS[declaration.pixels]) if declaration.pixels else _("as the files say")
     parts = [
-        str(dict(task_labels.choices()).get(way.task, way.task)),
+        str(dict(task_labels.choices()).get(declaration.task, declaration.task)),
         _("pixels: %(pixels)s") % {"pixels": pixels},
-        str(RESIZE_WORDS.get(way.resize, way.resize)),
+        str(RESIZE_WORDS.get(declaration.resize, declaration.resize)),
     ]
-    if way.width or way.height:
-        parts.append(_("input %(width)s×%(height)s") % {"width": way.width or "?", "height": way.height or "?"})
+    if declaration.width or declaration.height:
+        parts.append(
+            _("input %(width)s×%(height)s") % {"width": declaration.width or "?", "height": declaration.height or "?"}
+        )
     return parts
 
 

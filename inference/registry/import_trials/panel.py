@@ -13,7 +13,7 @@ from inference.kit.contracts.served_task import SHAPES
 from inference.registry import model_jobs, prediction_cards, prediction_shapes
 from inference.registry.formats.declared import Declared
 from inference.registry.import_trials import labels, results, trials
-from inference.registry.import_trials.results import Found, Row, Tried
+from inference.registry.import_trials.results import RankedVariant, Row, TrialResult
 from inference.registry.models import ModelTask, ModelVersion
 from workers.core.models import Job
 from workers.core.runs import RunDir
@@ -21,72 +21,72 @@ from workers.jobs.job_page import Panel
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
-    """None while nothing is known of its end."""
+    """Return the context of the panel; None until the job has a result."""
     if job.kind != model_jobs.KIND:
         return None
     task = ModelTask.objects.filter(job=job, act=ModelTask.Act.TRY).select_related("job__owner", "made__model").first()
     if task is None or not (task.figures or task.message):
         return None
-    found = found_of(task)
-    mine = ModelTask.objects.editable_by(user).filter(pk=task.pk).exists()
+    result = found_of(task)
+    is_editable = ModelTask.objects.editable_by(user).filter(pk=task.pk).exists()
     named = bool(trials.declared_of(task).labels)
     return {
         "task": task,
         "message": task.message if task.made_id is None else wording.Message(),
-        "ways": [_way(task, found, *pair) for pair in zip(found.best, _declared(task, found), strict=True)],
-        "with_truth": found.with_truth,
-        "tried": found.tried,
-        "fallen": [{"word": labels.why(code), "count": count} for code, count in sorted(found.counts().items())],
-        "can_use": mine and user.can(Action.MODELS_MANAGE) and task.made_id is None and bool(found.best),
+        "ways": [_way(task, result, *pair) for pair in zip(result.best, _declarations(task, result), strict=True)],
+        "with_truth": result.with_truth,
+        "tried": result.tried,
+        "fallen": [{"word": labels.why(code), "count": count} for code, count in sorted(result.counts().items())],
+        "can_use": is_editable and user.can(Action.MODELS_MANAGE) and task.made_id is None and bool(result.best),
         "name": "" if job.spec["model"] else job.spec["name"],
         "numbered": not named,
-        "made": _made(task, user),
+        "made": _created_version(task, user),
         "again": _again(job),
     }
 
 
-def found_of(task: ModelTask) -> Found:
+def found_of(task: ModelTask) -> TrialResult:
     """What the attempt left that was published."""
-    outputs = RunDir.of(task.job_id, task.figures.get("attempt") or task.job.attempt_number).outputs
+    outputs = RunDir.for_attempt(task.job_id, task.figures.get("attempt") or task.job.attempt_number).outputs
     return results.read(outputs, ways=len(task.job.spec["ways"]))
 
 
-def _declared(task: ModelTask, found: Found) -> list[Declared]:
-    ways = trials.ways_of(task)
-    return [ways[one.number] for one in found.best]
+def _declarations(task: ModelTask, result: TrialResult) -> list[Declared]:
+    declarations = trials.ways_of(task)
+    return [declarations[variant.number] for variant in result.best]
 
 
-def _way(task: ModelTask, found: Found, tried: Tried, way: Declared) -> dict[str, Any]:
-    placed = prediction_shapes.draft_of(way.task) == SHAPES
+def _way(task: ModelTask, result: TrialResult, tried: RankedVariant, declaration: Declared) -> dict[str, Any]:
+    placed = prediction_shapes.draft_of(declaration.task) == SHAPES
     return {
-        "rank": found.best.index(tried) + 1,
-        "title": labels.title(way),
-        "about": labels.about(way),
+        "rank": result.best.index(tried) + 1,
+        "title": labels.title(declaration),
+        "about": labels.describe(declaration),
         "percent": round(100 * tried.score),
         "cards": [
-            _card(task, place, picture, tried.answers[place], placed=placed)
-            for place, picture in enumerate(found.pictures)
+            _card(task, index, picture, tried.answers[index], placed=placed)
+            for index, picture in enumerate(result.pictures)
         ],
     }
 
 
-def _card(task: ModelTask, place: int, picture: Row, answers: list[Row], *, placed: bool) -> dict[str, Any]:
-    line = {**picture, "n": place, "path": picture["name"], "predictions": answers}
-    kinds = sorted({kind for one in answers if isinstance(kind := one.get("class_id"), int)})
+def _card(task: ModelTask, index: int, picture: Row, answers: list[Row], *, placed: bool) -> dict[str, Any]:
+    line = {**picture, "n": index, "path": picture["name"], "predictions": answers}
+    kinds = sorted({kind for item in answers if isinstance(kind := item.get("class_id"), int)})
     drawn = prediction_cards.card(line, {kind: kind for kind in kinds}, placed=placed)
     truth = [
-        {"x": f"{box[0]:g}", "y": f"{box[1]:g}", "w": f"{box[2] - box[0]:g}", "h": f"{box[3] - box[1]:g}", **one}
-        for one in picture["truth"]
-        if (box := prediction_shapes.box_of(one, picture["width"], picture["height"]))
+        {"x": f"{box[0]:g}", "y": f"{box[1]:g}", "w": f"{box[2] - box[0]:g}", "h": f"{box[3] - box[1]:g}", **item}
+        for item in picture["truth"]
+        if (box := prediction_shapes.box_of(item, picture["width"], picture["height"]))
     ]
-    return drawn | {"truth": truth, "label": picture["label"], "url": _picture(task, place)}
+    return drawn | {"truth": truth, "label": picture["label"], "url": _picture(task, index)}
 
 
-def _picture(task: ModelTask, place: int) -> str:
-    return reverse("inference:trial-picture", args=[task.pk, place])
+def _picture(task: ModelTask, index: int) -> str:
+    return reverse("inference:trial-picture", args=[task.pk, index])
 
 
-def _made(task: ModelTask, user: User) -> dict[str, str] | None:
+def _created_version(task: ModelTask, user: User) -> dict[str, str] | None:
     version = ModelVersion.objects.visible_to(user).select_related("model").filter(pk=task.made_id or 0).first()
     if version is None:
         return None

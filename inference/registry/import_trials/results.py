@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Tried:
+class RankedVariant:
     """One of the best ways: its place among all, its figures (0..1), and the answers to each picture."""
 
     number: int
@@ -33,11 +33,11 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Found:
+class TrialResult:
     """What came of a trial. `pictures` have name, width, height, label and truth, the boxes known to be there."""
 
     pictures: list[Row] = field(default_factory=list)
-    best: list[Tried] = field(default_factory=list)
+    best: list[RankedVariant] = field(default_factory=list)
     fallen: dict[int, str] = field(default_factory=dict)
     with_truth: bool = False
     tried: int = 0
@@ -47,66 +47,68 @@ class Found:
         return dict(Counter(self.fallen.values()))
 
 
-def read(outputs: Path, *, ways: int) -> Found:
-    """What stands in the outputs of an attempt; nothing where that is not sound.
+def read(outputs: Path, *, ways: int) -> TrialResult:
+    """Read the result in the outputs of an attempt; empty if it is invalid.
 
     Args:
         ways: how many were tried.
     """
     try:
         with os.fdopen(files.open_beneath(outputs, NAME), "rb") as file:
-            found = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
-        return Found()
-    if not isinstance(found, dict):
-        return Found()
-    pictures = [_picture(row) for row in _rows(found.get("pictures"))[:MOST_PICTURES]]
-    best = [_tried(row, len(pictures)) for row in _rows(found.get("best"))[:MOST_SHOWN]]
-    fallen = {_whole(row.get("n")): word(row.get("code"), 20) for row in _rows(found.get("fallen"))[:ways]}
-    seen: set[int] = set()
-    kept = [one for one in best if 0 <= one.number < ways and not (one.number in seen or seen.add(one.number))]  # type: ignore[func-returns-value]  # adds, and says nothing
-    return Found(
+        return TrialResult()
+    if not isinstance(document, dict):
+        return TrialResult()
+    pictures = [_picture(row) for row in _rows(document.get("pictures"))[:MOST_PICTURES]]
+    best = [_read_variant(row, len(pictures)) for row in _rows(document.get("best"))[:MOST_SHOWN]]
+    fallen = {_to_int(row.get("n")): word(row.get("code"), 20) for row in _rows(document.get("fallen"))[:ways]}
+    first = {variant.number: variant for variant in reversed(best)}
+    unique = [variant for variant in best if 0 <= variant.number < ways and first[variant.number] is variant]
+    return TrialResult(
         pictures,
-        kept if pictures else [],
+        unique if pictures else [],
         {number: code for number, code in fallen.items() if code in CODES and 0 <= number < ways},
-        found.get("with_truth") is True,
-        _whole(found.get("tried")),
+        document.get("with_truth") is True,
+        _to_int(document.get("tried")),
     )
 
 
-def picture(outputs: Path, place: int) -> int:
-    """An open descriptor of one of the small pictures.
+def picture(outputs: Path, index: int) -> int:
+    """Open one of the small images and return its descriptor.
 
     Raises:
         OSError, OutsideRoot: there is none.
     """
-    return files.open_beneath(outputs, f"{PICTURES}/{place}.jpg")
+    return files.open_beneath(outputs, f"{PICTURES}/{index}.jpg")
 
 
 def _picture(row: Row) -> Row:
-    width, height = (min(max(_whole(row.get(side)), 1), MOST_SIDE) for side in ("width", "height"))
-    truth = [{"name": word(one.get("name"), 200), "box": one.get("box")} for one in _rows(row.get("truth"))]
+    width, height = (min(max(_to_int(row.get(side)), 1), MOST_SIDE) for side in ("width", "height"))
+    truth = [{"name": word(item.get("name"), 200), "box": item.get("box")} for item in _rows(row.get("truth"))]
     return {
         "name": word(row.get("name"), 200), "width": width, "height": height, "label": word(row.get("label"), 200),
         "truth": truth[:MOST_TRUTHS],
     }  # fmt: skip
 
 
-def _tried(row: Row, pictures: int) -> Tried:
-    given = row.get("answers")
-    answers = [_rows(one)[:MOST_ANSWERS] for one in given[:pictures]] if isinstance(given, list) else []
+def _read_variant(row: Row, pictures: int) -> RankedVariant:
+    values = row.get("answers")
+    answers = (
+        [_rows(predictions)[:MOST_ANSWERS] for predictions in values[:pictures]] if isinstance(values, list) else []
+    )
     answers += [[] for _missing in range(pictures - len(answers))]
-    return Tried(_whole(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)
+    return RankedVariant(_to_int(row.get("n"), -1), _share(row.get("score")), _share(row.get("sure")), answers)
 
 
 def _share(value: Any) -> float:
     return min(max(finite(value) or 0.0, 0.0), 1.0)
 
 
-def _whole(value: Any, otherwise: int = 0) -> int:
+def _to_int(value: Any, default: int = 0) -> int:
     number = finite(value)
-    return otherwise if number is None else int(min(max(number, -1), 2**31 - 1))
+    return default if number is None else int(min(max(number, -1), 2**31 - 1))
 
 
 def _rows(value: Any) -> list[Row]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []  # type: ignore[misc]  # JSON's tables are dicts
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []  # type: ignore[misc]  # JSON's tables are dicts

@@ -25,11 +25,11 @@ from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.registry import inspections, model_jobs
 from inference.registry import registration as registry
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.formats.declared import NOTHING, Declared, Files
-from inference.registry.formats.folder import weights_in
+from inference.registry.formats.folder import find_weights
 from inference.registry.import_trials import results
-from inference.registry.imports import Brought
+from inference.registry.imports import ModelSource
 from inference.registry.inspections import FILES
 from inference.registry.inspector import replies, variants
 from inference.registry.inspector.trial_candidates import CannotTry
@@ -57,7 +57,7 @@ class AlreadyUsed(DomainError):
 
 @dataclass(frozen=True)
 class Example:
-    """A picture that somebody sent: what it was called, and its bytes from where the file stands."""
+    """An image that a user sent: its name and an open file."""
 
     name: str
     file: BinaryIO
@@ -71,7 +71,7 @@ def home(job: Job) -> Path:
 def submit(
     *,
     user: User,
-    brought: Brought,
+    brought: ModelSource,
     declared: Declared = NOTHING,
     pictures: Sequence[Example] = (),
     version: DatasetVersion | None = None,
@@ -80,7 +80,7 @@ def submit(
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
 ) -> ModelTask:
-    """Queue a job that runs a model on pictures in every way that is possible, and shows the best.
+    """Queue a job that runs a model on images in every possible variant and shows the best.
 
     Args:
         declared: what is known of it, which is the same in all ways.
@@ -92,43 +92,44 @@ def submit(
         CannotTry: it is no ONNX file, describes itself, or has outputs that nobody here can read.
         Invalid: what is declared does not fit the files; there is no picture, or there are too many.
         ModelRefused: broken or unsafe files.
-        NameTaken: the person has a model of this name.
+        NameTaken: the user has a model of this name.
         DomainError: the queue refuses.
     """
-    found, work = Refusals(), registry.workplace()
-    with found:
+    refusals, work = Refusals(), registry.workplace()
+    with refusals:
         if model is None:
             registry.check_name(user=user, name=name)
-    with found:
+    with refusals:
         declared.check()
-    with found:
+    with refusals:
         check_pictures(len(pictures), version)
     try:
-        with found:
+        with refusals:
             if brought.torch:
-                said = _(
+                message = _(
                     "An archive of torch cannot be tried. Export the model as ONNX, or bring it in and declare it."
                 )
-                raise CannotTry(said)
+                raise CannotTry(message)
             brought.bring(work / FILES)
             tried, files = inspections.of_trial(work, declared)
             (work / inspections.PACKED).unlink(missing_ok=True)
-            disk_files.write_json(work / SUMMARY, replies.files(files))
-        with found:
-            _keep_pictures(pictures, work / PICTURES)
-        found.end()
+            disk_files.write_json(work / SUMMARY, replies.encode_files(files))
+        with refusals:
+            _store_pictures(pictures, work / PICTURES)
+        refusals.end()
         spec = {
-            "ways": [variants.as_spec(way, declared) for way in tried], "declared": asdict(declared), "name": name,
+            "ways": [variants.as_spec(declaration, declared) for declaration in tried],
+            "declared": asdict(declared), "name": name,
             "description": description, "visibility": visibility, "model": model.pk if model else None,
-            "origin": _of_origin(brought.origin), "names": [one.name[:200] for one in pictures],
+            "origin": _of_origin(brought.origin), "names": [example.name[:200] for example in pictures],
             "version": version.pk if version else None,
         }  # fmt: skip
-        called = titles.derived(f"{model or name} trial", room=100)
+        job_name = titles.derive_name(f"{model or name} trial", room=100)
         with transaction.atomic():
             resources: Resources = {
                 "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0, "max_runtime": LONGEST,
             }  # fmt: skip
-            job = submission.submit(owner=user, kind=model_jobs.KIND, name=called, spec=spec, **resources)
+            job = submission.submit(owner=user, kind=model_jobs.KIND, name=job_name, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=ModelTask.Act.TRY)
             home(job).parent.mkdir(parents=True, exist_ok=True)
             work.rename(home(job))
@@ -138,23 +139,23 @@ def submit(
 
 
 def check_pictures(count: int, version: DatasetVersion | None) -> None:
-    """Refuse to try a model on nothing, or on too much."""
+    """Raise an error unless there are images, and not too many."""
     if not count and version is None:
         raise Invalid(_("Choose pictures, or a dataset, to try the model on."), field="pictures")
     if count > MOST_PICTURES:
-        said = _("Choose at most %(most)s pictures: a few are enough to see which way is right.")
-        raise Invalid(said % {"most": MOST_PICTURES}, field="pictures")
+        message = _("Choose at most %(most)s pictures: a few are enough to see which way is right.")
+        raise Invalid(message % {"most": MOST_PICTURES}, field="pictures")
 
 
-def _keep_pictures(pictures: Sequence[Example], into: Path) -> None:
+def _store_pictures(pictures: Sequence[Example], into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
-    for place, picture in enumerate(pictures[:MOST_PICTURES]):
+    for index, picture in enumerate(pictures[:MOST_PICTURES]):
         try:
-            copied(picture.file, into / str(place), most=MOST_PICTURE_BYTES)
+            copy_rest(picture.file, into / str(index), max_bytes=MOST_PICTURE_BYTES)
         except TooLarge:
-            said = _("%(name)s is larger than the %(most)s MiB that a picture may have.")
+            message = _("%(name)s is larger than the %(most)s MiB that a picture may have.")
             facts = {"name": picture.name[:100], "most": MOST_PICTURE_BYTES >> 20}
-            raise Invalid(said % facts, field="pictures") from None
+            raise Invalid(message % facts, field="pictures") from None
 
 
 def _of_origin(origin: Origin) -> dict[str, Any]:
@@ -164,9 +165,9 @@ def _of_origin(origin: Origin) -> dict[str, Any]:
 
 
 def declared_of(task: ModelTask) -> Declared:
-    """What was declared when the trial began."""
-    given: Mapping[str, Any] = task.job.spec["declared"]
-    return Declared(**{**given, "labels": tuple(given["labels"])})
+    """Return what was declared when the trial was submitted."""
+    values: Mapping[str, Any] = task.job.spec["declared"]
+    return Declared(**{**values, "labels": tuple(values["labels"])})
 
 
 def ways_of(task: ModelTask) -> list[Declared]:
@@ -185,8 +186,10 @@ def files_of(task: ModelTask) -> Files:
     if not (folder / FILES).is_dir():
         raise Gone(wording.message("model_task.files_gone"))
     if not (folder / SUMMARY).is_file():  # of a version of the platform that did not keep it
-        disk_files.write_json(folder / SUMMARY, replies.files(inspections.of_trial(folder, declared_of(task))[1]))
-    return replies.files_of(json.loads((folder / SUMMARY).read_bytes()))
+        disk_files.write_json(
+            folder / SUMMARY, replies.encode_files(inspections.of_trial(folder, declared_of(task))[1])
+        )
+    return replies.decode_files(json.loads((folder / SUMMARY).read_bytes()))
 
 
 class Gone(DomainError):
@@ -196,34 +199,34 @@ class Gone(DomainError):
 
 
 def params(task: ModelTask) -> dict[str, Any]:
-    """What the program is told."""
+    """Return the parameters of the program."""
     files = files_of(task)
-    weights = weights_in(home(task.job) / FILES)
+    weights = find_weights(home(task.job) / FILES)
     return {
-        **variants.described(files, ways_of(task)),
+        **variants.describe(files, ways_of(task)),
         "weights": str(weights.relative_to(home(task.job))) if weights else "",
         "names": task.job.spec["names"], "most": MOST_PICTURES, "max_pixels": env.MAX_IMAGE_PIXELS, "seconds": SECONDS,
     }  # fmt: skip
 
 
 def publish(task: ModelTask, attempt: Attempt) -> None:
-    """Keep which ways are the best; may be called again."""
-    outputs = RunDir.of(task.job_id, attempt.number).outputs
-    found = results.read(outputs, ways=len(task.job.spec["ways"]))
-    if not found.pictures:
+    """Store which variants are the best; idempotent."""
+    outputs = RunDir.for_attempt(task.job_id, attempt.number).outputs
+    result = results.read(outputs, ways=len(task.job.spec["ways"]))
+    if not result.pictures:
         return
-    works = any(one.score > 0 for one in found.best)
+    works = any(variant.score > 0 for variant in result.best)
     figures = {
-        "best": [{"number": one.number, "score": one.score, "sure": one.sure} for one in found.best],
-        "fallen": found.counts(), "with_truth": found.with_truth, "pictures": len(found.pictures), "tried": found.tried,
-        "attempt": attempt.number, "works": works,
+        "best": [{"number": variant.number, "score": variant.score, "sure": variant.sure} for variant in result.best],
+        "fallen": result.counts(), "with_truth": result.with_truth, "pictures": len(result.pictures),
+        "tried": result.tried, "attempt": attempt.number, "works": works,
     }  # fmt: skip
     message = wording.Message() if works else wording.message("model_task.nothing_works")
     ModelTask.objects.filter(pk=task.pk, made=None).update(figures=figures, message=message)
 
 
 def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion:
-    """Make the version that an import with the declaration of one of the best ways would make.
+    """Create the version that an import with the declaration of one of the best variants would create.
 
     Args:
         task: which `by` may edit.
@@ -231,7 +234,7 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
         name: of the new model, in place of the one that was given.
 
     Raises:
-        NotAllowed: this person's roles let nobody bring in models.
+        NotAllowed: the user's roles do not allow importing models.
         AlreadyUsed: a version was made of it.
         Invalid: no such way is among the best.
         Gone: the files, or the model that gets the version, were removed.
@@ -239,18 +242,18 @@ def use(*, task: ModelTask, rank: int, by: User, name: str = "") -> ModelVersion
     """
     by.require(Action.MODELS_MANAGE)
     if task.made is not None:
-        raise _used(task.made)
+        raise _already_used(task.made)
     shown = task.figures.get("best", ())
     if not 1 <= rank <= len(shown):
         raise Invalid(_("Choose one of the ways that are shown."), field="rank")
     files, spec, owner = files_of(task), task.job.spec, task.job.owner
     declared = variants.as_import(files, ways_of(task)[shown[rank - 1]["number"]])
-    about = {field: spec[field] for field in ("name", "description", "visibility")}
+    fields = {field: spec[field] for field in ("name", "description", "visibility")}
     if name:
-        about["name"] = name
+        fields["name"] = name
     version = registry.register(
-        user=owner, bring=partial(_brought, home(task.job) / FILES), origin=_origin(spec["origin"]),
-        model=_model(spec["model"], owner), declared=declared, made=partial(_made, task), **about,
+        user=owner, bring=partial(_copy_files, home(task.job) / FILES), origin=_origin(spec["origin"]),
+        model=_model(spec["model"], owner), declared=declared, made=partial(_record_version, task), **fields,
     )  # fmt: skip
     disk_files.remove_tree(home(task.job))
     task.refresh_from_db()
@@ -266,24 +269,24 @@ def _model(number: int | None, owner: User) -> Model | None:
     return model
 
 
-def _made(task: ModelTask, version: ModelVersion) -> None:
+def _record_version(task: ModelTask, version: ModelVersion) -> None:
     """Keep the version, unless another one was made meanwhile: the transaction that makes this one fails then."""
     if not ModelTask.objects.filter(pk=task.pk, made=None).update(made=version, message=wording.Message()):
         other = ModelTask.objects.select_related("made__model").get(pk=task.pk).made
-        raise _used(other or version)
+        raise _already_used(other or version)
 
 
-def _used(version: ModelVersion) -> AlreadyUsed:
-    said = _("%(version)s was made of this trial already. Open it, or bring the model in once more.")
-    return AlreadyUsed(said % {"version": version}, version=version.pk)
+def _already_used(version: ModelVersion) -> AlreadyUsed:
+    message = _("%(version)s was made of this trial already. Open it, or bring the model in once more.")
+    return AlreadyUsed(message % {"version": version}, version=version.pk)
 
 
-def _origin(kept: Mapping[str, Any]) -> Origin:
-    job = Job.objects.filter(pk=kept["job"] or 0).first()
-    return Origin(kept["source"], job, kept["attempt"] if job else 0, kept["label"])
+def _origin(origin_spec: Mapping[str, Any]) -> Origin:
+    job = Job.objects.filter(pk=origin_spec["job"] or 0).first()
+    return Origin(origin_spec["source"], job, origin_spec["attempt"] if job else 0, origin_spec["label"])
 
 
-def _brought(folder: Path, into: Path) -> None:
+def _copy_files(folder: Path, into: Path) -> None:
     shutil.copytree(folder, into, symlinks=True, copy_function=_copy)
 
 
@@ -294,17 +297,17 @@ def _copy(source: str, target: str) -> None:
 
 @contextmanager
 def examples(uploads: Sequence[Any]) -> Iterator[list[Example]]:
-    """Files as a form has them, or finished uploads, as pictures to try a model on; closed afterwards."""
+    """Yield form files or finished uploads as images to run a model on; closes them afterwards."""
     opened: list[BinaryIO] = []
     try:
-        found = []
-        for one in uploads:
-            if isinstance(getattr(one, "file", None), Path):  # an upload in parts
-                opened.append(one.file.open("rb"))
-                found.append(Example(Path(one.filename).name, opened[-1]))
+        pictures = []
+        for upload in uploads:
+            if isinstance(getattr(upload, "file", None), Path):  # an upload in parts
+                opened.append(upload.file.open("rb"))
+                pictures.append(Example(Path(upload.filename).name, opened[-1]))
             else:
-                found.append(Example(Path(one.name or "picture").name, one))
-        yield found
+                pictures.append(Example(Path(upload.name or "picture").name, upload))
+        yield pictures
     finally:
         for file in opened:
             file.close()

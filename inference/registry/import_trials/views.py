@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import files, ids
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.registry.import_trials import results, trials
 from inference.registry.models import ModelTask
 from workers.core.runs import RunDir
@@ -24,7 +24,7 @@ def trial_picture(request: SignedInRequest, pk: int, place: int) -> HttpResponse
     """One of the pictures, small, for those who may see the trial."""
     rows = ModelTask.objects.visible_to(request.user).filter(act=ModelTask.Act.TRY).select_related("job")
     task: ModelTask = get_object_or_404(rows, pk=pk)
-    outputs = RunDir.of(task.job_id, task.figures.get("attempt") or 0).outputs
+    outputs = RunDir.for_attempt(task.job_id, task.figures.get("attempt") or 0).outputs
     if place >= results.MOST_PICTURES:
         raise Http404
     try:
@@ -42,7 +42,7 @@ def trial_use(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a version of one of the ways."""
     rows = ModelTask.objects.editable_by(request.user).filter(act=ModelTask.Act.TRY)
     task: ModelTask = get_object_or_404(rows.select_related("job__owner", "made__model"), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         rank, name = ids.number(request.POST.get("rank", "")) or 0, request.POST.get("name", "").strip()
         version = trials.use(task=task, rank=rank, by=request.user, name=name)
         return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")

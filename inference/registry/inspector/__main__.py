@@ -20,7 +20,7 @@ REQUEST, REPLY = "AIP_PARAMS", "inspection.json"
 
 
 def main() -> int:
-    request, reply_to = _opened()
+    request, reply_to = _read_request()
     _configure(request["locale"])
     from inference.registry.inspector import inspection, limits  # noqa: PLC0415  needs the settings
 
@@ -36,8 +36,8 @@ def main() -> int:
     return 0
 
 
-def _opened() -> tuple[dict[str, Any], int]:
-    """The request, and the descriptor of the file that the reply is written to."""
+def _read_request() -> tuple[dict[str, Any], int]:
+    """Return the request, and the descriptor of the file that the reply is written to."""
     if REQUEST in os.environ:
         path = Path(os.environ["AIP_OUTPUT_DIR"], REPLY)
         request = json.loads(Path(os.environ[REQUEST]).read_text(encoding="utf-8"))

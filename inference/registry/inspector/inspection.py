@@ -13,8 +13,8 @@ from aiplatform.lib import archives
 from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError
 from inference.registry.formats.declared import Declared, Files, describe
-from inference.registry.formats.folder import WEIGHTS, Found, survey, weights_in
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import WEIGHTS, ModelContents, find_weights, survey
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel
 from inference.registry.inspector import limits, replies, runtime, trial_candidates
 
@@ -37,7 +37,7 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return _perform(request)
         except DomainError as refusal:
-            return {"refusals": [replies.refusal(one) for one in refusal.every]}
+            return {"refusals": [replies.refusal(error) for error in refusal.every]}
         except RefusedModel as refusal:
             return {"refusals": [replies.refused_model(refusal)]}
 
@@ -45,50 +45,50 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
 def _perform(request: Mapping[str, Any]) -> dict[str, Any]:
     folder = Path(request["folder"])
     if request["archive"]:
-        most = archives.Limits(max_bytes=request["max_bytes"], max_files=request["max_files"])
+        limits = archives.Limits(max_bytes=request["max_bytes"], max_files=request["max_files"])
         try:
-            archives.extract(Path(request["archive"]), folder, limits=most)
+            archives.extract(Path(request["archive"]), folder, limits=limits)
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
             raise DiskFull from None
-    given = request["declared"]
-    declared = Declared(**{**given, "labels": tuple(given["labels"])})
+    values = request["declared"]
+    declared = Declared(**{**values, "labels": tuple(values["labels"])})
     if request["act"] == TRIAL:
         return _trial(folder, declared, opens=request["opens"])
-    content = described(folder, declared) if request["act"] == VERSION else survey(folder)
+    content = describe_folder(folder, declared) if request["act"] == VERSION else survey(folder)
     _open(content.files.get("model.onnx"), content, opens=request["opens"])
-    return {"found": replies.found(content, folder)}
+    return {"found": replies.encode_found(content, folder)}
 
 
-def described(folder: Path, declared: Declared) -> Found:
-    """What is in the folder, with a model.json made of what is declared where there is none.
+def describe_folder(folder: Path, declared: Declared) -> ModelContents:
+    """Return the contents of the folder; writes a model.json from the declaration if there is none.
 
     Raises:
         RefusedModel, Invalid: see `survey` and `describe`.
     """
-    weights = weights_in(folder)
-    known = describe(folder, weights, declared) if weights else Known()
+    weights = find_weights(folder)
+    file_facts = describe(folder, weights, declared) if weights else FileFacts()
     content = survey(folder)
-    if content.task == WEIGHTS and known.labels:
-        content.classes = [{"id": place, "name": label} for place, label in enumerate(known.labels)]
-    content.architecture = content.architecture or known.architecture
-    if content.task == WEIGHTS and known.task:
-        content.facts["declared_task"] = known.task
+    if content.task == WEIGHTS and file_facts.labels:
+        content.classes = [{"id": index, "name": label} for index, label in enumerate(file_facts.labels)]
+    content.architecture = content.architecture or file_facts.architecture
+    if content.task == WEIGHTS and file_facts.task:
+        content.facts["declared_task"] = file_facts.task
     return content
 
 
 def _trial(folder: Path, declared: Declared, *, opens: bool) -> dict[str, Any]:
     weights = trial_candidates.weights(folder)
     files = Files.read(folder, weights)
-    ways = trial_candidates.ways_of(folder, files, declared)
+    ways = trial_candidates.list_declarations(folder, files, declared)
     if opens:
         limits.allow_runtime(weights)
         runtime.check_opens(weights)
-    return {"trial": replies.trial(ways, files)}
+    return {"trial": replies.encode_trial(ways, files)}
 
 
-def _open(model: Path | None, content: Found, *, opens: bool) -> None:
+def _open(model: Path | None, content: ModelContents, *, opens: bool) -> None:
     if model is None or not opens:
         return
     limits.allow_runtime(model)

@@ -29,14 +29,14 @@ def restrict(*, seconds: int) -> None:
         resource.setrlimit(name, (soft, hard))
     if os.geteuid():
         highest = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        most = MAX_PROCESSES if highest == resource.RLIM_INFINITY else min(MAX_PROCESSES, highest)
-        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        limit = MAX_PROCESSES if highest == resource.RLIM_INFINITY else min(MAX_PROCESSES, highest)
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
 
 
 def allow_runtime(model: Path) -> None:
-    """Raise the limit of memory to what a runtime needs for this file, at most MAX_BYTES."""
+    """Raise the memory limit to what a runtime needs for this file, at most MAX_BYTES."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = BASE_BYTES + TIMES_FILE * model.stat().st_size
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_DATA, (max(soft, most), hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (max(soft, limit), hard))

@@ -17,8 +17,8 @@ from aiplatform.lib.parsers import is_sound
 from inference.kit.model_io.spec import TENSOR
 from inference.kit.task_kinds import TASKS
 from inference.registry.formats.declared import Declared, Files
-from inference.registry.formats.folder import WEIGHTS, Found
-from inference.registry.formats.foreign_metadata import Known
+from inference.registry.formats.folder import WEIGHTS, ModelContents
+from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel, Summary, Tensor
 
 MAX_REFUSALS, MAX_TEXT_LENGTH = 200, 2000
@@ -42,25 +42,25 @@ def refused_model(error: RefusedModel) -> dict[str, Any]:
     return {"code": MODEL_REFUSED, "text": str(error), "worded": None, "field": None, "facts": {}}
 
 
-def found(content: Found, folder: Path) -> dict[str, Any]:
-    """The contents of a folder, files by their names below it."""
+def encode_found(content: ModelContents, folder: Path) -> dict[str, Any]:
+    """Encode the contents of a folder, files by their names below it."""
     listed = {name: str(path.relative_to(folder)) for name, path in content.files.items()}
     return {**vars(content), "files": listed}
 
 
-def declared(way: Declared) -> dict[str, Any]:
-    """A way to read the model."""
-    return asdict(way)
+def encode_declared(declaration: Declared) -> dict[str, Any]:
+    """Encode a declaration."""
+    return asdict(declaration)
 
 
-def trial(ways: Sequence[Declared], read: Files) -> dict[str, Any]:
-    """Ways to read a model, and what its files say. Lists of labels, which ways have in common, are written once."""
-    lists = list(dict.fromkeys(way.labels for way in ways))
-    rows = [declared(way) | {"labels": lists.index(way.labels)} for way in ways]
-    return {"ways": rows, "labels": lists, "files": files(read)}
+def encode_trial(declarations: Sequence[Declared], read: Files) -> dict[str, Any]:
+    """Encode declarations to try and the facts of the files. Lists of labels that they share are written once."""
+    lists = list(dict.fromkeys(declaration.labels for declaration in declarations))
+    rows = [encode_declared(declaration) | {"labels": lists.index(declaration.labels)} for declaration in declarations]
+    return {"ways": rows, "labels": lists, "files": encode_files(read)}
 
 
-def files(read: Files) -> dict[str, Any]:
+def encode_files(read: Files) -> dict[str, Any]:
     """What the files of an ONNX model say."""
     return {"beside": asdict(read.beside), "summary": asdict(read.summary)}
 
@@ -86,8 +86,8 @@ def _refusal(row: Any) -> dict[str, Any]:
     }
 
 
-def found_of(reply: Mapping[str, Any], folder: Path) -> Found:
-    """The contents of `folder` as a reply has them.
+def decode_found(reply: Mapping[str, Any], folder: Path) -> ModelContents:
+    """Decode the contents of `folder` from a reply.
 
     Raises:
         BadReply: it has a value that no database keeps, a task that is not known, or a file outside the folder.
@@ -95,66 +95,66 @@ def found_of(reply: Mapping[str, Any], folder: Path) -> Found:
     row = _table(reply.get("found"))
     parts = {name: _table(row.get(name)) for name in ("metrics", "params", "facts", "files")}
     classes = row.get("classes")
-    words = [row.get(name) for name in ("task", "architecture", "preset")]
-    if not isinstance(classes, list) or not all(isinstance(one, dict) for one in classes):
+    texts = [row.get(name) for name in ("task", "architecture", "preset")]
+    if not isinstance(classes, list) or not all(isinstance(entry, dict) for entry in classes):
         raise BadReply("classes")
-    if not all(isinstance(word, str) for word in words) or words[0] not in {*TASKS, TENSOR, WEIGHTS}:
+    if not all(isinstance(word, str) for word in texts) or texts[0] not in {*TASKS, TENSOR, WEIGHTS}:
         raise BadReply("task")
-    if not is_sound([*words, classes, parts["metrics"], parts["params"], parts["facts"]]):
+    if not is_sound([*texts, classes, parts["metrics"], parts["params"], parts["facts"]]):
         raise BadReply("a value that cannot be kept")
     if any(finite(value) is None for value in parts["metrics"].values()):
         raise BadReply("metrics")
     listed = dict(_files(parts["files"], folder))
     if not listed.keys() & {"model.onnx", "model.safetensors"}:
         raise BadReply("no model")
-    return Found(
-        task=str(words[0]), architecture=str(words[1])[:100], preset=str(words[2])[:50], classes=classes,
+    return ModelContents(
+        task=str(texts[0]), architecture=str(texts[1])[:100], preset=str(texts[2])[:50], classes=classes,
         metrics=parts["metrics"], params=parts["params"], facts=parts["facts"], files=listed,
     )  # fmt: skip
 
 
 def _files(listed: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Path]]:
-    for name, place in listed.items():
+    for name, location in listed.items():
         plain = "/" not in name and name not in ("", ".", "..") and is_sound(name) and len(name.encode()) <= 255
-        if not plain or not isinstance(place, str) or "\0" in place:
+        if not plain or not isinstance(location, str) or "\0" in location:
             raise BadReply("the name of a file")
-        path = PurePosixPath(place)
+        path = PurePosixPath(location)
         if path.is_absolute() or ".." in path.parts:
             raise BadReply("a file outside of the folder")
         yield name, folder / path
 
 
-def trial_of(reply: Mapping[str, Any]) -> tuple[list[Declared], Files]:
-    """Ways to read a model, and what its files say.
+def decode_trial(reply: Mapping[str, Any]) -> tuple[list[Declared], Files]:
+    """Decode declarations to try and the facts of the files.
 
     Raises:
-        BadReply: see `found_of`.
+        BadReply: see `decode_found`.
     """
-    row = _table(reply.get("trial"))
-    ways = row.get("ways")
-    if not isinstance(ways, list) or not 0 < len(ways) <= MAX_WAYS:
+    table = _table(reply.get("trial"))
+    rows = table.get("ways")
+    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_WAYS:
         raise BadReply("ways")
-    lists = row.get("labels")
+    lists = table.get("labels")
     if not isinstance(lists, list) or not all(isinstance(labels, list) for labels in lists) or not is_sound(lists):
         raise BadReply("labels")
     names = [tuple(map(str, labels)) for labels in lists]
-    return [_declared(_table(way), names) for way in ways], files_of(row.get("files"))
+    return [_decode_declared(_table(row), names) for row in rows], decode_files(table.get("files"))
 
 
-def _declared(row: Mapping[str, Any], lists: Sequence[tuple[str, ...]]) -> Declared:
-    place = row.get("labels")
-    if not is_sound(row) or type(place) is not int or not 0 <= place < len(lists):
+def _decode_declared(row: Mapping[str, Any], lists: Sequence[tuple[str, ...]]) -> Declared:
+    index = row.get("labels")
+    if not is_sound(row) or type(index) is not int or not 0 <= index < len(lists):
         raise BadReply("a way")
     try:
-        way = Declared(**{**row, "labels": lists[place]})
-        way.check()
+        declaration = Declared(**{**row, "labels": lists[index]})
+        declaration.check()
     except (TypeError, DomainError) as error:
         raise BadReply("a way") from error
-    return way
+    return declaration
 
 
-def files_of(row: Any) -> Files:
-    """What the files of an ONNX model say, as `files` wrote it.
+def decode_files(row: Any) -> Files:
+    """Decode the facts of the files of an ONNX model, as `encode_files` wrote them.
 
     Raises:
         BadReply: it did not.
@@ -163,8 +163,10 @@ def files_of(row: Any) -> Files:
     beside, summary = _table(table.get("beside")), _table(table.get("summary"))
     try:
         lists: dict[str, Any] = {name: tuple(beside.pop(name)) for name in ("labels", "mean", "std")}
-        ends: dict[str, Any] = {name: [_tensor(one) for one in summary.pop(name)] for name in ("inputs", "outputs")}
-        return Files(Known(**beside, **lists), Summary(**summary, **ends))
+        ends: dict[str, Any] = {
+            name: [_tensor(tensor) for tensor in summary.pop(name)] for name in ("inputs", "outputs")
+        }
+        return Files(FileFacts(**beside, **lists), Summary(**summary, **ends))
     except (KeyError, TypeError) as error:
         raise BadReply("files") from error
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import files as disk_files
 from aiplatform.lib.errors import DomainError, Refusals
 from inference.registry.formats.declared import Declared, Files
-from inference.registry.formats.folder import home_of, survey, weights_in
+from inference.registry.formats.folder import find_weights, home_of, survey
 from inference.registry.inspector import variants
 
 
@@ -23,57 +23,59 @@ class CannotTry(DomainError):
 
 
 def weights(folder: Path) -> Path:
-    """The ONNX file that can be tried.
+    """Return the ONNX file that can be run in a trial.
 
     Raises:
         CannotTry: there is none, or it is described already.
         RefusedModel: the files are not sound.
     """
-    found = weights_in(folder)
-    if found is None or found.suffix.lower() != ".onnx":
+    path = find_weights(folder)
+    if path is None or path.suffix.lower() != ".onnx":
         survey(folder)  # which may know better what is wrong with them
         raise CannotTry(_("Only an ONNX model can be tried: weights alone do not run."))
     if (home_of(folder) / "model.json").exists():
         raise CannotTry(_("model.json in it says all that could be tried. Bring the model in as it is."))
-    return found
+    return path
 
 
-def ways_of(folder: Path, files: Files, declared: Declared) -> list[Declared]:
-    """Ways to read the model in a folder.
+def list_declarations(folder: Path, files: Files, declared: Declared) -> list[Declared]:
+    """Return the possible declarations of the model in a folder.
 
     Raises:
         CannotTry, Invalid, RefusedModel: there is none, or the files are not sound.
     """
-    found, out, refusals = variants.of(files, declared)
-    if not found:
-        raise _none(files, out, refusals)
-    _check_sound(folder, files, found[0])
-    return found
+    declarations, excluded, refusals = variants.list_candidates(files, declared)
+    if not declarations:
+        raise _no_candidates(files, excluded, refusals)
+    _check_sound(folder, files, declarations[0])
+    return declarations
 
 
-def _none(files: Files, out: Sequence[variants.Out], refusals: Sequence[DomainError]) -> DomainError:
-    """Why there is no way: what the layouts that fit were refused for, else that none fits."""
-    found = Refusals()
+def _no_candidates(
+    files: Files, excluded: Sequence[variants.ExcludedLayout], refusals: Sequence[DomainError]
+) -> DomainError:
+    """Return why there is no declaration: the errors of the layouts that fit, else that none fits."""
+    collected = Refusals()
     for refusal in refusals:
-        with found:
+        with collected:
             raise refusal
-    if found:
-        first, *others = found.all
+    if collected:
+        first, *others = collected.all
         first.others = tuple(others)
         return first
     shapes = ", ".join(f"{tensor.name} {tensor.shape}" for tensor in files.summary.outputs[:6])
-    said = _(
+    message = _(
         "Its outputs (%(shapes)s) are not laid out in a way that is known here. Export the model with its head decoded "
         "into boxes, or describe it by a model.json."
     )
-    return CannotTry(said % {"shapes": shapes[:300]})
+    return CannotTry(message % {"shapes": shapes[:300]})
 
 
-def _check_sound(folder: Path, files: Files, way: Declared) -> None:
-    """Refuse pickles and the like beside the model now, and not once somebody has chosen."""
+def _check_sound(folder: Path, files: Files, declaration: Declared) -> None:
+    """Refuse pickles and the like next to the model now, before the user chooses a variant."""
     described = home_of(folder) / "model.json"
-    whole = variants.as_import(files, way)
-    disk_files.write_json(described, files.model_json(whole))
+    complete = variants.as_import(files, declaration)
+    disk_files.write_json(described, files.model_json(complete))
     try:
         survey(folder)
     finally:

@@ -19,7 +19,7 @@ UNFIT, REFUSED, TOO_MANY = "unfit", "refused", "too_many"
 
 
 @dataclass(frozen=True)
-class Out:
+class ExcludedLayout:
     """A layout that is not tried: a code, and the field whose value is missing or does not fit."""
 
     task: str
@@ -28,51 +28,57 @@ class Out:
     field: str = ""
 
 
-def of(files: Files, declared: Declared) -> tuple[list[Declared], list[Out], list[DomainError]]:
-    """Declarations to try, the more usual first; the layouts that fell out already; and what those are refused for.
+def list_candidates(files: Files, declared: Declared) -> tuple[list[Declared], list[ExcludedLayout], list[DomainError]]:
+    """Return the declarations to try, the more usual first; the layouts excluded already; and their errors.
 
     What is declared, or said by the files, is the same in all. Where nobody named the classes they are numbered.
     """
-    said = files.known(declared)
-    ways: list[Declared] = []
-    out: list[Out] = []
+    file_facts = files.merge(declared)
+    declarations: list[Declared] = []
+    excluded: list[ExcludedLayout] = []
     refusals: list[DomainError] = []
-    for task, layout in _layouts(said.task, said.layout):
+    for task, layout in _layouts(file_facts.task, file_facts.layout):
         try:
-            base = _base(files, declared, task, layout, named=bool(said.labels))
-            files.model_json(_whole(files, base))
+            base = _base(files, declared, task, layout, named=bool(file_facts.labels))
+            files.model_json(_complete(files, base))
         except Unfit:
-            out.append(Out(task, layout.name, UNFIT))
+            excluded.append(ExcludedLayout(task, layout.name, UNFIT))
         except DomainError as exc:
             refusals += exc.every
-            out.append(Out(task, layout.name, REFUSED, exc.blamed or ""))
+            excluded.append(ExcludedLayout(task, layout.name, REFUSED, exc.blamed or ""))
         else:
-            ways += _ways(files, base, layout)
-    ways.sort(key=lambda way: way.pixels in BLUE_FIRST)  # of few models: behind all ways of all layouts
-    out += [Out(way.task, way.layout, TOO_MANY) for way in ways[MOST:]]
-    return ways[:MOST], list(dict.fromkeys(out)), refusals
+            declarations += _expand(files, base, layout)
+    declarations.sort(key=lambda row: row.pixels in BLUE_FIRST)  # rare: after all declarations of all layouts
+    excluded += [ExcludedLayout(declaration.task, declaration.layout, TOO_MANY) for declaration in declarations[MOST:]]
+    return declarations[:MOST], list(dict.fromkeys(excluded)), refusals
 
 
-def described(files: Files, ways: Sequence[Declared]) -> dict[str, Any]:
-    """The same for the program: `kinds`, descriptions as of model.json, and `ways`, each one of them with changes."""
+def describe(files: Files, declarations: Sequence[Declared]) -> dict[str, Any]:
+    """Encode them for the program: `kinds`, descriptions as in model.json, and `ways`, each a kind with changes."""
     kinds: dict[Declared, int] = {}
-    whole: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     rows = []
-    for way in ways:
-        kind = replace(way, pixels="", resize="")
-        known = files.model_json(_numbered(files, way))
+    for declaration in declarations:
+        kind = replace(declaration, pixels="", resize="")
+        document = files.model_json(_with_labels(files, declaration))
         if kind not in kinds:
-            kinds[kind] = len(whole)
-            whole.append(known)
-        seen = known["input"]
-        order = seen.get("order", RGB)
-        rows.append({"kind": kinds[kind], "order": order, **{name: seen[name] for name in ("mean", "std", "resize")}})
-    return {"kinds": whole, "ways": rows}
+            kinds[kind] = len(documents)
+            documents.append(document)
+        input_fields = document["input"]
+        order = input_fields.get("order", RGB)
+        rows.append(
+            {"kind": kinds[kind], "order": order, **{name: input_fields[name] for name in ("mean", "std", "resize")}}
+        )
+    return {"kinds": documents, "ways": rows}
 
 
-def as_spec(way: Declared, declared: Declared) -> dict[str, Any]:
-    """What of a way is not declared anyway, small enough for a row."""
-    return {name: value for name, value in asdict(way).items() if name != "labels" and value != getattr(declared, name)}
+def as_spec(declaration: Declared, declared: Declared) -> dict[str, Any]:
+    """Return the fields of a declaration that differ from `declared`, small enough for a row."""
+    return {
+        name: value
+        for name, value in asdict(declaration).items()
+        if name != "labels" and value != getattr(declared, name)
+    }
 
 
 def from_spec(row: dict[str, Any], declared: Declared) -> Declared:
@@ -80,19 +86,23 @@ def from_spec(row: dict[str, Any], declared: Declared) -> Declared:
     return replace(declared, **row)
 
 
-def as_import(files: Files, way: Declared) -> Declared:
-    """The whole declaration of a way, as somebody who knew it would have made it."""
-    return _numbered(files, way)
+def as_import(files: Files, declaration: Declared) -> Declared:
+    """Return the complete declaration, as a user who knew it would have made it."""
+    return _with_labels(files, declaration)
 
 
 def _layouts(task: str, layout: str) -> Iterator[tuple[str, Layout]]:
-    for name, known in LAYOUTS.items():
+    for name, layouts in LAYOUTS.items():
         if task in ("", name):
-            yield from ((name, one) for one in known.values() if layout in ("", one.name) or layout not in known)
+            yield from (
+                (name, candidate)
+                for candidate in layouts.values()
+                if layout in ("", candidate.name) or layout not in layouts
+            )
 
 
 def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named: bool) -> Declared:
-    """The declaration with task, layout and size.
+    """Return the declaration with task, layout and size.
 
     Raises:
         Unfit: the outputs are not laid out so, or only if they meant many more classes than anybody has.
@@ -101,36 +111,38 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
     if not named and count is not None and not 1 <= count <= MOST_CLASSES:
         raise Unfit
     if not named and count is None:
-        said = _(
+        message = _(
             "Name the classes of the model, one a line, in the order of its outputs: they cannot be counted in it."
         )
-        raise Invalid(said, field="labels")
+        raise Invalid(message, field="labels")
     base = replace(declared, task=task, layout=layout.name)
-    known, shape = files.known(base), files.summary.inputs[0].shape if files.summary.inputs else []
-    if len(shape) == 4 and shape[2] < 1 and not known.height:
+    file_facts, shape = files.merge(base), files.summary.inputs[0].shape if files.summary.inputs else []
+    if len(shape) == 4 and shape[2] < 1 and not file_facts.height:
         base = replace(base, height=layout.side)
-    if len(shape) == 4 and shape[3] < 1 and not known.width:
+    if len(shape) == 4 and shape[3] < 1 and not file_facts.width:
         base = replace(base, width=layout.side)
     return base
 
 
-def _numbered(files: Files, way: Declared) -> Declared:
-    if files.known(way).labels:
-        return way
-    count = files.classes(LAYOUTS[way.task][way.layout]) or 0
-    return replace(way, labels=tuple(str(place) for place in range(count)))
+def _with_labels(files: Files, declaration: Declared) -> Declared:
+    if files.merge(declaration).labels:
+        return declaration
+    count = files.classes(LAYOUTS[declaration.task][declaration.layout]) or 0
+    return replace(declaration, labels=tuple(str(index) for index in range(count)))
 
 
-def _whole(files: Files, base: Declared) -> Declared:
-    """The declaration with something for all that is tried, to see whether the rest of it fits."""
-    pixels = base.pixels or ("" if files.known(base).mean else "unit")
-    return _numbered(files, replace(base, pixels=pixels))
+def _complete(files: Files, base: Declared) -> Declared:
+    """Return the declaration with a value for all that is tried, to see whether the rest of it fits."""
+    pixels = base.pixels or ("" if files.merge(base).mean else "unit")
+    return _with_labels(files, replace(base, pixels=pixels))
 
 
-def _ways(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:
-    pixels: Sequence[str] = (base.pixels,) if base.pixels or files.known(base).mean else layout.pixels
+def _expand(files: Files, base: Declared, layout: Layout) -> Iterator[Declared]:
+    pixels: Sequence[str] = (base.pixels,) if base.pixels or files.merge(base).mean else layout.pixels
     if not base.pixels and pixels is layout.pixels and files.summary.inputs[0].shape[1] != 1:
         pixels = (*pixels, *BLUE_FIRST)
-    resizes = (base.resize,) if base.resize else (layout.resize, *(one for one in RESIZES if one != layout.resize))
-    for one in pixels:
-        yield from (replace(base, pixels=one, resize=resize) for resize in resizes)
+    resizes = (
+        (base.resize,) if base.resize else (layout.resize, *(choice for choice in RESIZES if choice != layout.resize))
+    )
+    for choice in pixels:
+        yield from (replace(base, pixels=choice, resize=resize) for resize in resizes)

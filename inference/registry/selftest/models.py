@@ -12,7 +12,7 @@ class SelfTest(models.Model):
     version = models.OneToOneField("inference.ModelVersion", models.CASCADE, related_name="self_test")
     job = models.ForeignKey("workers.Job", models.SET_NULL, null=True, related_name="+")  # that made the answers
     data = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, related_name="+")
-    data_label = models.CharField(max_length=80)  # whose pictures they are, also after the version is gone
+    data_label = models.CharField(max_length=80)  # whose pictures they are, kept after the version is deleted
     samples = models.PositiveSmallIntegerField()
     pictures = models.PositiveSmallIntegerField()  # of them, those of the dataset; the others are drawn
     made_with = models.JSONField(default=dict)  # machine, onnxruntime, provider

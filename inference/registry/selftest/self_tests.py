@@ -45,7 +45,7 @@ WORDS = ("machine", "onnxruntime", "provider")
 
 
 @dataclass(frozen=True)
-class Carried:
+class PackagedSamples:
     """What a package carries of them: names and bytes below its folder, and how many pictures of a dataset."""
 
     files: Mapping[str, bytes]
@@ -58,11 +58,11 @@ class Carried:
         return hashlib.sha256(self.files[f"{FOLDER}/{FILE}"]).hexdigest() if self.files else ""
 
 
-NOTHING = Carried({}, 0, 0)
+NOTHING = PackagedSamples({}, 0, 0)
 
 
 def file_of(version: ModelVersion) -> Path:
-    """Where the samples of a version lie: beside its folder, which jobs of others may read."""
+    """Return the path of the samples of a version: next to its folder, which jobs of others may read."""
     return version.model.folder / f"selftest-{version.pk}.json"
 
 
@@ -70,91 +70,91 @@ def keep_evaluated(evaluation: Evaluation) -> None:
     """Keep the samples that an evaluation left; may be called again."""
     version, attempt = evaluation.model_version, evaluation.published_attempt
     if version is not None and attempt:
-        keep(
+        store(
             version,
-            RunDir.of(evaluation.job_id, attempt).outputs,
+            RunDir.for_attempt(evaluation.job_id, attempt).outputs,
             leaving.FILE,
             data=evaluation.version,
             job=evaluation.job,
         )
 
 
-def keep(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersion | None, job: Job) -> None:
-    """Keep the samples in a file of a job, unless a newer job left some, or the job is of somebody who may only look.
+def store(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersion | None, job: Job) -> None:
+    """Store the samples of a job, unless a newer job stored some, or the owner of the job may not edit the model.
 
     Args:
         data: the dataset version that the pictures are from.
     """
     if data is None or not ModelVersion.objects.editable_by(job.owner).filter(pk=version.pk).exists():
         return
-    known = SelfTest.objects.filter(version=version).first()
-    if known is not None and known.job_id is not None and known.job_id > job.pk:
+    existing = SelfTest.objects.filter(version=version).first()
+    if existing is not None and existing.job_id is not None and existing.job_id > job.pk:
         return
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
-            found = json.loads(file.read(MOST_READ))
-        samples = _sound(found)
+            document = json.loads(file.read(MOST_READ))
+        samples = _valid_samples(document)
     except UNSOUND:
         return
     if not samples:
         return
     files.write_json(file_of(version), {"format": 1, "samples": samples})
-    words = found.get("made_with") if isinstance(found.get("made_with"), dict) else {}
+    made_with = document.get("made_with") if isinstance(document.get("made_with"), dict) else {}
     values = {
         "job": job,
         "data": data,
         "data_label": str(data)[:80],
         "samples": len(samples),
         "pictures": sum("picture" in sample for sample in samples),
-        "made_with": {name: words[name][:100] for name in WORDS if isinstance(words.get(name), str)},
+        "made_with": {name: made_with[name][:100] for name in WORDS if isinstance(made_with.get(name), str)},
         "made_at": now(),
     }
     if is_sound(values["made_with"]):
         SelfTest.objects.update_or_create(version=version, defaults=values)
 
 
-def _sound(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Samples with the fields that are known; what is none is left out."""
-    kept: list[dict[str, Any]] = []
-    for given in found["samples"][: DRAWN + PICTURES]:
-        sample: dict[str, Any] = {"asked": _asked(given["asked"]), "answer": given["answer"]}
-        if not isinstance(given["answer"]["predictions"], list) or not is_sound(given["answer"]):
+def _valid_samples(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return samples with the known fields; invalid ones are left out."""
+    samples: list[dict[str, Any]] = []
+    for entry in document["samples"][: DRAWN + PICTURES]:
+        sample: dict[str, Any] = {"asked": _checked_options(entry["asked"]), "answer": entry["answer"]}
+        if not isinstance(entry["answer"]["predictions"], list) or not is_sound(entry["answer"]):
             continue
-        if "picture" in given:
+        if "picture" in entry:
             try:
-                data = base64.b64decode(given["picture"], validate=True)
+                data = base64.b64decode(entry["picture"], validate=True)
             except binascii.Error:
                 continue
             if not data.startswith(JPEG):
                 continue
-            sample["picture"] = given["picture"]
-        elif isinstance(given.get("seed"), int) and 0 <= given["seed"] < MOST_SEED:
-            sample["seed"] = given["seed"]
+            sample["picture"] = entry["picture"]
+        elif isinstance(entry.get("seed"), int) and 0 <= entry["seed"] < MOST_SEED:
+            sample["seed"] = entry["seed"]
         else:
             continue
         if len(json.dumps(sample)) <= MOST_BYTES:
-            kept.append(sample)
-    return kept
+            samples.append(sample)
+    return samples
 
 
-def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
     names = ("score_threshold", "max_detections", "top_k")
-    asked = {name: given[name] for name in names if finite(given.get(name)) is not None}
-    Requested.from_values(asked)  # within its bounds
-    return asked
+    options = {name: values[name] for name in names if finite(values.get(name)) is not None}
+    Requested.from_values(options)  # within its bounds
+    return options
 
 
-def kept(version: ModelVersion) -> SelfTest | None:
-    """What is kept of a version; None where no job has made samples."""
+def for_version(version: ModelVersion) -> SelfTest | None:
+    """Return the stored self-test of a version; None if no job has made samples."""
     return SelfTest.objects.filter(version=version).first()
 
 
-def of(version: ModelVersion, by: User | None) -> Carried:
-    """What a package for a person carries.
+def for_package(version: ModelVersion, by: User | None) -> PackagedSamples:
+    """Return what a package for a user contains.
 
-    Pictures of a dataset go along only where the model's owner lets them, and the person may read that dataset.
+    Pictures of a dataset go along only where the model's owner lets them, and the user may read that dataset.
     """
-    row = kept(version)
+    row = for_version(version)
     if row is None:
         return NOTHING
     try:
@@ -172,15 +172,15 @@ def of(version: ModelVersion, by: User | None) -> Carried:
         name = f"{number}.jpg" if own else f"{number}.png"
         data = base64.b64decode(sample["picture"]) if own else drawn(sample["seed"])
         made[f"{FOLDER}/{name}"] = data
-        about = {"picture": name, "sha256": hashlib.sha256(data).hexdigest(), "from": row.data_label if own else ""}
-        listed.append(about | {"asked": sample["asked"], "answer": sample["answer"]})
+        entry = {"picture": name, "sha256": hashlib.sha256(data).hexdigest(), "from": row.data_label if own else ""}
+        listed.append(entry | {"asked": sample["asked"], "answer": sample["answer"]})
     content = {"format": 1, "tolerance": TOLERANCE, "made_with": row.made_with, "samples": listed}
     made[f"{FOLDER}/{FILE}"] = json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n"
-    return Carried(made, len(listed), sum("picture" in sample for sample in samples))
+    return PackagedSamples(made, len(listed), sum("picture" in sample for sample in samples))
 
 
 def may_carry_pictures(model: Model, row: SelfTest, by: User | None) -> bool:
-    """Whether pictures of the dataset go into a package for a person."""
+    """Whether pictures of the dataset go into a package for a user."""
     if by is None or not model.packages_pictures or row.data_id is None:
         return False
     return DatasetVersion.objects.usable_by(by).filter(pk=row.data_id).exists()

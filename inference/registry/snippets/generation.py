@@ -29,21 +29,21 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def fits(spec: ModelSpec) -> bool:
-    """Whether the templates read answers of this model: whole pictures, and classes or boxes."""
-    seen = spec.input
-    if seen is None or spec.graph is not None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
+    """Return whether the templates can decode this model: whole images, and classes or boxes."""
+    input_spec = spec.input
+    if input_spec is None or spec.graph is not None or spec.task not in TASKS or not TASKS[spec.task].answer.elsewhere:
         return False
     layouts = TASKS[spec.task].answer.layouts
-    if any(layout.roles == tuple(spec.outputs) and not layout.told for layout in layouts):
+    if any(layout.roles == tuple(spec.outputs) and not layout.in_snippets for layout in layouts):
         return False
-    return seen.overlap is None and seen.scope == "picture"
+    return input_spec.overlap is None and input_spec.scope == "picture"
 
 
 def javascript(spec: ModelSpec) -> str:
-    """The module for onnxruntime-web."""
-    known = json.dumps(_described(spec), ensure_ascii=True, indent=2)
-    known = known.replace("</", "<\\/")  # it may be put into a page
-    return (HERE / "predict.js").read_text().replace(JS_PLACE, f"const MODEL = {known};")
+    """Return the module for onnxruntime-web."""
+    document = json.dumps(_describe(spec), ensure_ascii=True, indent=2)
+    document = document.replace("</", "<\\/")  # it may be put into a page
+    return (HERE / "predict.js").read_text().replace(JS_PLACE, f"const MODEL = {document};")
 
 
 def cpp(spec: ModelSpec) -> str:
@@ -51,21 +51,22 @@ def cpp(spec: ModelSpec) -> str:
     text = (HERE / "predict.cpp").read_text()
     before, _begin, rest = text.partition(CPP_BEGIN)
     _sample, _end, after = rest.partition(CPP_END)
-    return f"{before}{CPP_BEGIN}{_constants(_described(spec))}{CPP_END}{after}"
+    return f"{before}{CPP_BEGIN}{_constants(_describe(spec))}{CPP_END}{after}"
 
 
-def _described(spec: ModelSpec) -> dict[str, Any]:
-    seen, limits = spec.input, spec.decode
-    assert seen is not None
+def _describe(spec: ModelSpec) -> dict[str, Any]:
+    input_spec, limits = spec.input, spec.decode
+    assert input_spec is not None
     return {
         "task": spec.task,
         "input": {
-            "name": seen.name, "width": seen.width, "height": seen.height, "channels": seen.channels,
-            "mean": list(seen.mean), "std": list(seen.std), "resize": seen.resize,
-            "order": seen.order,
+            "name": input_spec.name, "width": input_spec.width, "height": input_spec.height,
+            "channels": input_spec.channels,
+            "mean": list(input_spec.mean), "std": list(input_spec.std), "resize": input_spec.resize,
+            "order": input_spec.order,
         },
         "outputs": dict(spec.outputs),
-        "classes": [{"id": one.id, "name": one.name} for one in spec.classes],
+        "classes": [{"id": label.id, "name": label.name} for label in spec.classes],
         "decode": {
             "score_threshold": limits.score_threshold, "iou_threshold": limits.iou_threshold,
             "max_detections": limits.max_detections,
@@ -73,19 +74,20 @@ def _described(spec: ModelSpec) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _constants(known: Mapping[str, Any]) -> str:
-    """The lines between the marks of predict.cpp, of this model."""
-    seen, limits = known["input"], known["decode"]
-    outputs = ", ".join(f"{{{_text(role)}, {_text(name)}}}" for role, name in known["outputs"].items())
-    classes = "".join(f"    {{{one['id']}, {_text(one['name'])}}},\n" for one in known["classes"])
+def _constants(document: Mapping[str, Any]) -> str:
+    """Return the lines between the marks of predict.cpp, for this model."""
+    input_fields, limits = document["input"], document["decode"]
+    outputs = ", ".join(f"{{{_text(role)}, {_text(name)}}}" for role, name in document["outputs"].items())
+    classes = "".join(f"    {{{label['id']}, {_text(label['name'])}}},\n" for label in document["classes"])
     return (
-        f"const std::string TASK = {_text(known['task'])};\n"
-        f"const std::string INPUT = {_text(seen['name'])};\n"
-        f"constexpr int WIDTH = {seen['width']}, HEIGHT = {seen['height']}, CHANNELS = {seen['channels']};\n"
-        f"const std::vector<float> MEAN = {{{', '.join(map(_float, seen['mean']))}}};\n"
-        f"const std::vector<float> STD = {{{', '.join(map(_float, seen['std']))}}};\n"
-        f"constexpr bool BLUE_FIRST = {'true' if seen['order'] == 'BGR' else 'false'};\n"
-        f"constexpr bool LETTERBOX = {'true' if seen['resize'] == 'letterbox' else 'false'};\n"
+        f"const std::string TASK = {_text(document['task'])};\n"
+        f"const std::string INPUT = {_text(input_fields['name'])};\n"
+        f"constexpr int WIDTH = {input_fields['width']}, HEIGHT = {input_fields['height']}, "
+        f"CHANNELS = {input_fields['channels']};\n"
+        f"const std::vector<float> MEAN = {{{', '.join(map(_float, input_fields['mean']))}}};\n"
+        f"const std::vector<float> STD = {{{', '.join(map(_float, input_fields['std']))}}};\n"
+        f"constexpr bool BLUE_FIRST = {'true' if input_fields['order'] == 'BGR' else 'false'};\n"
+        f"constexpr bool LETTERBOX = {'true' if input_fields['resize'] == 'letterbox' else 'false'};\n"
         f"const std::vector<std::pair<std::string, std::string>> OUTPUTS = {{{outputs}}};  // role, name\n"
         f"const std::vector<Class> CLASSES = {{\n{classes}}};\n"
         f"constexpr float SCORE_THRESHOLD = {_float(limits['score_threshold'])};\n"

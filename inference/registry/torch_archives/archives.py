@@ -46,7 +46,7 @@ class _Exported(nn.Module):
         return self.run[0](images)
 
 
-def converted(archive: Path, folder: Path, *, width: int = 0, height: int = 0) -> str:
+def convert(archive: Path, folder: Path, *, width: int = 0, height: int = 0) -> str:
     """Make model.onnx or model.safetensors of an archive in `folder`; returns what was done, for the log.
 
     Args:
@@ -84,26 +84,26 @@ def _read(load: Callable[[], Any]) -> Any:
 
 def _weights(archive: Path, target: Path) -> str:
     try:
-        found = torch.load(archive, map_location="cpu", weights_only=True)
+        content = torch.load(archive, map_location="cpu", weights_only=True)
     except Exception as error:
         if foreign := FOREIGN.search(str(error)):
             raise Refused("not_only_weights", name=foreign[1][:LONGEST]) from error
         raise Refused("damaged") from error  # torch's own words advise to open it without care
-    tensors = _tensors(found)
+    tensors = _tensors(content)
     if not tensors:
         raise Refused("no_weights")
     save_file(tensors, target)
     return f"{len(tensors)} tensors, {sum(tensor.numel() for tensor in tensors.values()):,} values"
 
 
-def _tensors(found: object, deep: int = 3) -> dict[str, Tensor]:
-    """The weights of a checkpoint, apart from each other in memory as safetensors needs them."""
-    if not isinstance(found, Mapping):
+def _tensors(content: object, depth: int = 3) -> dict[str, Tensor]:
+    """Return the weights of a checkpoint in separate memory, as safetensors requires."""
+    if not isinstance(content, Mapping):
         return {}
-    inner = (_tensors(found[name], deep - 1) for name in NESTED if name in found) if deep else iter(())
+    inner = (_tensors(content[name], depth - 1) for name in NESTED if name in content) if depth else iter(())
     if nested := next((tensors for tensors in inner if tensors), {}):
         return nested  # beside it stand figures of the training, tensors too
-    return {str(name): value.contiguous().clone() for name, value in found.items() if isinstance(value, Tensor)}
+    return {str(name): value.contiguous().clone() for name, value in content.items() if isinstance(value, Tensor)}
 
 
 def _exported(program: nn.Module, example: Tensor, target: Path) -> str:
@@ -111,20 +111,20 @@ def _exported(program: nn.Module, example: Tensor, target: Path) -> str:
     errors: list[Refused] = []
     for batch in (example, example[:1]):
         try:
-            return _traced(program, batch, target)
+            return _trace(program, batch, target)
         except Refused as refused:
             errors.append(refused)
     raise errors[-1] if errors[0].code == "does_not_run" else errors[0]
 
 
-def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
+def _trace(program: nn.Module, example: Tensor, target: Path) -> str:
     try:
         with torch.inference_mode():
             expected = _flat(program(example))
     except Exception as error:
         height, width = example.shape[2:]
         raise Refused("does_not_run", width=width, height=height, error=_first(error)) from error
-    names = [f"output{place}" for place in range(len(expected))]
+    names = [f"output{index}" for index in range(len(expected))]
     free = {name: {0: "batch"} for name in ("images", *names)} if len(example) > 1 else None
     try:
         with warnings.catch_warnings(), torch.no_grad():
@@ -137,17 +137,17 @@ def _traced(program: nn.Module, example: Tensor, target: Path) -> str:
         if free:  # one that keeps the number of pictures it was traced with answers another one otherwise, or not
             alone = _difference(target, example[:1].numpy(), [each[:1] for each in expected], names)
             worst = float(np.maximum(worst, alone))  # keeps what is not a number, as max does not
-    except Exception as error:  # whatever the exporter meets in somebody's program
+    except Exception as error:  # the exporter raises anything for a custom program
         raise Refused("not_exported", error=_first(error)) from error
     if not worst <= TOLERANCE:
         raise Refused("not_exported", error=f"it differs from torch by {worst:.1e} of the largest answer")
     return f"{target.name}: {len(names)} outputs, differs from torch by {worst:.1e} of the largest answer"
 
 
-def _difference(target: Path, given: np.ndarray, expected: list[np.ndarray], names: list[str]) -> float:
-    """The largest difference between the answers of ONNX and torch, as a share of the largest answer."""
+def _difference(target: Path, inputs: np.ndarray, expected: list[np.ndarray], names: list[str]) -> float:
+    """Return the largest difference between the outputs of ONNX and torch, as a share of the largest output."""
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
-    answers = session.run(names, {session.get_inputs()[0].name: given})
+    answers = session.run(names, {session.get_inputs()[0].name: inputs})
     worst = 0.0
     for ours, theirs in zip(answers, expected, strict=True):
         if ours.shape != theirs.shape:

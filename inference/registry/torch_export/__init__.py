@@ -1,1 +1,1 @@
-"""Versions as programs of torch.export: made by a job beside the version, downloaded, never opened by the platform."""
+"""Versions as programs of torch.export: created by a job, stored next to the version, never opened by the platform."""

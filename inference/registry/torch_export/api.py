@@ -36,7 +36,7 @@ class TorchActs(Base):
     def torch(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """The version as a program of torch.export (.pt2), where a job has made it; the platform never opens it."""
         version = self.get_object()
-        if (descriptor := exports.opened(version)) is None:
+        if (descriptor := exports.open_program(version)) is None:
             raise NotFound(_("There is no torch program of this version yet. Export it first."))
         return send_file(request._request, descriptor, exports.filename(version))
 
@@ -44,7 +44,7 @@ class TorchActs(Base):
     @torch.mapping.post
     @once
     def export_torch(self, request: ApiRequest, pk: str) -> Response:
-        """Queue a job that builds the network anew and exports it; `figures` tell how far it is from the ONNX file."""
+        """Queue a job that rebuilds the network and exports it; `figures` hold its difference to the ONNX file."""
         usable = ModelVersion.objects.usable_by(request.user).select_related("model__owner")
         version = get_object_or_404(usable, pk=pk)
         return Response(ModelTaskOut(exports.submit(user=request.user, version=version)).data, status=202)

@@ -16,13 +16,13 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.registry import model_jobs
-from inference.registry.file_copies import TooLarge, copied
+from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.models import ModelTask, ModelVersion
 from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
 
-PRESETS = ("classify", "segment", "tag")  # whose networks are built anew, see training/presets/torch_export.py
-OWN = "own"  # architecture of a network that somebody wrote
+PRESETS = ("classify", "segment", "tag")  # whose networks can be rebuilt, see training/presets/torch_export.py
+OWN = "own"  # architecture of a custom network
 WEIGHTS, PROGRAM, FACTS = "model.safetensors", "model.pt2", "torch.json"
 MOST_BYTES = 8 << 30
 Act = ModelTask.Act
@@ -35,26 +35,28 @@ class CannotExport(DomainError):
 
 
 def check(version: ModelVersion) -> None:
-    """Refuse a version whose network cannot be built anew by the platform's own presets.
+    """Raise an error for a version whose network the platform's own presets cannot rebuild.
 
     Raises:
         CannotExport.
     """
     facts = {"model": version}
     if version.source != ModelVersion.Source.TRAINING:
-        said = _("%(model)s was not trained here, so its network is not known. Export the version of a training.")
-        raise CannotExport(said % facts)
+        message = _("%(model)s was not trained here, so its network is not known. Export the version of a training.")
+        raise CannotExport(message % facts)
     if version.preset not in PRESETS:
-        said = _(
+        message = _(
             "The network of %(model)s cannot be built anew. Only classifiers, taggers and segmenters of presets can."
         )
-        raise CannotExport(said % facts)
+        raise CannotExport(message % facts)
     if version.architecture == OWN:
-        said = _("The network of %(model)s is somebody's own program. Export it from that program with torch.export.")
-        raise CannotExport(said % facts)
+        message = _(
+            "The network of %(model)s is somebody's own program. Export it from that program with torch.export."
+        )
+        raise CannotExport(message % facts)
     if not {WEIGHTS, "model.onnx", "model.json"} <= {entry["name"] for entry in version.files}:
-        said = _("%(model)s came without its weights, or without its ONNX file. Train it once more.")
-        raise CannotExport(said % facts)
+        message = _("%(model)s came without its weights, or without its ONNX file. Train it once more.")
+        raise CannotExport(message % facts)
 
 
 def can_export(version: ModelVersion) -> bool:
@@ -70,60 +72,60 @@ def submit(*, user: User, version: ModelVersion) -> ModelTask:
     """Queue the export of a version.
 
     Raises:
-        CannotExport: its network cannot be built anew, or an export of it is on its way.
+        CannotExport: its network cannot be rebuilt, or an export of it is on its way.
         DomainError: the queue refuses.
     """
     check(version)
-    newest = of(version)
+    newest = latest_task(version)
     if newest is not None and not newest.job.published:
         raise CannotExport(_("An export of %(model)s is on its way. Wait until it has ended.") % {"model": version})
     resources: Resources = {"cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0}
-    name = titles.derived(f"{version} torch", room=100)
+    name = titles.derive_name(f"{version} torch", room=100)
     with transaction.atomic():
         job = submission.submit(owner=user, kind=model_jobs.KIND, name=name, spec={"version": version.pk}, **resources)
         return ModelTask.objects.create(job=job, act=Act.TORCH, version=version)
 
 
-def of(version: ModelVersion) -> ModelTask | None:
-    """The newest export of a version, whatever became of it."""
+def latest_task(version: ModelVersion) -> ModelTask | None:
+    """Return the newest export of a version, whatever its result."""
     return version.measurements.filter(act=Act.TORCH).select_related("job").order_by("-pk").first()
 
 
-def made(version: ModelVersion) -> ModelTask | None:
-    """The newest export of a version that left a program."""
+def latest_program(version: ModelVersion) -> ModelTask | None:
+    """Return the newest export of a version that has a program."""
     rows = version.measurements.filter(act=Act.TORCH).exclude(figures={}).select_related("job")
     return rows.order_by("-pk").first()
 
 
 def file_of(version: ModelVersion) -> Path:
-    """Where the program of a version lies: beside its folder, which holds what it was registered with alone."""
+    """Return the path of the program of a version: next to its folder, which holds only what it was registered with."""
     return version.model.folder / f"torch-{version.pk}.pt2"
 
 
-def keep(task: ModelTask, outputs: Path) -> None:
-    """Keep the program that a job left, as bytes; may be called again."""
+def store(task: ModelTask, outputs: Path) -> None:
+    """Store the program that a job wrote, as bytes; idempotent."""
     version, facts = task.version, _facts(model_jobs.read(outputs, FACTS))
     if version is None or not facts:
         return
     target = file_of(version)
-    making = target.with_suffix(f".{task.pk}.tmp")
+    temporary = target.with_suffix(f".{task.pk}.tmp")
     try:
         with os.fdopen(files.open_beneath(outputs, PROGRAM), "rb") as source:
-            size = copied(source, making, most=MOST_BYTES)
-        digest = files.sha256_of(making)
-        making.replace(target)
+            size = copy_rest(source, temporary, max_bytes=MOST_BYTES)
+        digest = files.sha256_of(temporary)
+        temporary.replace(target)
         files.flush_folder(target.parent)
     except (OSError, files.OutsideRoot, TooLarge, disk.DiskFull):
         return
     finally:
-        making.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     figures = facts | {"size_bytes": size, "sha256": digest}
     ModelTask.objects.filter(pk=task.pk).update(figures=figures)
 
 
-def opened(version: ModelVersion) -> int | None:
-    """A descriptor of the program; None where there is none."""
-    if made(version) is None:
+def open_program(version: ModelVersion) -> int | None:
+    """Open the program and return its descriptor; None if there is none."""
+    if latest_program(version) is None:
         return None
     try:
         return files.open_beneath(version.model.folder, file_of(version).name)
@@ -136,11 +138,11 @@ def filename(version: ModelVersion) -> str:
     return f"{version.model.name}_v{version.number}.pt2"
 
 
-def _facts(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How the program was compared; {} where that makes no sense."""
-    largest, pictures, torch = finite(given.get("largest")), finite(given.get("pictures")), given.get("torch")
+def _facts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the program was compared; {} if the values are invalid."""
+    largest, pictures, torch = finite(values.get("largest")), finite(values.get("pictures")), values.get("torch")
     if largest is None or not 0 <= largest <= 1 or pictures is None or not 1 <= pictures <= 100:
         return {}
     if not isinstance(torch, str) or not is_sound(torch):
         return {}
-    return {"largest": largest, "pictures": int(pictures), "batch": given.get("batch") is True, "torch": torch[:40]}
+    return {"largest": largest, "pictures": int(pictures), "batch": values.get("batch") is True, "torch": torch[:40]}

@@ -13,7 +13,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import NotFound
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.registry.models import ModelVersion
 from inference.registry.torch_export import exports
 
@@ -23,7 +23,7 @@ from inference.registry.torch_export import exports
 def version_torch_export(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue the export of a version that one may use."""
     version = get_object_or_404(ModelVersion.objects.usable_by(request.user).select_related("model"), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         exports.submit(user=request.user, version=version)
     page = reverse("inference:model-detail", args=[version.model_id])
     return HttpResponseRedirect(f"{page}?version={version.number}#h-torch")
@@ -34,6 +34,6 @@ def version_torch_export(request: SignedInRequest, pk: int) -> HttpResponse:
 def version_torch(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """The program of a version."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
-    if (descriptor := exports.opened(version)) is None:
+    if (descriptor := exports.open_program(version)) is None:
         raise NotFound(_("There is no torch program of this version yet. Export it first."))
     return send_file(request, descriptor, exports.filename(version))

@@ -44,7 +44,7 @@ class ServiceSampleOut(OutMixin, serializers.ModelSerializer):
 
 
 class ServiceFeedbackIn(StrictMixin, serializers.Serializer):
-    """A picture, and what the service said of it."""
+    """An image, and the predictions of the service for it."""
 
     image = serializers.FileField(help_text="The picture that was asked about; at most 32 MiB.")
     answers = serializers.CharField(
@@ -72,21 +72,21 @@ class ServiceAnnotateOut(serializers.Serializer):
 
 
 class FeedbackActions:
-    """Routes that the view set of services has beside its own."""
+    """Additional routes of the view set of services."""
 
     @extend_schema(request={"multipart/form-data": ServiceFeedbackIn}, responses={201: ServiceSampleOut})
     @action(detail=True, methods=["post"], parser_classes=[CarefulMultiPartParser])
     def feedback(self: Any, request: ApiRequest, pk: str) -> Response:
-        """Say that an answer was wrong: the picture is kept for annotation."""
+        """Report a wrong prediction: the image is stored for annotation."""
         service = self.get_object()
         serializer = ServiceFeedbackIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
-        picture = given["image"].read(samples.MOST_BYTES + 1)
-        made = samples.keep(
-            holder=service, picture=picture, answers=given["answers"], note=given["note"], by=request.user
+        fields = serializer.validated_data
+        picture = fields["image"].read(samples.MOST_BYTES + 1)
+        sample = samples.store(
+            holder=service, picture=picture, answers=fields["answers"], note=fields["note"], by=request.user
         )
-        return Response(ServiceSampleOut(made).data, status=201)
+        return Response(ServiceSampleOut(sample).data, status=201)
 
     @extend_schema(request=None, responses=ServiceSampleOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ServiceSample(models.Model):
-    """A picture and what a service, or a device of a group, said of it, which somebody found wrong or a rule kept."""
+    """An image with predictions of a service, or of a device of a group, reported by a user or selected by a rule."""
 
     class Why(models.TextChoices):
         SOMEBODY = "", _("Somebody")
@@ -53,8 +53,8 @@ class ServiceSample(models.Model):
 
     @property
     def summary(self) -> str:
-        """The classes that were answered and how often each, the three most frequent: "RBC ×12, WBC"."""
-        counts = Counter(str(one.get("name", ""))[:50] for one in self.answers if one.get("name"))
+        """Return the predicted classes and their counts, the three most frequent: "RBC ×12, WBC"."""
+        counts = Counter(str(answer.get("name", ""))[:50] for answer in self.answers if answer.get("name"))
         return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(3))
 
     @property

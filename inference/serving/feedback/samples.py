@@ -70,7 +70,7 @@ ENDINGS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "GIF": "gi
 
 
 class TooManySamples(DomainError):
-    """Nobody took the pictures that came back."""
+    """Too many images wait for annotation."""
 
     code = "too_many_samples"
 
@@ -81,7 +81,7 @@ class NoSamples(DomainError):
     code = "no_samples"
 
 
-def keep(
+def store(
     *,
     holder: Holder,
     picture: bytes,
@@ -92,7 +92,7 @@ def keep(
     model_name: str = "",
     device: str = "",
 ) -> ServiceSample:
-    """Keep a picture with what was said of it; the same picture once, with what was said last.
+    """Store an image with its predictions; the same image once, with its latest predictions.
 
     Args:
         holder: the service that answered, or the group of the device that did.
@@ -108,41 +108,41 @@ def keep(
     """
     if len(picture) > MOST_BYTES:
         raise Invalid(_("The picture has more than %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image")
-    said = [] if answers is None else answers
-    if not _are_answers(said):
+    predictions = [] if answers is None else answers
+    if not _are_answers(predictions):
         raise Invalid(_("answers are the predictions that the service gave: a list of objects."), field="answers")
     try:
-        seen = image_files.inspect(io.BytesIO(picture))
+        facts = image_files.inspect(io.BytesIO(picture))
     except image_files.BadImage as exc:
         raise Invalid(str(exc), field="image") from None
-    if by is None and (known := holder.samples.filter(sha256=seen.sha256).first()) is not None:
-        found: ServiceSample = known  # it waits, or was annotated: a rule has nothing to add
-        return found
+    if by is None and (existing := holder.samples.filter(sha256=facts.sha256).first()) is not None:
+        stored: ServiceSample = existing  # it waits, or was annotated: a rule has nothing to add
+        return stored
     if by is None and not has_room(holder):
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     waiting = holder.samples.filter(dataset=None)
     if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     uploads.require_room(owner=holder.owner, size_bytes=len(picture))
-    file = ServiceSample(**_at(holder), sha256=seen.sha256).file
+    file = ServiceSample(**_at(holder), sha256=facts.sha256).file
     file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-    partly = file.with_name(f"{seen.sha256}.{secrets.token_hex(4)}")
+    temporary = file.with_name(f"{facts.sha256}.{secrets.token_hex(4)}")
     try:
-        partly.write_bytes(picture)
-        partly.replace(file)
+        temporary.write_bytes(picture)
+        temporary.replace(file)
     finally:
-        partly.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     sample, _made = ServiceSample.objects.update_or_create(
         **_at(holder),
-        sha256=seen.sha256,
+        sha256=facts.sha256,
         defaults={
-            "kind": seen.kind,
-            "width": seen.width,
-            "height": seen.height,
+            "kind": facts.kind,
+            "width": facts.width,
+            "height": facts.height,
             "size_bytes": len(picture),
             "model_name": (model_name or holder.model_name)[:130],
             "device": device[:100],
-            "answers": said,
+            "answers": predictions,
             "note": note[:500],
             "why": why,
             "dataset": None,
@@ -158,17 +158,17 @@ def _at(holder: Holder) -> dict[str, Any]:
 
 
 def has_room(holder: Holder) -> bool:
-    """Whether a rule may keep more pictures: a part of the room is for what people find wrong."""
-    kept = holder.samples.filter(dataset=None).exclude(why="")
-    together = sum(kept.values_list("size_bytes", flat=True))
-    return kept.count() < BY_RULE * MOST_SAMPLES and together < BY_RULE * MOST_BYTES_TOGETHER
+    """Return whether rules may store more images: a part of the room is reserved for reports of users."""
+    rows = holder.samples.filter(dataset=None).exclude(why="")
+    size_bytes = sum(rows.values_list("size_bytes", flat=True))
+    return rows.count() < BY_RULE * MOST_SAMPLES and size_bytes < BY_RULE * MOST_BYTES_TOGETHER
 
 
-def _are_answers(said: Any) -> bool:
-    if not isinstance(said, list) or len(said) > MOST_ANSWERS or not all(isinstance(one, dict) for one in said):
+def _are_answers(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) > MOST_ANSWERS or not all(isinstance(entry, dict) for entry in value):
         return False
     try:
-        return len(json.dumps(said, allow_nan=False)) <= MOST_JSON
+        return len(json.dumps(value, allow_nan=False)) <= MOST_JSON
     except (ValueError, TypeError, RecursionError):
         return False  # no number that JSON knows
 
@@ -192,11 +192,11 @@ def remove(*, holder: Holder, sample: int) -> bool:
     row = holder.samples.filter(pk=sample).first()
     if row is None:
         return False
-    _forget(row)
+    _delete(row)
     return True
 
 
-def _forget(row: ServiceSample) -> None:
+def _delete(row: ServiceSample) -> None:
     row.delete()
     row.file.unlink(missing_ok=True)
 
@@ -213,21 +213,21 @@ def annotate(*, holder: Holder, name: str, by: User) -> Dataset:
         raise NoSamples(_("No picture waits for annotation."))
     datasets.check(owner=by, name=name)
     entries = list(_entries(holder, rows))
-    upload = uploads.begin(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
+    upload = uploads.create(owner=by, length=zips.size(entries), metadata={"filename": "samples.zip"})
     try:
         with upload.file.open("wb") as out:
             out.writelines(zips.blocks(entries))
             out.flush()
             os.fsync(out.fileno())
-        return _handed_over(holder, rows, upload, name, by)
+        return _import_samples(holder, rows, upload, name, by)
     except BaseException:
         uploads.terminate(upload)
         raise
 
 
 @transaction.atomic
-def _handed_over(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
-    """Import an archive of these pictures; once, whoever is first."""
+def _import_samples(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, name: str, by: User) -> Dataset:
+    """Import an archive of these images; only the first of concurrent calls does."""
     type(holder)._default_manager.select_for_update(of=("self",)).get(pk=holder.pk)
     dataset = datasets.create(owner=by, name=name, intro=_came_back(holder))
     numbers = [row.pk for row in rows]
@@ -239,9 +239,9 @@ def _handed_over(holder: Holder, rows: Sequence[ServiceSample], upload: Upload, 
 
 
 def name_for(holder: Holder, user: User) -> str:
-    """A free name of a dataset, to begin with."""
+    """Return a free name of a dataset as initial value."""
     taken = set(Dataset.objects.filter(owner=user).values_list("name", flat=True))
-    return titles.derived(holder.name, taken=taken, room=25)
+    return titles.derive_name(holder.name, taken=taken, room=25)
 
 
 def _came_back(holder: Holder) -> str:
@@ -249,7 +249,7 @@ def _came_back(holder: Holder) -> str:
 
 
 def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Entry]:
-    """The files of the archive: pictures, with a COCO file of answers that are places, or in folders of classes."""
+    """Yield the files of the archive: images, with a COCO file of predictions, or in folders of classes."""
     version = holder.model_version
     classes = version.classes if version is not None else []
     draft = prediction_shapes.draft_of(version.task) if version is not None else ""
@@ -261,9 +261,9 @@ def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Ent
     for row in rows:
         yield names[row.pk], row.file.parent, row.file.name
     drawn = [
-        {"image_id": row.pk, **{name: value for name, value in found.items() if name != "score"}}
+        {"image_id": row.pk, **{name: value for name, value in shape.items() if name != "score"}}
         for row in rows
-        for found in (prediction_shapes.shapes(lines[row.pk], classes) if draft == SHAPES else ())
+        for shape in (prediction_shapes.to_coco(lines[row.pk], classes) if draft == SHAPES else ())
     ]
     if not drawn:
         return
@@ -274,33 +274,37 @@ def _entries(holder: Holder, rows: Sequence[ServiceSample]) -> Iterator[zips.Ent
     coco = {
         "images": images,
         "categories": classes,
-        "annotations": [{"id": number, **found} for number, found in enumerate(drawn, 1)],
+        "annotations": [{"id": number, **shape} for number, shape in enumerate(drawn, 1)],
     }
     yield "annotations.json", json.dumps(coco, ensure_ascii=False).encode()
 
 
 def _line(row: ServiceSample, classes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The answers to a picture by the classes that the model has now, by their names."""
-    known = {one["name"]: one["id"] for one in classes}
-    said = [{**one, "class_id": known[name]} for one in row.answers if (name := str(one.get("name"))) in known]
-    return {"width": row.width, "height": row.height, "predictions": said}
+    """Return the predictions of an image with the class ids of the current model, matched by name."""
+    ids_by_name = {entry["name"]: entry["id"] for entry in classes}
+    predictions = [
+        {**entry, "class_id": ids_by_name[name]}
+        for entry in row.answers
+        if (name := str(entry.get("name"))) in ids_by_name
+    ]
+    return {"width": row.width, "height": row.height, "predictions": predictions}
 
 
 def _label(line: dict[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
-    """The class of a whole picture as the name of a folder; "" where nothing is known of it."""
-    found = prediction_shapes.label_of(line, classes)
-    name = next((str(one["name"]) for one in classes if one["id"] == found), "")
+    """Return the class of a whole image as the name of a folder; "" if it has none."""
+    class_id = prediction_shapes.label_of(line, classes)
+    name = next((str(entry["name"]) for entry in classes if entry["id"] == class_id), "")
     return safe_name(name.replace("/", "_")) if name else ""
 
 
 def sweep() -> None:
-    """Forget pictures after their days (90 of what somebody found wrong), and the files of holders that are gone."""
+    """Delete images after their retention time (90 days for reports of users), and the files of deleted holders."""
     by_rule = ServiceSample.objects.exclude(why="")
     for holder in chain.from_iterable(kind.model.objects.filter(samples__in=by_rule).distinct() for kind in HOLDERS):
         for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
             remove(holder=holder, sample=row.pk)
     for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
-        _forget(row)
+        _delete(row)
     root = Path(settings.DATA_ROOT)
     for kind in HOLDERS:
         folder, model = root / kind.folder, kind.model

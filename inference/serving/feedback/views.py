@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import files
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from inference.serving.feedback import samples
 from inference.serving.feedback.forms import AnnotateForm
 from inference.serving.feedback.models import ServiceSample
@@ -27,7 +27,7 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
     form = AnnotateForm(request.POST or None, initial={"name": samples.name_for(service, request.user)})
     may_annotate = request.user.can(Action.DATASETS_CREATE)
     if may_annotate and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             dataset = samples.annotate(holder=service, name=form.cleaned_data["name"], by=request.user)
             return redirect("datasets:detail", dataset.pk)
     context = {"service": service, "rows": rows[:200], "count": len(rows), "form": form, "may_annotate": may_annotate}

@@ -20,7 +20,7 @@ from inference.serving.keys.models import ServiceKey
 
 
 class ServiceKeyOut(OutMixin, serializers.ModelSerializer):
-    """A key of a service; `secret` stands in the answer that made it, and nowhere else."""
+    """A key of a service; only the response that creates it contains `secret`."""
 
     opens = serializers.BooleanField(read_only=True, help_text="False once it was revoked or has expired.")
     secret = serializers.SerializerMethodField()
@@ -50,23 +50,23 @@ class ServiceKeyIn(StrictMixin, serializers.Serializer):
 
 
 class KeyActions:
-    """Routes that the view set of services has beside its own."""
+    """Additional routes of the view set of services."""
 
     @extend_schema(methods=["GET"], request=None, responses=ServiceKeyOut(many=True))
     @extend_schema(methods=["POST"], request=ServiceKeyIn, responses={201: ServiceKeyOut})
     @action(detail=True, methods=["get", "post"], pagination_class=None)
     def keys(self: Any, request: ApiRequest, pk: str) -> Response:
-        """The keys of a service, the newest first, also those that open it no longer; POST makes one."""
+        """The keys of a service, the newest first, also revoked and expired ones; POST creates one."""
         service = self._own()
         if request.method == "GET":
             rows = service.keys.all()[:500]
             return Response(ServiceKeyOut(rows, many=True, context=self.get_serializer_context()).data)
         serializer = ServiceKeyIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        given = dict(serializer.validated_data)
-        days = given.pop("days")
+        fields = dict(serializer.validated_data)
+        days = fields.pop("days")
         expires_in = timedelta(days=days) if days else None
-        key, secret = keys.issue(service=service, by=request.user, expires_in=expires_in, **given)
+        key, secret = keys.issue(service=service, by=request.user, expires_in=expires_in, **fields)
         out = ServiceKeyOut(key, context={**self.get_serializer_context(), "secret": secret})
         return Response(out.data, status=201, headers={"Cache-Control": "no-store"})
 

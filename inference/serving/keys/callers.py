@@ -1,4 +1,4 @@
-"""Who asks a service: a person, or who holds one of its keys; and what that lets through."""
+"""Callers of a service: a user, or the holder of a key; and their admission."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Tells callers apart."""
+        """Identifies a caller."""
         return f"key:{self.key}" if self.key else str(self.user)
 
 
 def person(service: Service, user: User) -> Caller:
-    """Somebody with an account."""
+    """Return the caller for a user account."""
     return Caller(user=user.pk, per_minute=service.options.get("per_minute", 0))
 
 
 def holder(service: Service, key: ServiceKey) -> Caller:
-    """Whoever has the key."""
+    """Return the caller for a key."""
     return Caller(key=key.pk, per_minute=key.per_minute or service.options.get("per_minute", 0))
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Asked before each request of a caller is sent on."""
+    """Admits or refuses each request of a caller before it is forwarded."""
 
     service: int
     caller: Caller
@@ -64,12 +64,12 @@ class Admission:
             raise Refused(429, "too_often", _too_often(self.caller.per_minute, wait), **{"Retry-After": str(wait)})
 
 
-def _say_too_often(most: int, wait: int) -> str:
-    said = gettext("That is more than %(most)d requests a minute. Ask again in %(wait)d s.")
-    return said % {"most": most, "wait": wait}
+def _rate_limit_message(limit: int, wait: int) -> str:
+    message = gettext("That is more than %(most)d requests a minute. Ask again in %(wait)d s.")
+    return message % {"most": limit, "wait": wait}
 
 
-_too_often = lazy(_say_too_often, str)  # in the language of whom it is told to
+_too_often = lazy(_rate_limit_message, str)  # in the language of the reader
 
 
 def asks(path: str) -> bool:

@@ -36,8 +36,8 @@ class KeyForm(forms.Form):
         help_text=_("Empty: it never expires."),
     )
 
-    def given(self) -> dict[str, Any]:
-        """Arguments of `keys.issue`."""
+    def submission(self) -> dict[str, Any]:
+        """Return the arguments of `keys.issue`."""
         days = self.cleaned_data["days"]
         return {
             "name": self.cleaned_data["name"],

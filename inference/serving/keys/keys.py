@@ -34,10 +34,10 @@ class TooManyKeys(DomainError):
 def issue(
     *, service: Service, by: User, name: str, per_minute: int | None = None, expires_in: timedelta | None = None
 ) -> tuple[ServiceKey, str]:
-    """Make a key; the second value is the secret, to be shown once.
+    """Create a key; the second value is the secret, to be shown once.
 
     Args:
-        name: tells keys that open the service apart; those that were revoked have left theirs free.
+        name: distinguishes active keys; those that were revoked have left theirs free.
         per_minute: most requests in any minute; None: what the service allows each caller.
         expires_in: None: it never expires.
 
@@ -45,23 +45,23 @@ def issue(
         Invalid, NameTaken, TooManyKeys: see the sentences.
     """
     Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # two at once do not take one name
-    there = service.keys.filter(revoked_at=None)
-    found = Refusals()
-    with found:
+    active_keys = service.keys.filter(revoked_at=None)
+    refusals = Refusals()
+    with refusals:
         if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
             raise Invalid(TITLE.message, field="name")
-        if there.filter(name=name).exists():
+        if active_keys.filter(name=name).exists():
             raise NameTaken(_("This service already has a key called “%(name)s”.") % {"name": name}, field="name")
-    with found:
+    with refusals:
         if per_minute is not None and not 1 <= per_minute <= MOST_PER_MINUTE:
             raise Invalid(_("A caller may ask 1 to 1,000,000 times a minute."), field="per_minute")
-    with found:
+    with refusals:
         if expires_in is not None and not timedelta(0) < expires_in <= LONGEST:
             raise Invalid(_("A key is good for 1 to 3650 days."), field="days")
-    with found:
-        if there.count() >= MOST:
+    with refusals:
+        if active_keys.count() >= MOST:
             raise TooManyKeys(_("A service has at most %(most)d keys. Revoke one that is not used.") % {"most": MOST})
-    found.end()
+    refusals.end()
     secret = PREFIX + secrets.token_urlsafe(32)
     key = ServiceKey.objects.create(
         service=service,

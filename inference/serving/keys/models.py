@@ -12,7 +12,7 @@ class ServiceKey(models.Model):
 
     service = models.ForeignKey("inference.Service", models.CASCADE, related_name="keys")
     name = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=12)  # of the secret, by which people tell keys apart
+    prefix = models.CharField(max_length=12)  # of the secret, by which users distinguish keys
     digest = models.CharField(max_length=64, unique=True)
     per_minute = models.PositiveIntegerField(null=True)  # most requests; None: as the service has it
     expires_at = models.DateTimeField(null=True)

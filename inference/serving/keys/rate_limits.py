@@ -1,4 +1,4 @@
-"""How often a caller has asked, over all web processes.
+"""Rate limits of callers over all web processes.
 
 A sliding window of two counters: those of the last whole minute count by the part of it that lies within the last 60
 seconds, as if they had come evenly. A refused request is not counted, so who waits gets through.

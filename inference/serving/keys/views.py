@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from inference.serving.keys import keys
 from inference.serving.keys.forms import KeyForm
 from inference.serving.limits import limits_of
@@ -24,8 +24,8 @@ def key_list(request: SignedInRequest, pk: int) -> HttpResponse:
     """The keys that open a service; a new one is shown once."""
     service, form, made, secret = _own(request, pk), KeyForm(request.POST or None), None, ""
     if form.is_valid():
-        with refusals_shown_on(form):
-            made, secret = keys.issue(service=service, by=request.user, **form.given())
+        with errors_shown_on(form):
+            made, secret = keys.issue(service=service, by=request.user, **form.submission())
             form = KeyForm()
     context = {
         "service": service,

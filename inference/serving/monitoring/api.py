@@ -56,16 +56,16 @@ class MonitoringOut(serializers.Serializer):
 
 
 class MonitoringActions:
-    """Routes that the view set of services has beside its own."""
+    """Additional routes of the view set of services."""
 
     @extend_schema(request=None, responses=MonitoringOut, parameters=[OpenApiParameter("span", str, enum=list(SPANS))])
     @action(detail=True, methods=["get"])
     def monitoring(self: Any, request: ApiRequest, pk: str) -> Response:
-        """What pictures and answers are like, for who may change the service."""
+        """Statistics of images and predictions, for users who may change the service."""
         service: Service = self._own()
         span = request.query_params.get("span", "day")
         span = span if span in SPANS else "day"
-        seen = results.of(service, span)
-        drifts = [{**vars(one), "verdict": one.verdict} for one in seen.drifts]
-        looks = {**vars(seen.looks), "change": seen.looks.verdict, "shares": dict(seen.looks.shares)}
-        return Response(MonitoringOut({**vars(seen), "span": span, "drifts": drifts, "looks": looks}).data)
+        comparison = results.compare(service, span)
+        drifts = [{**vars(row), "verdict": row.verdict} for row in comparison.drifts]
+        looks = {**vars(comparison.looks), "change": comparison.looks.verdict, "shares": dict(comparison.looks.shares)}
+        return Response(MonitoringOut({**vars(comparison), "span": span, "drifts": drifts, "looks": looks}).data)

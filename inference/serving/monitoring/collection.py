@@ -61,53 +61,53 @@ def _fetch(service: Service, job: Job, version: int | None) -> None:
         return
     headers = {endpoints.KEY_HEADER: endpoints.key_for(job.pk, job.attempt_number)}
     with requests.connected(where) as connection:
-        status, body = requests.ask(connection, "GET", f"{where.prefix}/statistics", headers, most=MOST_BYTES)
-        keep_counts(service, job, version, json.loads(body) if status == 200 else {})
+        status, body = requests.send(connection, "GET", f"{where.prefix}/statistics", headers, max_bytes=MOST_BYTES)
+        store_counts(service, job, version, json.loads(body) if status == 200 else {})
         limits = limits_of(service)
         if not limits["keep_percent"] and not limits["keep_below"]:
             return
         for _number in range(AT_ONCE if samples.has_room(service) else 0):
-            empty, most = headers | {"Content-Length": "0"}, samples.MOST_BYTES + MOST_BYTES
-            status, body = requests.ask(connection, "POST", f"{where.prefix}/kept", empty, most=most)
+            empty_headers, max_bytes = headers | {"Content-Length": "0"}, samples.MOST_BYTES + MOST_BYTES
+            status, body = requests.send(connection, "POST", f"{where.prefix}/kept", empty_headers, max_bytes=max_bytes)
             if status != 200:
                 return
             _sample(service, body)
 
 
-def keep_counts(service: Service, job: Job, version: int | None, told: object) -> None:
-    """Write down what a server has counted, by the hour."""
-    for hour, given in told.items() if isinstance(told, dict) else ():
-        _keep(service, job, version, hour, given)
+def store_counts(service: Service, job: Job, version: int | None, counts_by_hour: object) -> None:
+    """Store the counts of a server, by the hour."""
+    for hour, counts in counts_by_hour.items() if isinstance(counts_by_hour, dict) else ():
+        _store_hour(service, job, version, hour, counts)
 
 
-def keep_last(job: Job, attempt: Attempt) -> None:
-    """Write down what a server left behind when it was stopped."""
+def store_last_counts(job: Job, attempt: Attempt) -> None:
+    """Store the counts that a server wrote when it was stopped."""
     service = Service.objects.filter(pk=job.spec.get("service")).first()
-    told = model_jobs.read(RunDir.of(job.pk, attempt.number).outputs, LEFT)
-    if service is not None and told:
-        keep_counts(service, job, job.spec.get("model_version"), told)
+    counts = model_jobs.read(RunDir.for_attempt(job.pk, attempt.number).outputs, LEFT)
+    if service is not None and counts:
+        store_counts(service, job, job.spec.get("model_version"), counts)
 
 
-def keep_last_of_host(job: Job, attempt: Attempt) -> None:
-    """The same of a process that several shared: each left its counts in a folder of its own."""
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+def store_last_host_counts(job: Job, attempt: Attempt) -> None:
+    """Store the counts of a shared process: each service wrote its own into a folder."""
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     for entry in outputs.iterdir() if outputs.is_dir() else ():
-        known = addresses.ids(entry.name)
-        service = Service.objects.filter(pk=known[0], owner=job.owner_id).first() if known else None
-        told = model_jobs.read(outputs, f"{entry.name}/{LEFT}") if service is not None else {}
-        if known is not None and service is not None and told:
-            keep_counts(service, job, known[1], told)
+        pair = addresses.ids(entry.name)
+        service = Service.objects.filter(pk=pair[0], owner=job.owner_id).first() if pair else None
+        counts = model_jobs.read(outputs, f"{entry.name}/{LEFT}") if service is not None else {}
+        if pair is not None and service is not None and counts:
+            store_counts(service, job, pair[1], counts)
 
 
-def _keep(service: Service, job: Job, version: int | None, hour: object, given: object) -> None:
-    tally = drift.sound(given)
+def _store_hour(service: Service, job: Job, version: int | None, hour: object, reported: object) -> None:
+    tally = drift.validate(reported)
     begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
     if tally is None or begins % 3600 or abs(begins - now().timestamp()) > NEAR_S or not tally["images"]:
         return
-    known = ModelVersion.objects.filter(pk=version or 0).first()
+    version_row = ModelVersion.objects.filter(pk=version or 0).first()
     values = {
         "service": service,
-        "version": known,
+        "version": version_row,
         "begins_at": datetime.fromtimestamp(begins, UTC),
         "images": tally["images"],
         "tally": tally,
@@ -120,11 +120,11 @@ def _keep(service: Service, job: Job, version: int | None, hour: object, given: 
 
 def _sample(service: Service, body: bytes) -> None:
     head, _line, picture = body.partition(b"\n")
-    said = json.loads(head)
-    why = said.get("why")
+    header = json.loads(head)
+    why = header.get("why")
     try:
         if why in (image_sampling.LOW, image_sampling.CHANCE):
-            samples.keep(holder=service, picture=picture, answers=said.get("answers"), by=None, why=why)
+            samples.store(holder=service, picture=picture, answers=header.get("answers"), by=None, why=why)
     except DomainError as refusal:  # full, or not what it should be: the rule goes on when there is room
         log.info("service=%s keeps no picture: %s", service.pk, refusal)
 

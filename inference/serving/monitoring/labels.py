@@ -1,4 +1,4 @@
-"""Words of what is compared, for people."""
+"""Labels of the compared values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell the owner of a service when what it is shown is no longer what its model learned from."""
+"""Notify the owner of a service when its inputs no longer resemble the training data."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ from inference.registry import drift, sweeps
 from inference.registry.baseline_models import ModelBaseline
 from inference.serving.models import Service
 from inference.serving.monitoring import results
-from inference.serving.monitoring.results import Found
+from inference.serving.monitoring.results import Comparison
 
 KIND = Kind("drift", _("What a service of mine is shown has changed"), "chart")
 EVERY_S = 900
 
 
 def sweep() -> None:
-    """Look at each service whose version has a baseline, four times an hour; tell a change once a week."""
-    known = ModelBaseline.objects.values("version")
-    rows = Service.objects.filter(model_version__in=known, asleep_at=None).exclude(job=None)
+    """Check each service whose version has a baseline, four times an hour; notify of a change once a week."""
+    with_baseline = ModelBaseline.objects.values("version")
+    rows = Service.objects.filter(model_version__in=with_baseline, asleep_at=None).exclude(job=None)
     for service in rows.select_related("owner", "model_version__model"):
         with sweeps.kept_apart(f"service={service.pk} drift is not looked for"):
             if cache.add(f"drift:{service.pk}", 1, EVERY_S):
-                look(service)
+                check_drift(service)
 
 
-def look(service: Service) -> bool:
-    """Tell its owner if the last day says that it is another population; whether it was told."""
-    seen = results.of(service, "day")
-    said = _said(seen)
-    if not said:
+def check_drift(service: Service) -> bool:
+    """Notify the owner if the last day differs from the baseline; returns whether it does."""
+    comparison = results.compare(service, "day")
+    message = _drift_message(comparison)
+    if not message:
         return False
     week = now().strftime("%G-%V")
     notify(
         service.owner,
         KIND.name,
         title=wording.message("service.drifted", service=service.name),
-        text=said,
+        text=message,
         url=reverse("inference:service-monitoring", args=[service.pk]),
         key=f"drift-{service.pk}-{service.model_version_id}-{week}",
     )
     return True
 
 
-def _said(seen: Found) -> Message:
-    """What is told of a comparison; the empty message where it says nothing new."""
-    worst, looks = seen.worst, seen.looks
+def _drift_message(comparison: Comparison) -> Message:
+    """Return the message for a comparison; empty if there is no drift."""
+    worst, looks = comparison.worst, comparison.looks
     if worst is not None and worst.value is not None and worst.value >= drift.OTHER:
         value = f"{worst.value:.2f}"
-        return wording.message("service.drifted_by", what=worst.name, images=seen.images, value=value)
+        return wording.message("service.drifted_by", what=worst.name, images=comparison.images, value=value)
     if looks.verdict == "other":
         apart, allowed = f"{looks.apart:.2f}", f"{looks.allowed:.2f}"
         what = looks.shares[0][0]
-        return wording.message("service.looks_drifted", images=seen.images, apart=apart, allowed=allowed, what=what)
+        return wording.message(
+            "service.looks_drifted", images=comparison.images, apart=apart, allowed=allowed, what=what
+        )
     return Message()

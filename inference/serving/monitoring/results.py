@@ -16,12 +16,12 @@ from inference.serving.models import Service
 from inference.serving.monitoring.models import ServiceStatistics
 from inference.serving.traffic.statistics import SPANS
 
-FIRST = 500  # pictures that stand for what is usual, where there is no baseline
+FIRST = 500  # images that serve as baseline if there is none
 TRAINING, EARLIER, NOTHING = "training", "earlier", ""
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     """Comparisons of a service's version within a span.
 
     Attributes:
@@ -41,29 +41,29 @@ class Found:
 
     @property
     def worst(self) -> Drift | None:
-        """The comparison that differs most, None where none could be made."""
-        known = [one for one in self.drifts if one.value is not None]
-        return max(known, key=lambda one: one.value or 0.0, default=None)
+        """Return the largest drift, None if nothing could be compared."""
+        compared = [row for row in self.drifts if row.value is not None]
+        return max(compared, key=lambda row: row.value or 0.0, default=None)
 
 
-def of(service: Service, span: str) -> Found:
-    """Compare what the version that a service answers with was shown in a span of `SPANS`."""
+def compare(service: Service, span: str) -> Comparison:
+    """Compare the inputs and predictions of the current version in a span of `SPANS` with the baseline."""
     rows = ServiceStatistics.objects.filter(service=service, version=service.model_version_id)
     since = now() - SPANS[span][0]
-    recent = drift.together(row.tally for row in rows.filter(begins_at__gte=since))
+    recent = drift.add_up(row.tally for row in rows.filter(begins_at__gte=since))
     baseline = ModelBaseline.objects.filter(version=service.model_version_id).first()
     if baseline is not None:
         before, against, name = baseline.tally, TRAINING, baseline.data_name
     else:
         before, name = _first(rows.filter(begins_at__lt=since)), ""
         against = EARLIER if before["images"] else NOTHING
-    return Found(
+    return Comparison(
         images=recent["images"],
         against=against,
         before=before["images"],
         data_name=name,
         distance=drift.distance(before, recent),
-        drifts=drift.compared(before, recent),
+        drifts=drift.compare(before, recent),
         looks=drift.looks(before, recent),
     )
 
@@ -72,7 +72,7 @@ def _first(rows: QuerySet[ServiceStatistics]) -> Tally:
     """The first pictures that it was shown, whole hours of them."""
     made = empty()
     for row in rows.iterator(chunk_size=50):
-        made = drift.together([made, row.tally])
+        made = drift.add_up([made, row.tally])
         if made["images"] >= FIRST:
             break
     return made

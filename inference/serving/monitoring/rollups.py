@@ -28,11 +28,11 @@ def roll_up() -> int:
         .annotate(rows=Count("pk"))
         .filter(rows__gt=1)
     )
-    return sum(_one_of(each["service"], each["version"], each["day"]) for each in days[:AT_ONCE])
+    return sum(_merge_day(each["service"], each["version"], each["day"]) for each in days[:AT_ONCE])
 
 
 @transaction.atomic
-def _one_of(service: int, version: int | None, day: datetime) -> int:
+def _merge_day(service: int, version: int | None, day: datetime) -> int:
     rows = list(
         ServiceStatistics.objects.select_for_update().filter(
             service=service, version=version, begins_at__gte=day, begins_at__lt=day + timedelta(days=1)
@@ -40,9 +40,9 @@ def _one_of(service: int, version: int | None, day: datetime) -> int:
     )
     if len(rows) < 2:
         return 0
-    tally = drift.together(row.tally for row in rows)
-    most = sorted(tally["classes"].items(), key=lambda pair: -pair[1])[:MOST_CLASSES]
-    tally["classes"] = dict(most)
+    tally = drift.add_up(row.tally for row in rows)
+    frequent = sorted(tally["classes"].items(), key=lambda pair: -pair[1])[:MOST_CLASSES]
+    tally["classes"] = dict(frequent)
     ServiceStatistics.objects.filter(pk__in=[row.pk for row in rows]).delete()
     ServiceStatistics.objects.create(
         service_id=service, version_id=version, begins_at=day, images=tally["images"], tally=tally,

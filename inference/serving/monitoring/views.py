@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from inference.registry import baselines
 from inference.registry.drift import ENOUGH, Drift, Looks
 from inference.serving.models import Service
@@ -29,41 +29,41 @@ def monitoring(request: SignedInRequest, pk: int) -> HttpResponse:
     service = _own(request, pk)
     span = request.GET.get("span", "day")
     span = span if span in SPANS else "day"
-    seen, version = results.of(service, span), service.model_version
+    comparison, version = results.compare(service, span), service.model_version
     context = {
         "service": service,
         "span": span,
-        "found": seen,
-        "rows": [_row(one) for one in seen.drifts],
+        "found": comparison,
+        "rows": [_row(drift) for drift in comparison.drifts],
         "on_its_way": baselines.on_its_way(version) if version else None,
         "may_learn": version is not None and baselines.data_of(version, request.user) is not None,
-        "looks": _looks(seen.looks),
+        "looks": _looks(comparison.looks),
         "enough": ENOUGH,
     }
     return render(request, "inference/service_monitoring.html", context)
 
 
-def _looks(seen: Looks) -> dict[str, Any]:
-    """The pictures as a whole, as the page says it: what makes most of the difference, in percent."""
-    most = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in seen.shares[:MOST_REASONS]]
-    return {"found": seen, "verdict": VERDICTS[seen.verdict], "hue": HUES[seen.verdict], "most": most}
+def _looks(looks: Looks) -> dict[str, Any]:
+    """Return the context of the images as a whole: the largest parts of the difference, in percent."""
+    reasons = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in looks.shares[:MOST_REASONS]]
+    return {"found": looks, "verdict": VERDICTS[looks.verdict], "hue": HUES[looks.verdict], "most": reasons}
 
 
-def _row(one: Drift) -> dict[str, Any]:
-    """A comparison as the page draws it: bars of both, in percent of the highest."""
-    highest = max([*one.before, *one.now, 0.0001])
-    pairs = list(zip(one.before, one.now, strict=True))[:MOST_CLASSES]
+def _row(drift: Drift) -> dict[str, Any]:
+    """Return the context of a comparison: bars of both, in percent of the highest."""
+    highest = max([*drift.before, *drift.now, 0.0001])
+    pairs = list(zip(drift.before, drift.now, strict=True))[:MOST_CLASSES]
     bars = [{"before": round(100 * b / highest, 1), "now": round(100 * n / highest, 1)} for b, n in pairs]
     shares = [
         {"name": name, "before": f"{100 * b:.1f}", "now": f"{100 * n:.1f}"}
-        for name, (b, n) in zip(one.bins, pairs, strict=False)
+        for name, (b, n) in zip(drift.bins, pairs, strict=False)
     ]
     return {
-        "name": one.name,
-        "word": COMPARED[one.name],
-        "value": one.value,
-        "verdict": VERDICTS[one.verdict],
-        "hue": HUES[one.verdict],
+        "name": drift.name,
+        "word": COMPARED[drift.name],
+        "value": drift.value,
+        "verdict": VERDICTS[drift.verdict],
+        "hue": HUES[drift.verdict],
         "bars": bars,
         "shares": shares,
     }
@@ -74,7 +74,7 @@ def _row(one: Drift) -> dict[str, Any]:
 def baseline(request: SignedInRequest, pk: int) -> HttpResponse:
     """Queue the job that counts the training images."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         if service.model_version is not None:
             baselines.learn(user=request.user, version=service.model_version)
     return redirect("inference:service-monitoring", pk)

@@ -1,1 +1,1 @@
-"""Several servers of a service: as many as its callers need, none while nobody asks."""
+"""Several servers of a service: as many as its callers need, none without requests."""

@@ -1,4 +1,4 @@
-"""What the servers of a service tell of themselves: asked over their ports, compared with the time before."""
+"""The load of the servers of a service: read from their ports, compared with the previous reading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.cache import cache
 
 from inference.serving import endpoints as serving
 from inference.serving import requests
-from inference.serving.scaling.rule import Counts, Look, between
+from inference.serving.scaling.rule import Counts, LoadSample, between
 from workers.access.proxy import endpoints
 from workers.core.models import Job
 
@@ -22,11 +22,11 @@ LINE = re.compile(
 )
 
 
-def look(jobs: Iterable[Job]) -> Look | None:
-    """What happened at servers since the last time; None the first time, or where none of them tells."""
+def measure(jobs: Iterable[Job]) -> LoadSample | None:
+    """Return the load of servers since the last call; None at the first call, or if none reports."""
     pairs = []
     for job in jobs:
-        now = ask(job)
+        now = fetch_counts(job)
         if now is None:
             continue
         name = f"scaling:{job.pk}:{job.attempt_number}"
@@ -37,15 +37,15 @@ def look(jobs: Iterable[Job]) -> Look | None:
     return between(pairs)
 
 
-def ask(job: Job) -> Counts | None:
-    """What a server has counted; None where it does not tell within 0.7 s."""
-    place = endpoints.endpoint(job)
-    if place is None:
+def fetch_counts(job: Job) -> Counts | None:
+    """Return the counts of a server; None if it does not respond within 0.7 s."""
+    address = endpoints.endpoint(job)
+    if address is None:
         return None
     headers = {serving.KEY_HEADER: serving.key_for(job.pk, job.attempt_number)}
     try:
-        with requests.connected(place, longest_s=requests.PROBE_S) as connection:
-            status, body = requests.ask(connection, "GET", "/metrics", headers, most=1 << 20)
+        with requests.connected(address, longest_s=requests.PROBE_S) as connection:
+            status, body = requests.send(connection, "GET", "/metrics", headers, max_bytes=1 << 20)
             return read(body.decode(), time.time()) if status == 200 else None
     except requests.FAILURES:
         return None

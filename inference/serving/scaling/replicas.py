@@ -17,8 +17,8 @@ from workers.core.states import JobState
 PATIENCE = timedelta(seconds=60)
 
 
-def start_as_many(service: Service, version: ModelVersion) -> None:
-    """Queue a server of the other version for each that the service has beside its first; within a transaction."""
+def start_matching(service: Service, version: ModelVersion) -> None:
+    """Queue a server of the other version for each further server of the service; within a transaction."""
     service.replicas.exclude(version__in=[service.model_version_id, version.pk]).update(leaving_at=now())
     missing = service.replicas.filter(leaving_at=None, version=service.model_version_id).count()
     missing -= service.replicas.filter(leaving_at=None, version=version).count()
@@ -26,8 +26,8 @@ def start_as_many(service: Service, version: ModelVersion) -> None:
         service.replicas.create(version=version, job=endpoints.submit(service, version))
 
 
-def has_beside(service: Service, version: ModelVersion) -> bool:
-    """Whether there are servers of a version, running or on their way, beside the one that will be the first."""
+def has_further(service: Service, version: ModelVersion) -> bool:
+    """Return whether there are further servers of a version, running or queued, besides the first."""
     return bool(service.replicas.filter(leaving_at=None, version=version).exists())
 
 
@@ -46,7 +46,7 @@ def see(row: ServiceReplica) -> None:
     if job.state != JobState.RUNNING or row.answers:
         return
     where = place(job, row.service_id, row.version_id)
-    if where is not None and endpoints.answers(where, endpoints.key_for(job.pk, job.attempt_number)):
+    if where is not None and endpoints.is_ready(where, endpoints.key_for(job.pk, job.attempt_number)):
         ServiceReplica.objects.filter(pk=row.pk).update(ready_attempt=job.attempt_number)
 
 

@@ -1,4 +1,4 @@
-"""How many servers a service needs, from what those it has tell. Pure.
+"""The number of servers that a service needs, from the load of its servers. Pure.
 
 Grows at once where callers wait, shrinks by one after a time without need: what Kubernetes' HorizontalPodAutoscaler
 calls a stabilisation window (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/).
@@ -33,11 +33,11 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Look:
+class LoadSample:
     """What happened at all servers between two looks.
 
     Attributes:
-        queue_s: time that 95 % of the requests waited at most, None where nobody asked.
+        queue_s: time that 95 % of the requests waited at most, None without requests.
         busy: share of the time in which the model ran, 0..1, in the mean of the servers.
         refused: requests that found the queue full.
     """
@@ -47,7 +47,7 @@ class Look:
     refused: int
 
 
-def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
+def between(pairs: Iterable[tuple[Counts, Counts]]) -> LoadSample | None:
     """Put together what servers counted before and now; None where no time has passed at any."""
     waits, busy, refused = [0] * (len(SECONDS) + 1), [], 0
     for before, now in pairs:
@@ -59,7 +59,7 @@ def between(pairs: Iterable[tuple[Counts, Counts]]) -> Look | None:
         refused += now.refused - before.refused
     if not busy:
         return None
-    return Look(_percentile(waits, 0.95), sum(busy) / len(busy), refused)
+    return LoadSample(_percentile(waits, 0.95), sum(busy) / len(busy), refused)
 
 
 def _percentile(waits: Sequence[int], share: float) -> float | None:
@@ -72,27 +72,29 @@ def _percentile(waits: Sequence[int], share: float) -> float | None:
     return None
 
 
-def wanted(look: Look, *, servers: int, coming: int, least: int, most: int, target_s: float, calm_s: float) -> int:
-    """How many servers there should be.
+def needed_servers(
+    look: LoadSample, *, servers: int, coming: int, min_servers: int, max_servers: int, target_s: float, calm_s: float
+) -> int:
+    """Return the number of servers that are needed.
 
     Args:
         servers: that answer; `coming`: that will.
         target_s: time that requests may wait.
         calm_s: how long fewer would have done, see `is_calm`.
     """
-    there = servers + coming
-    if there < max(1, least):
-        return max(1, least)
-    if there > most:
-        return most
+    current = servers + coming
+    if current < max(1, min_servers):
+        return max(1, min_servers)
+    if current > max_servers:
+        return max_servers
     if look.refused or (look.queue_s is not None and look.queue_s > target_s):
-        return there if coming else min(most, there + 1)
-    if calm_s >= CALM_S and there > max(1, least) and is_calm(look, servers=servers, target_s=target_s):
-        return there - 1
-    return there
+        return current if coming else min(max_servers, current + 1)
+    if calm_s >= CALM_S and current > max(1, min_servers) and is_calm(look, servers=servers, target_s=target_s):
+        return current - 1
+    return current
 
 
-def is_calm(look: Look, *, servers: int, target_s: float) -> bool:
+def is_calm(look: LoadSample, *, servers: int, target_s: float) -> bool:
     """Whether one server less would do."""
     waits = look.queue_s is not None and look.queue_s > target_s / 2
     return servers > 1 and not look.refused and not waits and look.busy * servers / (servers - 1) <= ROOM

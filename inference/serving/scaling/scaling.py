@@ -55,7 +55,7 @@ def nudge(service: Service) -> None:
 _nudged: dict[int, float] = {}  # until when this process has asked for enough looks
 
 
-def look(service: Service) -> None:
+def scale(service: Service) -> None:
     """Take the steps that are due."""
     tidy(endpoints.refresh(service))
     service.refresh_from_db()
@@ -89,7 +89,7 @@ def tidy(service: Service) -> None:
             replicas.see(row)
     replicas.replace_first(service)
     if service.job is not None and service.job.is_final and service.job.state not in (JobState.FAILED, JobState.LOST):
-        with transaction.atomic():  # somebody stopped the first one by its job: that stops the service
+        with transaction.atomic():  # the job of the first one was stopped: that stops the service
             for job in replica_closing.close_of(service.pk):
                 endpoints.end(job, None)
 
@@ -100,25 +100,26 @@ def leave(row: ServiceReplica) -> None:
 
 
 def _fit(service: Service) -> None:
-    """Compare how many servers there are with how many are needed."""
+    """Compare the number of servers with the number needed."""
     limits = limits_of(service)
     rows = list(service.replicas.filter(leaving_at=None, version=service.model_version_id).select_related("job"))
-    least, most = limits["min_replicas"], max(limits["max_replicas"], limits["min_replicas"], 1)
-    if not rows and most == 1:
+    min_servers, max_servers = limits["min_replicas"], max(limits["max_replicas"], limits["min_replicas"], 1)
+    if not rows and max_servers == 1:
         return
     answering = [row.job for row in rows if row.answers] + ([service.job] if service.answers and service.job else [])
-    seen = load.look(answering) or rule.Look(None, 1.0, 0)  # nothing is known: neither more nor fewer
-    target_s, there = limits["queue_ms"] / 1000, len(rows) + 1
-    wanted = rule.wanted(
-        seen, servers=len(answering), coming=there - len(answering), least=least, most=most, target_s=target_s,
-        calm_s=_calm_s(service, rule.is_calm(seen, servers=len(answering), target_s=target_s)),
+    load_sample = load.measure(answering) or rule.LoadSample(None, 1.0, 0)  # nothing is known: neither more nor fewer
+    target_s, current = limits["queue_ms"] / 1000, len(rows) + 1
+    wanted = rule.needed_servers(
+        load_sample, servers=len(answering), coming=current - len(answering), min_servers=min_servers,
+        max_servers=max_servers, target_s=target_s,
+        calm_s=_calm_s(service, rule.is_calm(load_sample, servers=len(answering), target_s=target_s)),
     )  # fmt: skip
-    if wanted > there:
-        _grow(service, there)
-    elif wanted < there and rows:
+    if wanted > current:
+        _grow(service, current)
+    elif wanted < current and rows:
         leave(rows[-1])
         cache.delete(f"scaling:calm:{service.pk}")
-    if wanted <= there and service.scaling_message:
+    if wanted <= current and service.scaling_message:
         Service.objects.filter(pk=service.pk).update(scaling_message=Message())
 
 
@@ -133,17 +134,17 @@ def _calm_s(service: Service, calm: bool) -> float:
     return 0.0 if since is None else moment - since
 
 
-def _grow(service: Service, there: int) -> None:
-    """Start one more, unless somebody has meanwhile, or the last try failed a moment ago."""
+def _grow(service: Service, current: int) -> None:
+    """Start one more server, unless another call has, or the last try failed a moment ago."""
     if cache.get(f"scaling:rest:{service.pk}"):
         return
     message = Message()
     try:
         with transaction.atomic():
-            held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-            rows = held.replicas.filter(leaving_at=None, version=held.model_version_id)
-            if held.is_up and not held.is_ending and not _changes(held) and rows.count() + 1 == there:
-                start(held, withdrawal.usable_version(held))
+            locked = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+            rows = locked.replicas.filter(leaving_at=None, version=locked.model_version_id)
+            if locked.is_up and not locked.is_ending and not _changes(locked) and rows.count() + 1 == current:
+                start(locked, withdrawal.usable_version(locked))
     except DomainError as refusal:  # a quota, or no such machine: what is there goes on
         message = wording.of_error(refusal)
         cache.set(f"scaling:rest:{service.pk}", 1, REST_S)
@@ -168,27 +169,27 @@ def sweep() -> None:
     several = Q(options__max_replicas__gt=1) | Q(options__min_replicas=0) | Q(replicas__isnull=False)
     for service in rows.filter(several | Q(options__min_replicas__gt=1)).distinct().select_related("job", "owner"):
         with sweeps.kept_apart(f"service={service.pk} is not scaled"):
-            look(service)
+            scale(service)
     end_orphans()
 
 
 def end_orphans() -> None:
-    """End servers that no service knows any more: somebody was killed between forgetting and ending one."""
+    """End servers that no service refers to: a process was killed between detaching and ending one."""
     servers = Job.objects.filter(kind__in=[endpoints.KIND, addresses.KIND]).exclude(state__in=FINAL)
     old = servers.filter(created_at__lt=now() - FOUND_AFTER)
-    for job in old.exclude(pk__in=_known()):
-        if job.pk not in _known():
+    for job in old.exclude(pk__in=_server_jobs()):
+        if job.pk not in _server_jobs():
             log.warning("job=%s is the server of no service, and is ended", job.pk)
             endpoints.end(job, None)
 
 
-def _known() -> set[int]:
+def _server_jobs() -> set[int]:
     """Jobs that are servers of a service.
 
     Trials and further servers become first ones, never the other way: read in this order none is missed that moves
     meanwhile.
     """
-    found = set(ServiceTrial.objects.filter(outcome="").values_list("job", flat=True))
-    found |= set(ServiceReplica.objects.values_list("job", flat=True))
-    found |= {number for three in Service.objects.values_list("job", "next_job", "old_job") for number in three}
-    return found - {None}
+    numbers = set(ServiceTrial.objects.filter(outcome="").values_list("job", flat=True))
+    numbers |= set(ServiceReplica.objects.values_list("job", flat=True))
+    numbers |= {number for three in Service.objects.values_list("job", "next_job", "old_job") for number in three}
+    return numbers - {None}

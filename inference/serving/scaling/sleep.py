@@ -1,4 +1,4 @@
-"""Services without a server while nobody asks: they fall asleep, and the next request wakes them."""
+"""Services without a server while there are no requests: they fall asleep, and the next request wakes them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SPARE_S = 10  # a request that began at the last moment still gets its answer
 
 
 def fall_asleep(service: Service) -> bool:
-    """Stop the servers of a service that nobody has asked for its idle time; whether it did."""
+    """Stop the servers of a service without requests during its idle time; returns whether it did."""
     if not _may(service):
         return False
     with transaction.atomic():
-        held = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
-        if not _may(held):
+        locked = Service.objects.select_for_update(of=("self",)).select_related("job").get(pk=service.pk)
+        if not _may(locked):
             return False
-        held.asleep_at, held.ready_attempt = now(), 0
-        held.save(update_fields=["asleep_at", "ready_attempt", "updated_at"])
-        for job in (held.job, *replica_closing.close_of(held.pk)):
+        locked.asleep_at, locked.ready_attempt = now(), 0
+        locked.save(update_fields=["asleep_at", "ready_attempt", "updated_at"])
+        for job in (locked.job, *replica_closing.close_of(locked.pk)):
             endpoints.end(job, None)
     service.refresh_from_db()
     return True

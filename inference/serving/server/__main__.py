@@ -34,14 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code. What keeps a service from starting is printed as one line."""
     parser = argparse.ArgumentParser(prog="python -m inference.serving.server", description="Answer with a model.")
     parser.add_argument("--host", type=Path, metavar="DIR", help="answer with every model that is put into DIR")
-    asked = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
     keep_freed()
-    return _several(asked.host) if asked.host else _one()
+    return _several(options.host) if options.host else _one()
 
 
 def _several(folder: Path) -> int:
-    """Serve what lies in a folder, and what will."""
+    """Serve the models in a folder, also those added later."""
     try:
         settings = settings_of.from_env({**os.environ, "AIP_MODEL_DIR": str(folder)})
         host = Host(folder)
@@ -66,7 +66,7 @@ def _one() -> int:
         return UNUSABLE
     except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
         log.error("The model cannot be loaded: %s", exc)
-        return 1 if _may_pass(exc) else UNUSABLE
+        return 1 if _is_transient(exc) else UNUSABLE
     engine.warm_up()
     service = Service(settings, spec, engine)
     threading.Thread(target=_watch, args=(service,), daemon=True, name="watchdog").start()
@@ -79,10 +79,10 @@ def _one() -> int:
     return 0
 
 
-def _may_pass(exc: Exception) -> bool:
-    """Whether another start may succeed: memory or a device was missing, and not the model wrong."""
-    words = str(exc).lower()
-    return isinstance(exc, OSError | MemoryError) or any(mark in words for mark in _PASSING)
+def _is_transient(exc: Exception) -> bool:
+    """Return whether another start may succeed: memory or a device was missing, rather than a wrong model."""
+    text = str(exc).lower()
+    return isinstance(exc, OSError | MemoryError) or any(mark in text for mark in _PASSING)
 
 
 def _listen(app: Any, settings: settings_of.Settings) -> None:

@@ -48,7 +48,7 @@ class Server:
             ("/openapi.json", self.described, "GET"),
             ("/metrics", self.numbers, "GET"),
             ("/statistics", self.statistics, "GET"),
-            ("/kept", self.kept, "POST"),
+            ("/kept", self.pop_sample, "POST"),
             ("/v2/repository/index", self.index, "POST"),
             (f"{model}/versions/{{version}}/infer", self.infer, "POST"),
             (f"{model}/ready", self.is_ready, "GET"),
@@ -78,19 +78,19 @@ class Server:
                 if key and not hmac.compare_digest(request.headers.get(KEY_HEADER, "").encode(), key):
                     raise WrongKey("Call this service through the platform.")
                 if request.path_params:
-                    self._known(request.path_params)
+                    self._check_model(request.path_params)
                 response = await endpoint(request)
             except Refusal as refusal:
                 response = refused(path, refusal)
             except Exception:
                 log.exception("path=%s failed", path)
                 response = _problem(path, 500, "internal", "The server failed on this request; its log says why.")
-            metrics.answered(path, response.status_code, time.perf_counter() - started)
+            metrics.count_response(path, response.status_code, time.perf_counter() - started)
             return response
 
         return guarded
 
-    def _known(self, names: dict[str, Any]) -> None:
+    def _check_model(self, names: dict[str, Any]) -> None:
         settings = self.service.settings
         if names["model"] not in (settings.model_name, settings.model_also):
             raise UnknownModel(f"This service has the model {settings.model_name!r}, not {names['model']!r}.")
@@ -110,9 +110,9 @@ class Server:
 
     async def about_model(self, request: Request) -> Response:
         service, settings = self.service, self.service.settings
-        most = service.batcher.max_batch
+        max_batch = service.batcher.max_batch
         name, version = settings.model_name, settings.model_version
-        return _json(tensors.described(name, version, service.spec, service.engine, max_batch=most))
+        return _json(tensors.described(name, version, service.spec, service.engine, max_batch=max_batch))
 
     async def index(self, request: Request) -> Response:
         settings = self.service.settings
@@ -127,15 +127,15 @@ class Server:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def statistics(self, request: Request) -> Response:
-        return _json(self.service.hours.told())
+        return _json(self.service.hours.to_json())
 
-    async def kept(self, request: Request) -> Response:
-        """Hand over the oldest picture that a rule kept: what was said of it in a line of JSON, then its bytes."""
-        kept = self.service.keeper.take()
-        if kept is None:
+    async def pop_sample(self, request: Request) -> Response:
+        """Return and remove the oldest image that a rule selected: a JSON line with predictions, then its bytes."""
+        sample = self.service.keeper.pop()
+        if sample is None:
             return Response(status_code=204)
-        head = json.dumps({"why": kept.why, "answers": kept.answers}).encode()
-        return Response(head + b"\n" + kept.picture, media_type="application/octet-stream")
+        head = json.dumps({"why": sample.why, "answers": sample.answers}).encode()
+        return Response(head + b"\n" + sample.picture, media_type="application/octet-stream")
 
     async def predict(self, request: Request) -> Response:
         wanted = Requested.from_query(request.query_params)
@@ -147,7 +147,7 @@ class Server:
     async def infer(self, request: Request) -> Response:
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
-            sent = await _parsed(body, request.headers.get(oip.HEADER))
+            sent = await _parse(body, request.headers.get(oip.HEADER))
             payload, json_length = await self.service.infer(sent, self._call(request), arrived)
         if json_length is None:
             return Response(payload, media_type="application/json")
@@ -164,8 +164,8 @@ class Server:
         return Call(time.monotonic() + allowed_s, request.is_disconnected)
 
 
-async def _parsed(body: bytes, json_length: str | None) -> oip.InferRequest:
-    """Read a request; a large one beside the event loop, which answers others meanwhile."""
+async def _parse(body: bytes, json_length: str | None) -> oip.InferRequest:
+    """Parse a request; a large one outside of the event loop, which serves others meanwhile."""
     if len(body) <= AT_ONCE:
         return oip.parse(body, json_length)
     return await asyncio.get_running_loop().run_in_executor(None, oip.parse, body, json_length)
@@ -184,7 +184,7 @@ def refused(path: str, refusal: Refusal) -> Response:
 
 
 def _problem(path: str, status: int, code: str, message: str) -> Response:
-    """RFC 9457 with what clients look for under `error` beside it."""
-    said = error(path.removeprefix("/"), status, code, message)
-    body = {"type": "about:blank", "status": status, "code": code, "detail": message, "error": said}
+    """Return a problem of RFC 9457, extended by the field `error` that clients expect."""
+    details = error(path.removeprefix("/"), status, code, message)
+    body = {"type": "about:blank", "status": status, "code": code, "detail": message, "error": details}
     return Response(json.dumps(body), status_code=status, media_type="application/problem+json")

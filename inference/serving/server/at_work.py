@@ -29,7 +29,7 @@ class Slots:
     """The slots of one process.
 
     Args:
-        path: the file, made anew; None: nothing is kept.
+        path: the file, created new; None: nothing is stored.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -39,8 +39,8 @@ class Slots:
             with path.open("r+b") as file:
                 self._map = mmap.mmap(file.fileno(), SLOT * SLOTS)
 
-    def take(self, name: str) -> Slot:
-        """A free slot, marked with a name that has at most 63 bytes.
+    def acquire(self, name: str) -> Slot:
+        """Return a free slot, marked with a name of at most 63 bytes.
 
         Raises:
             NoSlot: all are taken.
@@ -60,7 +60,7 @@ class Slot:
         self._map, self._start = shared, start
 
     @contextmanager
-    def marked(self, act: bytes) -> Iterator[None]:
+    def mark(self, act: bytes) -> Iterator[None]:
         """Say that it does something for as long as this lasts."""
         start = self._start
         self._map[start : start + 1] = act
@@ -84,7 +84,7 @@ class Marked:
 
     def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """As the engine's."""
-        with self.slot.marked(RUNS):
+        with self.slot.mark(RUNS):
             return self.engine.run(feeds, wanted)
 
     def warm_up(self) -> None:
@@ -93,10 +93,10 @@ class Marked:
 
 
 def read(data: bytes) -> Mapping[str, bytes]:
-    """Name → LOADS or RUNS of the models that were at work when a process ended; whatever stands in the file."""
-    found = {}
+    """Return name → LOADS or RUNS of the models that were active when a process ended; accepts any content."""
+    acts = {}
     for start in range(0, min(len(data), SLOT * SLOTS), SLOT):
         act, name = data[start : start + 1], data[start + 1 : start + SLOT].rstrip(b"\0")
         if act in (LOADS, RUNS):
-            found[name.decode("ascii", "replace")] = act
-    return found
+            acts[name.decode("ascii", "replace")] = act
+    return acts

@@ -26,8 +26,8 @@ ENOUGH = 100  # held back images
 LONGEST_S = 600.0
 
 
-def chosen(dataset: Path) -> list[str]:
-    """Paths of images below images/ that stand for the data of a version.
+def select_images(dataset: Path) -> list[str]:
+    """Return paths of images below images/ that represent the data of a version.
 
     Those held back from its training, where there are enough: a network is surer of what it has learned by heart.
     """
@@ -37,11 +37,11 @@ def chosen(dataset: Path) -> list[str]:
     learned = [row for row in rows if row.get("split") == "train"]
     usable = held_back if len(held_back) >= ENOUGH else learned or rows
     step = max(1.0, len(usable) / MOST)
-    return [usable[int(place * step)]["path"] for place in range(min(MOST, len(usable)))]
+    return [usable[int(index * step)]["path"] for index in range(min(MOST, len(usable)))]
 
 
-async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
-    """Show the images to the model and count."""
+async def count(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
+    """Run the model on the images and count."""
     spec, tally, began = model_json.load(model), statistics.empty(), time.monotonic()
     engine = composed.load(model, spec, threads=threads)
     service = Service(Settings(model_dir=model, statistics=False), spec, engine)
@@ -49,16 +49,16 @@ async def tallied(model: Path, dataset: Path, *, threads: int) -> statistics.Tal
     best_only = TASKS[spec.task].answer.best_only
     looks: list[Sequence[float]] = []
     try:
-        for path in chosen(dataset):
+        for path in select_images(dataset):
             data = (dataset / "images" / path).read_bytes()
             try:
-                said = await service.predict(data, Requested(), Call(time.monotonic() + 60), lambda: None)
-                seen = statistics.read(data, max_pixels=service.settings.max_pixels)
+                response = await service.predict(data, Requested(), Call(time.monotonic() + 60), lambda: None)
+                features = statistics.read(data, max_pixels=service.settings.max_pixels)
             except (Refusal, ValueError, OSError) as exc:
                 sys.stdout.write(f"{path} is left out: {exc}\n")
                 continue
-            looks.append(seen.looks)
-            statistics.add(tally, seen, statistics.counted(said["predictions"], best_only=best_only))
+            looks.append(features.looks)
+            statistics.add(tally, features, statistics.counted(response["predictions"], best_only=best_only))
             if time.monotonic() - began > LONGEST_S:
                 break
     finally:
@@ -71,7 +71,7 @@ def main() -> int:
     outputs = Path(os.environ["AIP_OUTPUT_DIR"])
     threads = max(1, int(float(os.environ.get("OMP_NUM_THREADS") or 1)))
     model, dataset = Path(os.environ["AIP_MODEL_DIR"]), Path(os.environ["AIP_DATASET_DIR"])
-    tally = asyncio.run(tallied(model, dataset, threads=threads))
+    tally = asyncio.run(count(model, dataset, threads=threads))
     if not tally["images"]:
         (outputs / "refused.json").write_text(json.dumps({"code": "no_images", "facts": {}}))
         return 1

@@ -103,7 +103,7 @@ class Batcher:
             await asyncio.gather(self._task, return_exceptions=True)
         while self.waiting:
             entry = self.waiting.popleft()
-            self._left(entry)
+            self._remove(entry)
             _refuse(entry, NotReady("The service is stopping.", retry_after=1))
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -131,9 +131,9 @@ class Batcher:
         finally:
             if entry.waits:
                 self.waiting.remove(entry)
-                self._left(entry)
+                self._remove(entry)
 
-    def _left(self, entry: Entry) -> None:
+    def _remove(self, entry: Entry) -> None:
         entry.waits = False
         self.samples -= entry.count
 
@@ -144,7 +144,7 @@ class Batcher:
                 await self._arrival.wait()
             if self.on_their_way and self.samples < self.max_batch:
                 await self._wait_for_more()
-            batch = await self._take()
+            batch = await self._next_batch()
             if not batch:
                 continue
             self.running_since = started = time.monotonic()
@@ -181,8 +181,8 @@ class Batcher:
             except TimeoutError:
                 return
 
-    async def _take(self) -> list[Entry]:
-        """The next entries that fit into one run; expired and abandoned ones leave on the way."""
+    async def _next_batch(self) -> list[Entry]:
+        """Return the next entries that fit into one run; expired and abandoned ones are removed."""
         batch: list[Entry] = []
         count = 0
         now = time.monotonic()
@@ -191,7 +191,7 @@ class Batcher:
             if batch and (entry.kind != batch[0].kind or count + entry.count > self.max_batch):
                 break
             self.waiting.popleft()
-            self._left(entry)
+            self._remove(entry)
             if entry.answer.done():
                 continue
             if entry.deadline <= now:
@@ -253,14 +253,14 @@ class Batcher:
 
 
 def _answer(batch: list[Entry], outputs: Arrays, started: float) -> None:
-    run_s, size, place = time.monotonic() - started, sum(e.count for e in batch), 0
+    run_s, size, start = time.monotonic() - started, sum(e.count for e in batch), 0
     for entry in batch:
         if not entry.answer.done():
-            mine = outputs
+            own_outputs = outputs
             if len(batch) > 1:
-                mine = {name: array[place : place + entry.count] for name, array in outputs.items()}
-            entry.answer.set_result(Answer(mine, started - entry.queued, run_s, size))
-        place += entry.count
+                own_outputs = {name: array[start : start + entry.count] for name, array in outputs.items()}
+            entry.answer.set_result(Answer(own_outputs, started - entry.queued, run_s, size))
+        start += entry.count
 
 
 def _refuse(entry: Entry, refusal: Exception) -> None:

@@ -21,7 +21,7 @@ async def read(request: Request, *, limit: int) -> bytes:
     Raises:
         TooLarge: more than `limit` bytes are announced or arrive.
         TooSlow: 4 s and 16 KiB/s were not met, so one caller cannot hold a place forever.
-        Gone: the caller hung up.
+        Gone: the caller disconnected.
     """
     headers = request.headers
     if headers.get("content-encoding", "identity") != "identity":

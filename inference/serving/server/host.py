@@ -46,12 +46,12 @@ LOOK_S = 0.5
 DRAINING_S = 10.0
 MOST_ABOUT = 64 << 10  # bytes of a service.json
 MOST_SENTENCE = 500
-MOST_COUNTED = 1000  # services whose counts are remembered after they have gone
+MOST_COUNTED = 1000  # services whose counts are remembered after they left
 TAKEN = ("AIP_SERVE_", "AIP_MODEL_NAME", "AIP_MODEL_ALSO", "AIP_MODEL_VERSION")  # what service.json may say
 
 
 @dataclass(frozen=True)
-class Here:
+class HostedModel:
     """A model that answers: which state of its folder it was loaded from, its service and its routes."""
 
     made: int
@@ -72,11 +72,11 @@ class Host:
         self.folder, self.env = folder, env
         self.key = env.get("AIP_SERVICE_KEY", "")
         self.outputs = Path(env["AIP_OUTPUT_DIR"]) if env.get("AIP_OUTPUT_DIR") else None
-        self.here: dict[str, Here] = {}
+        self.here: dict[str, HostedModel] = {}
         self.failed: dict[str, tuple[int, str]] = {}  # which state of the folder, and why
         self._hours: dict[str, Hours] = {}
         self._slots = at_work.Slots(self.outputs / at_work.FILE if self.outputs else None)
-        self._gone: dict[str, float] = {}  # since when the folders of models that still answer are gone
+        self._gone: dict[str, float] = {}  # since when the folders of models that still answer are missing
         self._draining: set[asyncio.Task[None]] = set()
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
         # of all services: more threads of one interpreter only hinder each other
@@ -91,12 +91,12 @@ class Host:
             await self._own(scope, receive, send)
             return
         name, _slash, rest = scope["path"].removeprefix(PREFIX).partition("/")
-        one = self.here.get(name)
-        if one is None:
+        model = self.here.get(name)
+        if model is None:
             await self._missing(name, Request(scope))(scope, receive, send)
             return
-        inside = f"/{rest}"
-        await one.app({**scope, "path": inside, "raw_path": inside.encode()}, receive, send)
+        path = f"/{rest}"
+        await model.app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 
     def _missing(self, name: str, request: Request) -> ASGIApp:
         sent = request.headers.get(KEY_HEADER, "").encode()
@@ -110,65 +110,65 @@ class Host:
 
     @asynccontextmanager
     async def _life(self, app: Starlette) -> AsyncIterator[None]:
-        looking = asyncio.create_task(self._look_on(), name="look")
+        sync_task = asyncio.create_task(self._keep_synced(), name="look")
         try:
             yield
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            sync_task.cancel()
+            await asyncio.gather(sync_task, return_exceptions=True)
             for task in self._draining:
                 task.cancel()
             await asyncio.gather(*self._draining, return_exceptions=True)
-            await asyncio.gather(*(one.service.stop() for one in self.here.values()))
+            await asyncio.gather(*(model.service.stop() for model in self.here.values()))
             for pool in (self._loader, self._decoders):
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _look_on(self) -> None:
+    async def _keep_synced(self) -> None:
         while True:
             try:
-                await self.look()
+                await self.sync_models()
             except Exception:
                 log.exception("the folder of models could not be read")
             await asyncio.sleep(LOOK_S)
 
-    async def look(self) -> None:
-        """Load what has come, take away what has gone."""
+    async def sync_models(self) -> None:
+        """Load new models, unload removed ones."""
         loop = asyncio.get_running_loop()
-        there = await loop.run_in_executor(self._loader, self._listed)
-        await self._end_those_gone(there)
-        forgotten = [name for name in self.failed if name not in there]
+        listed = await loop.run_in_executor(self._loader, self._list_folders)
+        await self._end_removed(listed)
+        forgotten = [name for name in self.failed if name not in listed]
         for name in forgotten:
             del self.failed[name]
-        for name, made in there.items():
+        for name, made in listed.items():
             if name in self.here and self.here[name].made == made:
                 continue
             if name in self.failed and self.failed[name][0] == made:
                 continue
-            await self._bring(name, made)
+            await self._load_model(name, made)
             forgotten.append(name)
         if forgotten:
             await loop.run_in_executor(self._loader, self._tell_failed)
 
-    def _listed(self) -> dict[str, int]:
-        """Folder → when it was made, in nanoseconds."""
-        found = {}
+    def _list_folders(self) -> dict[str, int]:
+        """Return folder → its modification time in nanoseconds."""
+        folders = {}
         for entry in os.scandir(self.folder):
             if NAME.match(entry.name):
                 with contextlib.suppress(OSError):  # it goes at this moment
-                    found[entry.name] = (Path(entry.path) / ABOUT).stat(follow_symlinks=False).st_mtime_ns
-        return dict(sorted(found.items()))
+                    folders[entry.name] = (Path(entry.path) / ABOUT).stat(follow_symlinks=False).st_mtime_ns
+        return dict(sorted(folders.items()))
 
-    async def _bring(self, name: str, made: int) -> None:
-        """Load one beside the event loop, then let it answer; a model that is no good concerns nobody else."""
+    async def _load_model(self, name: str, made: int) -> None:
+        """Load a model outside of the event loop, then serve it; a broken model affects no other."""
         began = time.perf_counter()
         try:
-            slot = self._slots.take(name)
+            slot = self._slots.acquire(name)
         except at_work.NoSlot as exc:
             self.failed[name] = (made, str(exc))
             return
         try:
             settings, spec, engine = await asyncio.get_running_loop().run_in_executor(
-                self._loader, self._loaded, name, slot
+                self._loader, self._read_and_load, name, slot
             )
         except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
             slot.free()
@@ -179,7 +179,7 @@ class Host:
         service.hours = self._counts(name, service.hours)
         service.start()
         before = self.here.pop(name, None)
-        self.here[name] = Here(made, service, Server(service).app(), slot)
+        self.here[name] = HostedModel(made, service, Server(service).app(), slot)
         self.failed.pop(name, None)
         if before is not None:
             self._drain(before)
@@ -190,12 +190,12 @@ class Host:
         )  # fmt: skip
 
     def _counts(self, name: str, new: Hours) -> Hours:
-        """What a service has counted in this process before it was loaded anew."""
+        """Return the counts of a service in this process from before it was reloaded."""
         if len(self._hours) > MOST_COUNTED:
-            self._hours = {known: hours for known, hours in self._hours.items() if known in self.here}
+            self._hours = {key: hours for key, hours in self._hours.items() if key in self.here}
         return self._hours.setdefault(name, new)
 
-    def _loaded(self, name: str, slot: at_work.Slot) -> tuple[settings_of.Settings, Any, Any]:
+    def _read_and_load(self, name: str, slot: at_work.Slot) -> tuple[settings_of.Settings, Any, Any]:
         """Read a folder and load its model; in a thread.
 
         Raises:
@@ -203,8 +203,8 @@ class Host:
         """
         home = self.folder / name
         with (home / ABOUT).open("rb") as file:
-            said = json.loads(file.read(MOST_ABOUT))["env"]
-        env = {key: str(value) for key, value in said.items() if key.startswith(TAKEN)}
+            variables = json.loads(file.read(MOST_ABOUT))["env"]
+        env = {key: str(value) for key, value in variables.items() if key.startswith(TAKEN)}
         env |= {
             "AIP_MODEL_DIR": str(home / MODEL),
             "AIP_SERVICE_KEY": self.key,
@@ -215,7 +215,7 @@ class Host:
             left_in.mkdir(exist_ok=True)
             env["AIP_OUTPUT_DIR"] = str(left_in)
         settings = settings_of.from_env(env)
-        with slot.marked(at_work.LOADS):
+        with slot.mark(at_work.LOADS):
             spec = model_json.load(settings.model_dir)
             engine = composed.load(settings.model_dir, spec, threads=settings.threads)
             engine.warm_up()
@@ -230,39 +230,39 @@ class Host:
         new.write_text(json.dumps({name: why for name, (_made, why) in self.failed.items()}))
         new.replace(target)
 
-    async def _end_those_gone(self, there: Mapping[str, int]) -> None:
-        """Take models out some seconds after their folders have gone."""
+    async def _end_removed(self, listed: Mapping[str, int]) -> None:
+        """Unload models some seconds after their folders were removed."""
         moment = time.monotonic()
-        for name in [name for name in self._gone if name in there]:
+        for name in [name for name in self._gone if name in listed]:
             del self._gone[name]
-        for name in [name for name in self.here if name not in there]:
+        for name in [name for name in self.here if name not in listed]:
             if moment - self._gone.setdefault(name, moment) > DRAINING_S:
                 del self._gone[name]
                 await _end(self.here.pop(name))
                 log.info("service=%s left, %d in this process", name, len(self.here))
 
-    def _drain(self, one: Here) -> None:
-        """End a model that another took the place of once its requests have had their time."""
+    def _drain(self, model: HostedModel) -> None:
+        """End a replaced model after its pending requests had their time."""
 
         async def later() -> None:
             try:
                 await asyncio.sleep(DRAINING_S)
             finally:
-                await _end(one)
+                await _end(model)
 
         task = asyncio.create_task(later())
         self._draining.add(task)
         task.add_done_callback(self._draining.discard)
 
     def stuck(self) -> str:
-        """The name of a model of which one run takes too long; "" where there is none. For any thread."""
-        for name, one in list(self.here.items()):
-            since = one.service.batcher.running_since
-            if since is not None and time.monotonic() - since > one.service.settings.stall_s:
+        """Return the name of a model with a run that takes too long; "" if there is none. For any thread."""
+        for name, model in list(self.here.items()):
+            since = model.service.batcher.running_since
+            if since is not None and time.monotonic() - since > model.service.settings.stall_s:
                 return name
         return ""
 
 
-async def _end(one: Here) -> None:
-    await one.service.stop()
-    one.slot.free()
+async def _end(model: HostedModel) -> None:
+    await model.service.stop()
+    model.slot.free()

@@ -14,8 +14,8 @@ LOW, CHANCE = "low_score", "chance"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A picture as it came, what was said of it, and which rule kept it."""
+class Sample:
+    """An image as received, its predictions, and the rule that selected it."""
 
     picture: bytes
     answers: Sequence[Mapping[str, Any]]
@@ -32,7 +32,7 @@ class Keeper:
 
     def __init__(self, *, percent: float, below: float) -> None:
         self._percent, self._below = percent, below
-        self._kept: deque[Kept] = deque()
+        self._kept: deque[Sample] = deque()
         self._bytes = 0
 
     @property
@@ -40,23 +40,23 @@ class Keeper:
         """Whether any picture could be kept."""
         return bool(self._percent or self._below)
 
-    def look(self, picture: bytes, answers: Sequence[Mapping[str, Any]]) -> None:
-        """Keep a picture if a rule says so and there is room."""
+    def consider(self, picture: bytes, answers: Sequence[Mapping[str, Any]]) -> None:
+        """Store an image if a rule selects it and there is room."""
         why = self._why(answers)
         if why and len(self._kept) < MOST and self._bytes + len(picture) <= MOST_BYTES:
-            self._kept.append(Kept(picture, answers, why))
+            self._kept.append(Sample(picture, answers, why))
             self._bytes += len(picture)
 
     def _why(self, answers: Sequence[Mapping[str, Any]]) -> str:
-        scores = [float(one["score"]) for one in answers if "score" in one]
+        scores = [float(answer["score"]) for answer in answers if "score" in answer]
         if self._below and scores and min(scores) < self._below:
             return LOW
         return CHANCE if self._percent and random.random() * 100 < self._percent else ""  # noqa: S311  no secret
 
-    def take(self) -> Kept | None:
-        """Hand over the oldest; None where there is none."""
+    def pop(self) -> Sample | None:
+        """Return and remove the oldest sample; None if there is none."""
         if not self._kept:
             return None
-        kept = self._kept.popleft()
-        self._bytes -= len(kept.picture)
-        return kept
+        sample = self._kept.popleft()
+        self._bytes -= len(sample.picture)
+        return sample

@@ -46,7 +46,7 @@ class Metrics:
         self.batches = Histogram(SIZES)
         self.started = time.time()
 
-    def answered(self, route: str, status: int, seconds: float) -> None:
+    def count_response(self, route: str, status: int, seconds: float) -> None:
         self.requests[route, status] += 1
         self.latency.observe(seconds)
 

@@ -87,9 +87,9 @@ def _predict(service: Service) -> Document:
     is_chain = spec.graph is not None and spec.graph.kind == CHAIN
     item: Document = dict(answer.item_of_chain if is_chain else answer.item)
     if "name" in item.get("properties", {}) and 0 < len(spec.classes) <= 1000:
-        names = {"type": "string", "enum": list(dict.fromkeys(one.name for one in spec.classes))}
+        names = {"type": "string", "enum": list(dict.fromkeys(label.name for label in spec.classes))}
         item = {**item, "properties": {**item["properties"], "name": names}}
-    said = an_object(
+    response = an_object(
         model=TEXT,
         version=TEXT,
         task={"const": spec.task},
@@ -98,14 +98,15 @@ def _predict(service: Service) -> Document:
         batch=WHOLE,
         timing_ms={"type": "object", "additionalProperties": NUMBER},
     )
-    made = _op("predict", "What the model finds in a picture.", said, "PredictError")
-    made["parameters"] = [
-        {"name": name, "in": "query", "description": ASKED[name][0], "schema": ASKED[name][1]} for name in answer.asked
+    operation = _op("predict", "What the model finds in a picture.", response, "PredictError")
+    operation["parameters"] = [
+        {"name": name, "in": "query", "description": ASKED[name][0], "schema": ASKED[name][1]}
+        for name in answer.options
     ]
     form = {"type": "object", "properties": {"image": PICTURE["schema"]}, "required": ["image"]}
     kinds = ("image/jpeg", "image/png", "image/webp", "application/octet-stream")
     content = dict.fromkeys(kinds, PICTURE) | {"multipart/form-data": {"schema": form}}
-    return made | {"requestBody": {"required": True, "content": content}}
+    return operation | {"requestBody": {"required": True, "content": content}}
 
 
 def _infer(service: Service) -> Document:
@@ -116,11 +117,11 @@ def _infer(service: Service) -> Document:
             data=a_list({"type": "string", "contentEncoding": "base64"}, "Pictures."),
         )  # fmt: skip
         inputs.append(pictures)
-    asked = an_object(inputs={"type": "array", "items": {"anyOf": inputs}})
+    body = an_object(inputs={"type": "array", "items": {"anyOf": inputs}})
     output = an_object(name=TEXT, shape=a_list(WHOLE), datatype=TEXT, data=a_list({}))
-    said = an_object(model_name=TEXT, model_version=TEXT, outputs=a_list(output))
-    made = _op("infer", "The Open Inference Protocol v2: tensors or pictures.", said, "Error")
-    return made | {"requestBody": {"required": True, "content": {"application/json": {"schema": asked}}}}
+    response = an_object(model_name=TEXT, model_version=TEXT, outputs=a_list(output))
+    operation = _op("infer", "The Open Inference Protocol v2: tensors or pictures.", response, "Error")
+    return operation | {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
 
 
 def _tensor(end: TensorInfo) -> Schema:
@@ -133,8 +134,8 @@ def _tensor(end: TensorInfo) -> Schema:
     )
 
 
-def _op(name: str, summary: str, said: Any, error: str, *, refusals: tuple[str, ...] = tuple(REFUSALS)) -> Document:
+def _op(name: str, summary: str, schema: Any, error: str, *, refusals: tuple[str, ...] = tuple(REFUSALS)) -> Document:
     problem = {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{error}"}}}
-    answers: Document = {"200": {"description": "The answer.", "content": {"application/json": {"schema": said}}}}
+    answers: Document = {"200": {"description": "The answer.", "content": {"application/json": {"schema": schema}}}}
     answers |= {status: {"description": REFUSALS[status], "content": problem} for status in refusals}
     return {"operationId": name, "summary": summary, "responses": answers}

@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Inference:
     """What the model answered to pictures, and how to read it."""
 
     spec: ModelSpec
@@ -81,7 +81,7 @@ class Service:
         self._pool = pool or ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
 
     def start(self) -> None:
-        """Begin to serve; to be called inside the event loop."""
+        """Start serving; must be called inside the event loop."""
         self.batcher.start()
         self.ready = True
 
@@ -95,7 +95,7 @@ class Service:
 
     @contextmanager
     def on_its_way(self) -> Iterator[Callable[[], None]]:
-        """Tell the batcher that a request is coming; call the returned function when it has come."""
+        """Announce a request to the batcher; call the returned function when it has arrived."""
         self.batcher.on_their_way += 1
         here = False
 
@@ -122,18 +122,20 @@ class Service:
         """
         started = time.perf_counter()
         if self.tiled:
-            seen = await self._see_tiles(data, requested, call, arrived)
+            result = await self._run_tiles(data, requested, call, arrived)
         else:
             samples, placements = await self._decode([data], requested)
             decoded = time.perf_counter()
-            seen = _Seen(self.spec, placements, await self._ask(samples, (), call, arrived), decoded - started)
-        answer, placements = seen.answer, seen.placements
+            result = _Inference(
+                self.spec, placements, await self._run_model(samples, (), call, arrived), decoded - started
+            )
+        answer, placements = result.answer, result.placements
         answered = time.perf_counter()
-        predictions = await self._read(seen.spec, answer.outputs, placements, requested)
+        predictions = await self._read(result.spec, answer.outputs, placements, requested)
         ended = time.perf_counter()
-        self._note(data, predictions[0], requested, self._usually(seen.spec, answer.outputs, placements))
+        self._record(data, predictions[0], requested, self._usually(result.spec, answer.outputs, placements))
         timing = {
-            "decode": seen.decode_s,
+            "decode": result.decode_s,
             "queue": answer.queue_s,
             "inference": answer.run_s,
             "postprocess": ended - answered,
@@ -149,13 +151,13 @@ class Service:
             "timing_ms": {name: round(1000 * seconds, 2) for name, seconds in timing.items()},
         }
 
-    def _note(
+    def _record(
         self,
         data: bytes,
         predictions: list[dict[str, Any]],
         requested: Requested,
         usually: Callable[[], list[list[dict[str, Any]]]],
-        place: int = 0,
+        index: int = 0,
     ) -> None:
         """Count what a picture and its answers are like, and keep it if a rule says so; after the answer was made.
 
@@ -163,25 +165,27 @@ class Service:
         none to a region. `usually` reads them all, the picture's at `place`.
         """
         best_only = TASKS[self.spec.task].answer.best_only
-        whole, own = requested.region is None, requested.score_threshold is None
-        if whole and own:
-            self.keeper.look(data, counted(predictions, best_only=best_only))
+        is_whole_image, own = requested.region is None, requested.score_threshold is None
+        if is_whole_image and own:
+            self.keeper.consider(data, counted(predictions, best_only=best_only))
         counts = self.settings.statistics and self.hours.wanted()
-        keeps = whole and not own and self.keeper.has_rules
+        keeps = is_whole_image and not own and self.keeper.has_rules
         if not counts and not keeps:
             return
 
-        def look() -> None:
+        def record() -> None:
             with contextlib.suppress(Exception):  # decoders raise anything; the model has answered
-                answers = counted(predictions if own else usually()[place], best_only=best_only) if whole else ()
+                answers = (
+                    counted(predictions if own else usually()[index], best_only=best_only) if is_whole_image else ()
+                )
                 if keeps:
-                    loop.call_soon_threadsafe(self.keeper.look, data, answers)
+                    loop.call_soon_threadsafe(self.keeper.consider, data, answers)
                 if counts:
                     features = self.hours.read(data, max_pixels=self.settings.max_pixels)
                     loop.call_soon_threadsafe(self.hours.add, features, answers)
 
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._pool, look)
+        loop.run_in_executor(self._pool, record)
 
     async def infer(self, sent: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
         """Answer an Open Inference Protocol request: body, and length of its JSON part if binary."""
@@ -194,15 +198,15 @@ class Service:
         if sent.pictures:
             feeds, placements = await self._decode(self._pictures(sent), requested)
         else:
-            most = self.settings.request_batch_limit
-            feeds = tensors.feeds(self.spec, self.engine, self._inputs, sent.tensors, most=most)
-        answer = await self._ask(feeds, () if PREDICTIONS in wanted else raw, call, arrived)
+            max_batch = self.settings.request_batch_limit
+            feeds = tensors.feeds(self.spec, self.engine, self._inputs, sent.tensors, limit=max_batch)
+        answer = await self._run_model(feeds, () if PREDICTIONS in wanted else raw, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in raw}
         if PREDICTIONS in wanted:
             predictions = await self._read(self.spec, answer.outputs, placements, requested)
             usually = self._usually(self.spec, answer.outputs, placements)
-            for place, (data, found) in enumerate(zip(self._pictures(sent), predictions, strict=True)):
-                self._note(data, found, requested, usually, place)
+            for index, (data, image_predictions) in enumerate(zip(self._pictures(sent), predictions, strict=True)):
+                self._record(data, image_predictions, requested, usually, index)
             outputs[PREDICTIONS] = _texts(predictions)
         return self._sent(sent, outputs, wanted)
 
@@ -214,15 +218,15 @@ class Service:
         call: Call,
         arrived: Callable[[], None],
     ) -> tuple[bytes, int | None]:
-        """Answer with the predictions of each picture; the tensors behind them are those of its tiles."""
+        """Answer with the predictions of each image; the tensors behind them are those of its tiles."""
         if list(wanted) != [PREDICTIONS]:
             raise BadRequest(f"This model looks at tiles of a picture: ask for {PREDICTIONS!r} alone, or send tensors.")
         predictions = []
         for data in self._pictures(sent):
-            seen = await self._see_tiles(data, requested, call, arrived)
-            found = await self._read(seen.spec, seen.answer.outputs, seen.placements, requested)
-            self._note(data, found[0], requested, self._usually(seen.spec, seen.answer.outputs, seen.placements))
-            predictions += found
+            result = await self._run_tiles(data, requested, call, arrived)
+            rows = await self._read(result.spec, result.answer.outputs, result.placements, requested)
+            self._record(data, rows[0], requested, self._usually(result.spec, result.answer.outputs, result.placements))
+            predictions += rows
         return self._sent(sent, {PREDICTIONS: _texts(predictions)}, wanted)
 
     def _sent(
@@ -249,7 +253,7 @@ class Service:
         )
 
     def _pictures(self, sent: oip.InferRequest) -> Sequence[bytes]:
-        return tensors.pictures(self.spec, sent, most=self.settings.request_batch_limit)
+        return tensors.pictures(self.spec, sent, limit=self.settings.request_batch_limit)
 
     async def _decode(self, images: Sequence[bytes], requested: Requested) -> tuple[Arrays, list[decode.Placement]]:
         spec = self.spec.input
@@ -264,7 +268,7 @@ class Service:
 
         loop = asyncio.get_running_loop()
         try:
-            done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, one) for one in images))
+            done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, data) for data in images))
         except decode.BadImage as exc:
             raise NotAnImage(str(exc)) from None
         except decode.BadBox as exc:
@@ -272,10 +276,12 @@ class Service:
         samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])
         return {spec.name: samples}, [placement for _, placement in done]
 
-    async def _see_tiles(self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]) -> _Seen:
-        """Look at the tiles of one picture, a batch at a time: it takes no more memory, and others get their turn."""
-        seen, joining = self.spec.input, TASKS[self.spec.task].answer.joining
-        if seen is None or joining is None:
+    async def _run_tiles(
+        self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]
+    ) -> _Inference:
+        """Run the tiles of one image, a batch at a time: memory stays bounded, and other requests get their turn."""
+        input_spec, joining = self.spec.input, TASKS[self.spec.task].answer.joining
+        if input_spec is None or joining is None:
             raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
         if requested.region:
             raise BadRequest("This model looks at whole pictures. Leave out region.")
@@ -286,24 +292,28 @@ class Service:
             )
         except decode.BadImage as exc:
             raise NotAnImage(str(exc)) from None
-        left, joined = decode.looks(image, seen), joining(self.spec, image.size)
+        left, joined = decode.looks(image, input_spec), joining(self.spec, image.size)
         answers: list[Answer] = []
         decode_s = time.perf_counter() - started
         while True:
             started = time.perf_counter()
-            some = await loop.run_in_executor(self._pool, lambda: list(islice(left, self.batcher.max_batch)))
-            if not some:
+            tiles = await loop.run_in_executor(self._pool, lambda: list(islice(left, self.batcher.max_batch)))
+            if not tiles:
                 break
-            feeds = {seen.name: np.stack([sample for sample, _ in some])}
+            feeds = {input_spec.name: np.stack([sample for sample, _ in tiles])}
             decode_s += time.perf_counter() - started
-            answer = await self._ask(feeds, (), call, arrived)
-            await loop.run_in_executor(self._pool, joined.add, answer.outputs, [placement for _, placement in some])
+            answer = await self._run_model(feeds, (), call, arrived)
+            await loop.run_in_executor(self._pool, joined.add, answer.outputs, [placement for _, placement in tiles])
             answers.append(replace(answer, outputs={}))
-        spec, whole, placement = await loop.run_in_executor(self._pool, joined.whole)
-        waited, ran = sum(one.queue_s for one in answers), sum(one.run_s for one in answers)
-        return _Seen(spec, [placement], Answer(whole, waited, ran, max(one.batch for one in answers)), decode_s)
+        spec, joined_outputs, placement = await loop.run_in_executor(self._pool, joined.result)
+        waited, ran = sum(run.queue_s for run in answers), sum(run.run_s for run in answers)
+        return _Inference(
+            spec, [placement], Answer(joined_outputs, waited, ran, max(run.batch for run in answers)), decode_s
+        )
 
-    async def _ask(self, feeds: Arrays, wanted: tuple[str, ...], call: Call, arrived: Callable[[], None]) -> Answer:
+    async def _run_model(
+        self, feeds: Arrays, wanted: tuple[str, ...], call: Call, arrived: Callable[[], None]
+    ) -> Answer:
         arrived()
         count = next(iter(feeds.values())).shape[0] if self.engine.batches else 1
         future = asyncio.get_running_loop().create_future()
@@ -335,4 +345,4 @@ def _queue_limit(settings: Settings, spec: ModelSpec) -> int:
 
 
 def _texts(predictions: Sequence[list[dict[str, Any]]]) -> list[bytes]:
-    return [json.dumps(one, separators=(",", ":")).encode() for one in predictions]
+    return [json.dumps(row, separators=(",", ":")).encode() for row in predictions]

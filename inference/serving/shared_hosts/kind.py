@@ -35,7 +35,7 @@ class HostKind(JobKind):
     can = Capabilities(pause=False, finish=False)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        folders.fill(job)
+        folders.sync(job)
         copy_code(run, "kit", "serving/server")
         folder = host_assignment.folder(job.pk)
         return Launch(
@@ -46,9 +46,9 @@ class HostKind(JobKind):
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        collection.keep_last_of_host(job, attempt)
+        collection.store_last_host_counts(job, attempt)
         separation.look_after_crash(job, attempt)
-        folders.fill(job)
+        folders.sync(job)
 
     def facts(self, job: Job) -> list[Fact]:
         names = sorted(host_assignment.residents(job).values_list("name", flat=True))

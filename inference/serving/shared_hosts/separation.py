@@ -35,18 +35,18 @@ def look_after_crash(job: Job, attempt: Attempt) -> None:
     if before is None or {attempt.state, before.state} != {JobState.FAILED}:
         return
     for name in suspects(_at_work(job, before), _at_work(job, attempt)):
-        part(job, name, "service.parted_crash")
+        move_out(job, name, "service.parted_crash")
 
 
 def suspects(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> list[str]:
-    """Who was at work at both crashes; where somebody was being loaded at both, only they."""
+    """Return the models active at both crashes; if some were loading at both, only those."""
     both = [name for name in now if name in before]
     loading = [name for name in both if now[name] == before[name] == at_work.LOADS]
     return loading or both
 
 
 def _at_work(job: Job, attempt: Attempt) -> Mapping[str, bytes]:
-    outputs = RunDir.of(job.pk, attempt.number).outputs
+    outputs = RunDir.for_attempt(job.pk, attempt.number).outputs
     try:
         with os.fdopen(files.open_beneath(outputs, at_work.FILE), "rb") as file:
             return at_work.read(file.read(at_work.SLOT * at_work.SLOTS))
@@ -54,21 +54,21 @@ def _at_work(job: Job, attempt: Attempt) -> Mapping[str, bytes]:
         return {}
 
 
-def part(job: Job, name: str, code: str) -> None:
-    """Give the service of this name in a shared process a process of its own, and say why; once."""
-    known = ids(name)
-    if known is None:
+def move_out(job: Job, name: str, code: str) -> None:
+    """Move a service from a shared process to its own process, and record why; once."""
+    pair = ids(name)
+    if pair is None:
         return
     with transaction.atomic():
         rows = Service.objects.select_for_update(of=("self",)).select_related("job", "next_job", "owner")
-        held = rows.filter(pk=known[0]).first()
-        if held is None or not _is_there(held, job, known[1]):
+        locked = rows.filter(pk=pair[0]).first()
+        if locked is None or not _is_there(locked, job, pair[1]):
             return
-        message = wording.message(code, model=_called(held, known[1]), service=held.name)
-        _move_out(held, message)
+        message = wording.message(code, model=_called(locked, pair[1]), service=locked.name)
+        _move_out(locked, message)
         endpoints.end(job, None)
         transitions.note(job, "service_parted", message)
-    log.warning("job=%s service=%s leaves the process that it shared: %s", job.pk, known[0], code)
+    log.warning("job=%s service=%s leaves the process that it shared: %s", job.pk, pair[0], code)
 
 
 def _is_there(service: Service, job: Job, version: int) -> bool:
@@ -103,17 +103,17 @@ def sweep() -> None:
     """Fill the folders of all shared processes, part what cannot be loaded, and move what changed its owner."""
     for job in Job.objects.filter(kind=KIND).exclude(state__in=FINAL).select_related("owner"):
         with sweeps.kept_apart(f"job={job.pk} is not filled"):
-            folders.fill(job)
+            folders.sync(job)
             if job.state == JobState.RUNNING:
-                for name in model_jobs.read(RunDir.of(job.pk, job.attempt_number).outputs, FAILED):
-                    part(job, name, "service.parted_load")
+                for name in model_jobs.read(RunDir.for_attempt(job.pk, job.attempt_number).outputs, FAILED):
+                    move_out(job, name, "service.parted_load")
             _move_strangers(job)
 
 
 def _move_strangers(job: Job) -> None:
-    """Start those anew that belong to another person by now: nobody shares a process with another."""
+    """Restart services that belong to another user by now: users do not share processes."""
     for service in Service.objects.filter(job=job, asleep_at=None).exclude(owner=job.owner_id):
         with transaction.atomic():
-            held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-            host_assignment.leave(held)
-            endpoints.start_held(held)
+            locked = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+            host_assignment.leave(locked)
+            endpoints.start_held(locked)

@@ -36,7 +36,7 @@ class ServiceFiguresOut(serializers.Serializer):
 
 
 class ServiceTrialOut(OutMixin, serializers.ModelSerializer):
-    """A version tried beside the one that a service has, with the figures of both."""
+    """A trial of another version next to the current one, with the statistics of both."""
 
     ready = serializers.BooleanField(source="answers", read_only=True)
     message = serializers.CharField(read_only=True, help_text="Why it was halted.")
@@ -59,7 +59,7 @@ class ServiceTrialOut(OutMixin, serializers.ModelSerializer):
         return ServiceFiguresOut(statistics.of_trial(trial)[1]).data
 
 
-def named(value: Any) -> str:
+def label(value: Any) -> str:
     """What a part of the usage is called; keys with what their secret begins with, as names may be given again."""
     return f"{value} ({value.prefix})" if isinstance(value, ServiceKey) else str(value or "")
 
@@ -79,7 +79,7 @@ class ServiceTrialPartIn(StrictMixin, serializers.Serializer):
 
 
 class ServiceUsageOut(serializers.Serializer):
-    """How a service was used; callers other than oneself are told to its owner alone."""
+    """The usage of a service; only its owner sees other callers."""
 
     span = serializers.CharField()
     whole = ServiceFiguresOut()
@@ -89,7 +89,7 @@ class ServiceUsageOut(serializers.Serializer):
 
 
 class TrafficActions:
-    """Routes that the view set of services has beside its own."""
+    """Additional routes of the view set of services."""
 
     @extend_schema(methods=["GET"], request=None, responses=ServiceTrialOut(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -108,12 +108,12 @@ class TrafficActions:
         kind = ServiceTrialIn if starting else ServiceTrialPartIn
         serializer = kind(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        given = dict(serializer.validated_data)
+        fields = dict(serializer.validated_data)
         if starting:
-            made = trials.start(service=service, version=given.pop("model_version"), by=request.user, **given)
+            trial = trials.start(service=service, version=fields.pop("model_version"), by=request.user, **fields)
         else:
-            made = trials.change_part(service=service, by=request.user, **given)
-        out = ServiceTrialOut(made, context=self.get_serializer_context())
+            trial = trials.change_part(service=service, by=request.user, **fields)
+        out = ServiceTrialOut(trial, context=self.get_serializer_context())
         return Response(out.data, status=202 if starting else 200)
 
     @extend_schema(request=None, responses=ServiceTrialOut)
@@ -145,11 +145,11 @@ class TrafficActions:
         if not Service.objects.editable_by(request.user).filter(pk=service.pk).exists():
             rows = [row for row in rows if row.user_id == request.user.pk]
         parts = {
-            part: {named(value): found for value, found in statistics.by(of, column)}
+            part: {label(value): totals for value, totals in statistics.by(of, column)}
             for part, column, of in (
                 ("callers", "user", [row for row in rows if not row.key_id]),
                 ("keys", "key", [row for row in rows if row.key_id]),
                 ("versions", "version", rows),
             )
         }
-        return Response(ServiceUsageOut({"span": span, "whole": statistics.of(rows), **parts}).data)
+        return Response(ServiceUsageOut({"span": span, "whole": statistics.summarize(rows), **parts}).data)

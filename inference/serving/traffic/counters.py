@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 FLUSH_S = 2.0
 PERIOD = timedelta(hours=1)
 KEPT = timedelta(days=90)
-OVERLOADED = (408, 429)  # of a server: it was too slow for what it was asked
+OVERLOADED = (408, 429)  # of a server: it was too slow for the requests
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Who asked whom: ids of rows, 0 for none."""
+    """The caller and the server of a count: ids of rows, 0 for none."""
 
     service: int
     version: int
@@ -63,11 +63,11 @@ class Counter:
         self._tallies: dict[tuple[Slot, int], Tally] = {}
         self._flushing: asyncio.Task[None] | None = None
 
-    def answered(self, slot: Slot, status: int, seconds: float, bytes_in: int = 0, bytes_out: int = 0) -> None:
+    def count_response(self, slot: Slot, status: int, seconds: float, bytes_in: int = 0, bytes_out: int = 0) -> None:
         """Count a request that ended.
 
         Args:
-            status: what its caller was told.
+            status: the status that the caller got.
         """
         with self._lock:
             tally = self._tally(slot)
@@ -82,7 +82,7 @@ class Counter:
                 name = str(histogram.bucket(seconds))
                 tally.latencies[name] = tally.latencies.get(name, 0) + 1
 
-    def compared(self, slot: Slot, agreement: float) -> None:
+    def count_comparison(self, slot: Slot, agreement: float) -> None:
         """Count a copy whose answer agreed, 0..1, with the one that was given."""
         with self._lock:
             tally = self._tally(slot)
@@ -110,7 +110,7 @@ class Counter:
         if not taken:
             return
         close_old_connections()
-        with suppress(DatabaseError):  # told again with the next counts
+        with suppress(DatabaseError):  # sent again with the next counts
             Service.objects.filter(pk__in={slot.service for slot, _begins in taken}).update(asked_at=now())
         for (slot, begins), tally in taken.items():
             try:
@@ -119,14 +119,14 @@ class Counter:
                 log.info("service=%s was deleted, its last requests are not counted", slot.service)
             except DatabaseError:
                 log.warning("service=%s its requests are counted later", slot.service, exc_info=True)
-                self._keep(slot, begins, tally)
+                self._restore(slot, begins, tally)
 
-    def _keep(self, slot: Slot, begins: int, tally: Tally) -> None:
+    def _restore(self, slot: Slot, begins: int, tally: Tally) -> None:
         with self._lock:
-            newer = self._tallies.setdefault((slot, begins), Tally())
+            current = self._tallies.setdefault((slot, begins), Tally())
             for name, value in _sums(tally).items():
-                setattr(newer, name, getattr(newer, name) + value)
-            newer.latencies = histogram.together([newer.latencies, tally.latencies])
+                setattr(current, name, getattr(current, name) + value)
+            current.latencies = histogram.together([current.latencies, tally.latencies])
 
 
 SUMS = ("requests", "failed", "refused", "bytes_in", "bytes_out", "seconds", "compared", "agreement")

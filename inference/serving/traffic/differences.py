@@ -25,17 +25,17 @@ MOST_REMEMBERED = 10_000
 PICTURES = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"BM", b"GIF8", b"II*\0", b"MM\0*")  # how their files begin
 
 
-async def look(service: Service, agreed: float, asked: bytes, given: bytes) -> None:
-    """Keep a picture if the owner wants such and the answers agree (0..1) too little.
+async def sample_disagreement(service: Service, agreed: float, request_body: bytes, response_body: bytes) -> None:
+    """Store an image if the owner wants such samples and the agreement (0..1) is too low.
 
     Only a request whose whole body is a picture can be kept: others hold several, or none.
 
     Args:
-        asked: the body of the request.
-        given: the body of the answer that the caller got.
+        request_body: the body of the request.
+        response_body: the body of the response that the caller got.
     """
     below = limits_of(service)["keep_differing"] / 100
-    if not below or agreed >= below or not asked.startswith(PICTURES):
+    if not below or agreed >= below or not request_body.startswith(PICTURES):
         return
     moment = time.monotonic()
     if moment < _kept.get(service.pk, 0.0) + EVERY_S:
@@ -43,17 +43,17 @@ async def look(service: Service, agreed: float, asked: bytes, given: bytes) -> N
     if len(_kept) > MOST_REMEMBERED:
         _kept.clear()
     _kept[service.pk] = moment
-    await sync_to_async(keep)(service, asked, given)
+    await sync_to_async(store)(service, request_body, response_body)
 
 
 _kept: dict[int, float] = {}  # when this process last kept a picture of a service
 
 
-def keep(service: Service, picture: bytes, given: bytes) -> None:
-    """Keep a picture with what the service said of it; what cannot be kept is passed over."""
+def store(service: Service, picture: bytes, response_body: bytes) -> None:
+    """Store an image with the predictions of the service; images that cannot be stored are skipped."""
     close_old_connections()
     try:
-        answers = json.loads(given)["predictions"]
-        samples.keep(holder=service, picture=picture, answers=answers, by=None, why=ServiceSample.Why.DIFFERING)
+        answers = json.loads(response_body)["predictions"]
+        samples.store(holder=service, picture=picture, answers=answers, by=None, why=ServiceSample.Why.DIFFERING)
     except (DomainError, ValueError, TypeError, KeyError, OSError, DatabaseError) as reason:
         log.info("service=%s keeps no picture: %s", service.pk, reason)

@@ -19,11 +19,11 @@ def bucket(seconds: float) -> int:
 
 def together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add up several rows; keys are numbers of buckets as text, as JSON has them."""
-    whole: dict[str, int] = {}
-    for one in counts:
-        for name, count in one.items():
-            whole[name] = whole.get(name, 0) + count
-    return whole
+    total: dict[str, int] = {}
+    for row in counts:
+        for name, count in row.items():
+            total[name] = total.get(name, 0) + count
+    return total
 
 
 def percentile(counts: Mapping[str, int], share: float) -> float | None:

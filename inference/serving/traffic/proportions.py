@@ -1,4 +1,4 @@
-"""What counts of failures among requests tell about how often they happen."""
+"""Failure rates estimated from counts of failures among requests."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from workers.access.proxy.forwarding import Copy, Done, Load, Scope, Upstream
 from workers.core.models import Job
 from workers.core.states import JobState
 
-CALLER = b"x-client-id"  # who tells its own callers apart, so that each stays with one model of an A/B test
+CALLER = b"x-client-id"  # who distinguishes its own callers, so that each stays with one model of an A/B test
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Split:
     def __call__(self, scope: Scope, path: str) -> Upstream:
         """Choose for one request."""
         if not asks(path):
-            return self._least()
+            return self._least_loaded()
         trial, tried = self.trial, self.tried
-        if trial is None or tried is None or _away(tried, time.monotonic()):
-            return self._least().counted(self._counted(candidate=False))
+        if trial is None or tried is None or _is_excluded(tried, time.monotonic()):
+            return self._least_loaded().counted(self._count_when_done(candidate=False))
         if trial.mode == ServiceTrial.Mode.SHADOW:
             shadow = self._copy(tried) if random.random() * 100 < trial.percent else None  # noqa: S311  no secret
-            return self._least().counted(self._counted(candidate=False), shadow)
+            return self._least_loaded().counted(self._count_when_done(candidate=False), shadow)
         if self._reaches(trial, scope):
-            return tried.counted(self._counted(candidate=True))
-        return self._least().counted(self._counted(candidate=False))
+            return tried.counted(self._count_when_done(candidate=True))
+        return self._least_loaded().counted(self._count_when_done(candidate=False))
 
-    def _least(self) -> Upstream:
-        """The server with the fewest requests of this process under way, among equals any."""
+    def _least_loaded(self) -> Upstream:
+        """Return the server with the fewest pending requests of this process, among equals any."""
         moment = time.monotonic()
-        return min(self.own, key=lambda one: (_away(one, moment), _under_way(one), random.random()))  # noqa: S311  no secret
+        return min(self.own, key=lambda row: (_is_excluded(row, moment), _under_way(row), random.random()))  # noqa: S311  no secret
 
     def _reaches(self, trial: ServiceTrial, scope: Scope) -> bool:
         if trial.mode == ServiceTrial.Mode.CANARY:
@@ -67,23 +67,23 @@ class Split:
             self.service.pk, version or 0, trial.pk if trial else 0, candidate, self.caller.user, self.caller.key
         )
 
-    def _counted(self, *, candidate: bool) -> Done:
+    def _count_when_done(self, *, candidate: bool) -> Done:
         return partial(_count, self._slot(candidate=candidate))
 
     def _copy(self, tried: Upstream) -> Copy:
         slot = self._slot(candidate=True)
 
-        async def answered(asked: bytes, given: bytes, other: bytes) -> None:
-            agreed = await asyncio.to_thread(agreement, given, other)
+        async def answered(request_body: bytes, response_body: bytes, other: bytes) -> None:
+            agreed = await asyncio.to_thread(agreement, response_body, other)
             if agreed is not None:
-                COUNTER.compared(slot, agreed)
-                await differences.look(self.service, agreed, asked, given)
+                COUNTER.count_comparison(slot, agreed)
+                await differences.sample_disagreement(self.service, agreed, request_body, response_body)
 
         return Copy(tried.counted(partial(_count, slot)), answered)
 
 
 def _count(slot: Slot, status: int, seconds: float, bytes_in: int, bytes_out: int) -> None:
-    COUNTER.answered(slot, status, seconds, bytes_in, bytes_out)
+    COUNTER.count_response(slot, status, seconds, bytes_in, bytes_out)
     COUNTER.flush_soon()
 
 
@@ -99,16 +99,16 @@ def split(service: Service, caller: Caller, own: Sequence[Upstream]) -> Split:
 
 
 def servers(service: Service) -> list[Upstream]:
-    """The servers that answer with the version that a service has, its first one first; that may be starting still."""
+    """Return the servers with the current version of a service, its first one first; that may still be starting."""
     job = service.job
     running = job is not None and job.state == JobState.RUNNING
     where = place(job, service.pk, service.model_version_id) if job is not None and running else None
-    found = []
+    first = []
     if job is not None and where is not None:
         ready = None if service.answers else partial(endpoints.remember_ready, service, job.attempt_number)
-        found.append(_upstream(job, where, ready))
+        first.append(_upstream(job, where, ready))
     others_ = others(service)
-    return [*others_, *found] if found and not service.answers else [*found, *others_]
+    return [*others_, *first] if first and not service.answers else [*first, *others_]
 
 
 def others(service: Service) -> list[Upstream]:
@@ -132,16 +132,16 @@ _MOST_LOADS = 2000
 
 
 def _load(where: Place) -> Load:
-    """What is under way at a place, by this process."""
+    """Return the pending requests at an address, by this process."""
     if len(_loads) > _MOST_LOADS:
-        for gone in [known for known, load in list(_loads.items()) if not load.under_way]:
+        for gone in [idle for idle, load in list(_loads.items()) if not load.under_way]:
             _loads.pop(gone, None)
     return _loads.setdefault(where, Load())
 
 
-def _away(one: Upstream, moment: float) -> bool:
-    return one.load is not None and one.load.away_until > moment
+def _is_excluded(upstream: Upstream, moment: float) -> bool:
+    return upstream.load is not None and upstream.load.away_until > moment
 
 
-def _under_way(one: Upstream) -> int:
-    return one.load.under_way if one.load is not None else 0
+def _under_way(upstream: Upstream) -> int:
+    return upstream.load.under_way if upstream.load is not None else 0

@@ -52,13 +52,13 @@ class Figures:
         return "" if self.agreement is None else f"{100 * self.agreement:.1f}"
 
 
-def of(rows: Iterable[ServiceUsage]) -> Figures:
-    """Add rows up."""
-    found = list(rows)
-    requests, failed = sum(row.requests for row in found), sum(row.failed for row in found)
-    times = histogram.together(row.latencies for row in found)
+def summarize(rows: Iterable[ServiceUsage]) -> Figures:
+    """Add up rows."""
+    usage = list(rows)
+    requests, failed = sum(row.requests for row in usage), sum(row.failed for row in usage)
+    times = histogram.together(row.latencies for row in usage)
     low, high = proportions.interval(failed, requests)
-    compared = sum(row.compared for row in found)
+    compared = sum(row.compared for row in usage)
 
     def ms(share: float) -> float | None:
         seconds = histogram.percentile(times, share)
@@ -67,23 +67,23 @@ def of(rows: Iterable[ServiceUsage]) -> Figures:
     return Figures(
         requests=requests,
         failed=failed,
-        refused=sum(row.refused for row in found),
-        bytes_in=sum(row.bytes_in for row in found),
-        bytes_out=sum(row.bytes_out for row in found),
+        refused=sum(row.refused for row in usage),
+        bytes_in=sum(row.bytes_in for row in usage),
+        bytes_out=sum(row.bytes_out for row in usage),
         p50_ms=ms(0.5),
         p95_ms=ms(0.95),
         p99_ms=ms(0.99),
         failed_low=low,
         failed_high=high,
         compared=compared,
-        agreement=sum(row.agreement for row in found) / compared if compared else None,
+        agreement=sum(row.agreement for row in usage) / compared if compared else None,
     )
 
 
 def of_trial(trial: ServiceTrial) -> tuple[Figures, Figures]:
     """What is tried, and what the service has, since the trial began to get requests."""
     rows = list(trial.usage.all())
-    return of(row for row in rows if row.candidate), of(row for row in rows if not row.candidate)
+    return summarize(row for row in rows if row.candidate), summarize(row for row in rows if not row.candidate)
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,12 @@ class Bar:
 
 
 def _begins(span: str) -> list[datetime]:
-    """When each bar begins, oldest first: full hours, quarters of a day or days of the reader's time zone."""
-    whole, length = SPANS[span]
+    """Return the start of each bar, oldest first: full hours, quarters of a day or days of the reader's time zone."""
+    span_length, length = SPANS[span]
     hours = int(length.total_seconds() // 3600)
     moment = localtime()
     last = moment.replace(hour=moment.hour - moment.hour % hours, minute=0, second=0, microsecond=0)
-    back = range(int(whole / length) - 1, -1, -1)
+    back = range(int(span_length / length) - 1, -1, -1)
     if hours < 24:
         return [last.astimezone(UTC) - number * length for number in back]
     days = [last.date() - number * length for number in back]  # days of 23 or 25 hours too
@@ -124,14 +124,14 @@ def since(service: Service, span: str) -> QuerySet[ServiceUsage]:
 
 
 def bars(rows: Iterable[ServiceUsage], span: str) -> list[Bar]:
-    """Requests over time, oldest first, gaps as bars of height 0."""
+    """Return requests over time, oldest first, gaps as bars of height 0."""
     begins = _begins(span)
     sums = [[0, 0] for _begin in begins]
     for row in rows:
-        place = bisect_right(begins, row.begins_at) - 1
-        if place >= 0:
-            sums[place][0] += row.requests
-            sums[place][1] += row.failed
+        index = bisect_right(begins, row.begins_at) - 1
+        if index >= 0:
+            sums[index][0] += row.requests
+            sums[index][1] += row.failed
     highest = max(requests for requests, _failed in sums) or 1
     return [
         Bar(begin, requests, failed, round(100 * requests / highest, 1))
@@ -144,5 +144,5 @@ def by(rows: Iterable[ServiceUsage], name: str) -> list[tuple[Any, Figures]]:
     groups: dict[Any, list[ServiceUsage]] = {}
     for row in rows:
         groups.setdefault(getattr(row, name), []).append(row)
-    made = [(value, of(group)) for value, group in groups.items()]
+    made = [(value, summarize(group)) for value, group in groups.items()]
     return sorted(made, key=lambda pair: -pair[1].requests)

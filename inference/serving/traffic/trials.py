@@ -50,7 +50,7 @@ class NotReady(DomainError):
 
 
 def start(*, service: Service, version: ModelVersion, mode: str, percent: int, by: User) -> ServiceTrial:
-    """Start a server with another version, which gets its part of the requests once it answers.
+    """Start a server with another version, which gets its share of the requests when it is ready.
 
     Args:
         mode: one of `ServiceTrial.Mode`.
@@ -61,57 +61,59 @@ def start(*, service: Service, version: ModelVersion, mode: str, percent: int, b
         TrialOpen: a trial or a change of the model is under way.
         CannotServe, Archived: the version cannot answer.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_part(mode, percent)
-    with found:
+    with refusals:
         endpoints.check(user=service.owner, model_version=version)
-    with found:
+    with refusals:
         _check_version(service, version)
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
-            held = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
-            if not held.is_up:
-                raise Invalid(_("%(name)s is stopped. Start it first.") % {"name": held.name}, field="model_version")
-            if held.next_job_id is not None:
-                raise TrialOpen(_("%(name)s is changing its model. Wait for it, or give it up.") % {"name": held.name})
+            locked = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
+            if not locked.is_up:
+                raise Invalid(_("%(name)s is stopped. Start it first.") % {"name": locked.name}, field="model_version")
+            if locked.next_job_id is not None:
+                raise TrialOpen(
+                    _("%(name)s is changing its model. Wait for it, or give it up.") % {"name": locked.name}
+                )
             trial = ServiceTrial(
-                service=held, version=version, model_name=str(version)[:130], beside=held.model_name[:130],
+                service=locked, version=version, model_name=str(version)[:130], beside=locked.model_name[:130],
                 mode=mode, percent=percent, started_by=by,
             )  # fmt: skip
             trial.save()
-            trial.job = endpoints.submit(held, version)
+            trial.job = endpoints.submit(locked, version)
             trial.save(update_fields=["job"])
     except IntegrityError:
-        said = _("%(name)s tries another model already. End that first.")
-        raise TrialOpen(said % {"name": service.name}) from None
+        message = _("%(name)s tries another model already. End that first.")
+        raise TrialOpen(message % {"name": service.name}) from None
     audit.record(by, "service_trial_started", service, version=str(version), mode=mode, percent=percent)
     return trial
 
 
 def check_part(mode: str, percent: int) -> None:
-    """Refuse a way to try a version, and a part of the requests, that there is not.
+    """Check the mode of a trial and its share of the requests.
 
     Raises:
         Invalid.
     """
     if mode not in ServiceTrial.Mode.values:
-        known = ", ".join(ServiceTrial.Mode.values)
-        raise Invalid(_("mode is one of %(known)s.") % {"known": known}, field="mode")
-    most = 100 if mode == ServiceTrial.Mode.SHADOW else 99
-    if not 1 <= percent <= most:
-        raise Invalid(_("The part is 1 to %(most)s percent.") % {"most": most}, field="percent")
+        modes = ", ".join(ServiceTrial.Mode.values)
+        raise Invalid(_("mode is one of %(known)s.") % {"known": modes}, field="mode")
+    maximum = 100 if mode == ServiceTrial.Mode.SHADOW else 99
+    if not 1 <= percent <= maximum:
+        raise Invalid(_("The part is 1 to %(most)s percent.") % {"most": maximum}, field="percent")
 
 
 def _check_version(service: Service, version: ModelVersion) -> None:
     current = service.model_version
     if current == version:
-        said = _("%(name)s answers with %(model)s already.") % {"name": service.name, "model": version}
-        raise Invalid(said, field="model_version")
+        message = _("%(name)s answers with %(model)s already.") % {"name": service.name, "model": version}
+        raise Invalid(message, field="model_version")
     if current is not None and current.task != version.task:
-        said = _("%(model)s is for another task, so callers would not understand its answers.")
-        raise Invalid(said % {"model": version}, field="model_version")
+        message = _("%(model)s is for another task, so callers would not understand its answers.")
+        raise Invalid(message % {"model": version}, field="model_version")
 
 
 def current(service: Service) -> ServiceTrial | None:
@@ -123,13 +125,13 @@ def current(service: Service) -> ServiceTrial | None:
     return trial
 
 
-def _held(service: Service) -> ServiceTrial:
-    """The open trial, locked; within a transaction."""
+def _lock_open_trial(service: Service) -> ServiceTrial:
+    """Return the open trial, locked; within a transaction."""
     trial = ServiceTrial.objects.select_for_update(of=("self",)).filter(service=service, outcome="").first()
     if trial is None:
         raise NoTrial(_("%(name)s tries no other model.") % {"name": service.name})
-    found: ServiceTrial = trial
-    return found
+    open_trial: ServiceTrial = trial
+    return open_trial
 
 
 def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
@@ -139,7 +141,7 @@ def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
         NoTrial, Invalid.
     """
     with transaction.atomic():
-        trial = _held(service)
+        trial = _lock_open_trial(service)
         check_part(trial.mode, percent)
         trial.percent = percent
         trial.save(update_fields=["percent"])
@@ -148,7 +150,7 @@ def change_part(*, service: Service, percent: int, by: User) -> ServiceTrial:
 
 
 def promote(*, service: Service, by: User) -> Service:
-    """Let the tried version answer all requests; its server is there already.
+    """Serve all requests with the version on trial; its server is running already.
 
     A service with several servers changes its model then: the address leads to the tried one once as many answer with
     it, see `swapping`.
@@ -159,31 +161,31 @@ def promote(*, service: Service, by: User) -> Service:
         DomainError: the further servers cannot be had, see `submission.submit`.
     """
     with transaction.atomic():
-        held = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as whoever stops it does
-        trial = _held(service)
+        locked = Service.objects.select_for_update(of=("self",)).get(pk=service.pk)  # first, as stopping does
+        trial = _lock_open_trial(service)
         job = trial.job
         if job is None or trial.version is None or not may_be_used(trial) or not trial.answers:
-            said = _("%(model)s does not answer yet, so nothing was changed.")
-            raise NotReady(said % {"model": trial.model_name})
-        replicas.start_as_many(held, trial.version)
-        if replicas.has_beside(held, trial.version):
-            held.next_job, held.next_version = job, trial.version
-            forgotten = None
-        elif addresses.is_shared(held.job) and host_assignment.fits(
+            message = _("%(model)s does not answer yet, so nothing was changed.")
+            raise NotReady(message % {"model": trial.model_name})
+        replicas.start_matching(locked, trial.version)
+        if replicas.has_further(locked, trial.version):
+            locked.next_job, locked.next_version = job, trial.version
+            detached = None
+        elif addresses.is_shared(locked.job) and host_assignment.fits(
             trial.version
         ):  # it is loaded there, and that server ends
-            held.next_job, held.next_version = held.job, trial.version
-            forgotten, held.old_job, held.swapped_at = held.old_job, job, now()
+            locked.next_job, locked.next_version = locked.job, trial.version
+            detached, locked.old_job, locked.swapped_at = locked.old_job, job, now()
         else:
-            forgotten, held.old_job, held.swapped_at = held.old_job, held.job, now()
-            held.job, held.model_version, held.ready_attempt = job, trial.version, trial.ready_attempt
-        held.save()
+            detached, locked.old_job, locked.swapped_at = locked.old_job, locked.job, now()
+            locked.job, locked.model_version, locked.ready_attempt = job, trial.version, trial.ready_attempt
+        locked.save()
         trial_closing.close(trial, ServiceTrial.Outcome.PROMOTED)
-        if addresses.is_shared(held.job):
-            host_assignment.refill(held.job)
-        endpoints.end(forgotten, None)
+        if addresses.is_shared(locked.job):
+            host_assignment.refill(locked.job)
+        endpoints.end(detached, None)
     audit.record(by, "service_trial_promoted", service, version=trial.model_name)
-    return held
+    return locked
 
 
 def roll_back(*, service: Service, by: User) -> Service:
@@ -193,7 +195,7 @@ def roll_back(*, service: Service, by: User) -> Service:
         NoTrial: nothing is tried.
     """
     with transaction.atomic():
-        trial = _held(service)
+        trial = _lock_open_trial(service)
         trial_closing.close(trial, ServiceTrial.Outcome.ROLLED_BACK)
         endpoints.end(trial.job, by)
     audit.record(by, "service_trial_rolled_back", service, version=trial.model_name)
@@ -209,7 +211,7 @@ def _halt(trial: ServiceTrial, code: str, **facts: str | int) -> None:
 
 
 def advance(trial: ServiceTrial) -> None:
-    """Let it have requests once it answers; halt it where it ended or fails more than the version beside it."""
+    """Route requests to a trial when it is ready; halt it if it ended or fails more than the current version."""
     job: Job | None = trial.job
     if not may_be_used(trial):
         _halt(trial, "withdrawn")
@@ -219,7 +221,7 @@ def advance(trial: ServiceTrial) -> None:
         _halt(trial, "server_ended")
     elif job.state == JobState.RUNNING and not trial.answers:
         where = addresses.place(job, trial.service_id, trial.version_id)
-        if where is not None and endpoints.answers(where, endpoints.key_for(job.pk, job.attempt_number)):
+        if where is not None and endpoints.is_ready(where, endpoints.key_for(job.pk, job.attempt_number)):
             ServiceTrial.objects.filter(pk=trial.pk, job=job).update(ready_attempt=job.attempt_number)
             trial.ready_attempt = job.attempt_number
     elif trial.answers:

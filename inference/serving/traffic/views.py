@@ -1,4 +1,4 @@
-"""Pages of how a service is used, and of another version tried beside its own."""
+"""Pages of the usage of a service, and of trials of another version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from inference.serving.models import Service, ServiceTrial
 from inference.serving.traffic import statistics, trials
 from inference.serving.traffic.forms import TrialForm, TrialPartForm
@@ -22,10 +22,10 @@ def trial_new(request: SignedInRequest, pk: int) -> HttpResponse:
     service = _own(request, pk)
     form = TrialForm(request.POST or None, service=service)
     if form.is_valid():
-        with refusals_shown_on(form):
-            given = form.cleaned_data
+        with errors_shown_on(form):
+            values = form.cleaned_data
             trials.start(
-                service=service, version=given["model_version"], mode=given["mode"], percent=given["percent"],
+                service=service, version=values["model_version"], mode=values["mode"], percent=values["percent"],
                 by=request.user,
             )  # fmt: skip
             return redirect("inference:service-detail", pk)
@@ -39,7 +39,7 @@ def trial_part(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give it more or fewer of the requests."""
     service, form = _own(request, pk), TrialPartForm(request.POST)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             trials.change_part(service=service, percent=form.cleaned_data["percent"], by=request.user)
     return redirect("inference:service-detail", pk)
 
@@ -49,7 +49,7 @@ def trial_part(request: SignedInRequest, pk: int) -> HttpResponse:
 def trial_promote(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let the tried version answer everything."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         trials.promote(service=service, by=request.user)
     return redirect("inference:service-detail", pk)
 
@@ -59,7 +59,7 @@ def trial_promote(request: SignedInRequest, pk: int) -> HttpResponse:
 def trial_roll_back(request: SignedInRequest, pk: int) -> HttpResponse:
     """Go back to the version that the service has."""
     service = _own(request, pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         trials.roll_back(service=service, by=request.user)
     return redirect("inference:service-detail", pk)
 
@@ -76,7 +76,7 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "service": service,
         "span": span,
-        "whole": statistics.of(shown),
+        "whole": statistics.summarize(shown),
         "bars": statistics.bars(shown, span),
         "versions": statistics.by(shown, "version"),
         "callers": statistics.by((row for row in shown if not row.key_id), "user") if own else [],
@@ -87,7 +87,7 @@ def service_usage(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "inference/service_usage.html", context)
 
 
-def shown(service: Service) -> dict[str, Any]:
+def trial_context(service: Service) -> dict[str, Any]:
     """What the head of a service's page says of a trial."""
     trial = trials.current(service)
     halted = service.trials.first() if trial is None else None

@@ -21,12 +21,12 @@ def main() -> int:
         print(pyav.SAID, flush=True)
         return 1
     # what needs PyAV comes after the look for it
-    from inference.video.watcher.inputs import Suspended, Unwatched, of  # noqa: PLC0415  imports PyAV
+    from inference.video.watcher.inputs import Suspended, Unwatched, create_watch  # noqa: PLC0415  imports PyAV
 
     run = Run.from_env()
     run.outputs.mkdir(parents=True, exist_ok=True)
     try:
-        of(run).all()
+        create_watch(run).all()
     except Suspended:
         print("Suspended; the segments that are done are kept.", flush=True)
         return SUSPENDED

@@ -29,44 +29,46 @@ class Counts:
         self.known = 0  # the highest number that was counted
         self.intervals: dict[int, dict[str, Any]] = {}
 
-    def update(self, found: Found, numbers: Ints, at: float) -> list[dict[str, Any]]:
-        """Count a picture; gives its events."""
+    def update(self, detections: Found, numbers: Ints, at: float) -> list[dict[str, Any]]:
+        """Count an image; returns its events."""
         followed = np.flatnonzero(numbers)
         feet = [
             Foot(int(numbers[row]), (float((box[0] + box[2]) / 2) / self.size[0], float(box[3]) / self.size[1]))
-            for row, box in zip(followed, found.boxes[followed], strict=True)
+            for row, box in zip(followed, detections.boxes[followed], strict=True)
         ]
         row_of = {int(numbers[row]): int(row) for row in followed}
         new = 0
         for number in sorted(row_of):
             if number > self.known:
-                kind = int(found.kinds[row_of[number]])
+                kind = int(detections.kinds[row_of[number]])
                 self.objects[kind] = self.objects.get(kind, 0) + 1
                 self.known, new = number, new + 1
         events = []
-        for place in self._places():
-            for number, facts in place.update(feet, at):
+        for area in self._places():
+            for number, facts in area.update(feet, at):
                 self.events += 1
-                events.append(self._event(facts, number, row_of.get(number), found, at))
+                events.append(self._event(facts, number, row_of.get(number), detections, at))
         self._add(len(followed), new, at, events)
         return events
 
-    def told(self, kind: str, at: float, seconds: float) -> dict[str, Any]:
-        """An event of the source itself, which no object and no place has a part in."""
+    def source_event(self, kind: str, at: float, seconds: float) -> dict[str, Any]:
+        """Return an event of the source itself, without object and place."""
         self.events += 1
         return {"number": self.events, "at": round(at, 3), "object": 0, "type": kind, "place": "", "seconds": seconds}
 
     def _places(self) -> list[Line | Zone]:
         return [*self.lines, *self.zones]
 
-    def _event(self, facts: Mapping[str, Any], number: int, row: int | None, found: Found, at: float) -> dict[str, Any]:
+    def _event(
+        self, facts: Mapping[str, Any], number: int, row: int | None, detections: Found, at: float
+    ) -> dict[str, Any]:
         event = {"number": self.events, "at": round(at, 3), "object": number, **facts}
         if row is not None:
             width, height = self.size
-            box = found.boxes[row] / np.array([width, height, width, height])
+            box = detections.boxes[row] / np.array([width, height, width, height])
             event |= {
-                "class_id": int(found.kinds[row]),
-                "score": round(float(found.scores[row]), 4),
+                "class_id": int(detections.kinds[row]),
+                "score": round(float(detections.scores[row]), 4),
                 "area": [round(float(edge), 4) for edge in box],
             }
         return event
@@ -108,8 +110,8 @@ class Counts:
             "zones": [zone.as_json() for zone in self.zones],
         }
 
-    def bring_back(self, kept: Mapping[str, Any]) -> None:
-        self.events, self.known = kept["events"], kept["known"]
-        self.objects, self.intervals = dict(kept["objects"]), dict(kept["intervals"])
-        for place, own in zip(self._places(), (*kept["lines"], *kept["zones"]), strict=True):
-            place.bring_back(own)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.events, self.known = state["events"], state["known"]
+        self.objects, self.intervals = dict(state["objects"]), dict(state["intervals"])
+        for area, area_state in zip(self._places(), (*state["lines"], *state["zones"]), strict=True):
+            area.restore(area_state)

@@ -46,21 +46,21 @@ class Detector:
     def __init__(self, folder: Path, *, threads: int, lowest: float) -> None:
         self.spec: ModelSpec = model_json.load(folder)
         task = TASKS.get(self.spec.task)
-        if task is None or task.answer.found is None or self.spec.input is None:
+        if task is None or task.answer.detect is None or self.spec.input is None:
             raise Unfit(f"Only models that find objects can watch; this one is for {self.spec.task}.")
-        self.answer, self.found = task.answer, task.answer.found
+        self.answer, self.detect = task.answer, task.answer.detect
         self.input: InputSpec = self.spec.input
         self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MOST)
-        self.ids = np.array([known.id for known in self.spec.classes], np.int64)
+        self.ids = np.array([model_class.id for model_class in self.spec.classes], np.int64)
         self.engine = composed.load(folder, self.spec, threads=threads)
         self._ground: decode.Floats | None = None
 
-    def look(self) -> dict[str, Any]:
-        """In which size the decoder hands pictures over."""
-        seen = self.input
+    def frame_format(self) -> dict[str, Any]:
+        """Return the size and format in which the decoder delivers frames."""
+        spec = self.input
         return {
-            "width": seen.width, "height": seen.height, "resize": seen.resize, "channels": seen.channels,
-            "whole": seen.overlap is not None or bool(seen.parts),
+            "width": spec.width, "height": spec.height, "resize": spec.resize, "channels": spec.channels,
+            "whole": spec.overlap is not None or bool(spec.parts),
         }  # fmt: skip
 
     def find(self, look: Pixels, layout: Layout) -> Found:
@@ -72,25 +72,25 @@ class Detector:
         return Found(read.boxes.astype(np.float64), read.scores.astype(np.float64), self.ids[read.classes])
 
     def _one(self, look: Pixels, layout: Layout) -> decode.Detections:
-        seen = self.input
+        spec = self.input
         height, width = look.shape[:2]
-        left, top = (seen.width - width) // 2, (seen.height - height) // 2
+        left, top = (spec.width - width) // 2, (spec.height - height) // 2
         if self._ground is None:
-            ground = np.full((seen.height, seen.width, seen.channels), decode.LETTERBOX_GREY, np.uint8)
-            self._ground = np.ascontiguousarray(decode.normal(ground, seen))
+            ground = np.full((spec.height, spec.width, spec.channels), decode.LETTERBOX_GREY, np.uint8)
+            self._ground = np.ascontiguousarray(decode.normal(ground, spec))
         # the grey around stays as it is from picture to picture
-        self._ground[:, top : top + height, left : left + width] = decode.normal(look, seen)
+        self._ground[:, top : top + height, left : left + width] = decode.normal(look, spec)
         placement = decode.Placement(
             layout.width, layout.height, width / layout.width, height / layout.height, left, top
         )
-        outputs = self.engine.run({seen.name: self._ground[None]})
-        return self.found(self.spec, outputs, 0, placement, self.limits)
+        outputs = self.engine.run({spec.name: self._ground[None]})
+        return self.detect(self.spec, outputs, 0, placement, self.limits)
 
     def _parcel(self, look: Pixels) -> decode.Detections:
         """The boxes of a composed model, whose parts are each shown the whole picture as they expect it."""
         image = Image.fromarray(look if look.shape[2] == 3 else look[:, :, 0])
         parcel, placement = decode.preprocess(image, self.input)
-        return self.found(self.spec, self.engine.run({self.input.name: parcel[None]}), 0, placement, self.limits)
+        return self.detect(self.spec, self.engine.run({self.input.name: parcel[None]}), 0, placement, self.limits)
 
     def _tiles(self, look: Pixels) -> decode.Detections:
         """The boxes of a model that looks at tiles of the whole picture."""
@@ -101,10 +101,10 @@ class Detector:
         joined = start(self.spec, image.size)
         for pixels, placement in decode.looks(image, self.input):
             joined.add(self.engine.run({self.input.name: pixels[None]}), [placement])
-        spec, outputs, placement = joined.whole()
-        return self.found(spec, outputs, 0, placement, self.limits)
+        spec, outputs, placement = joined.result()
+        return self.detect(spec, outputs, 0, placement, self.limits)
 
 
-def followed(found: Found, classes: Sequence[int]) -> Found:
-    """Those of the classes to follow; all where none is named."""
-    return found.some(np.isin(found.kinds, list(classes))) if classes else found
+def followed(detections: Found, classes: Sequence[int]) -> Found:
+    """Return the objects of the classes to follow; all where none is named."""
+    return detections.some(np.isin(detections.kinds, list(classes))) if classes else detections

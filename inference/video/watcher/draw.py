@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from inference.video.watcher.pictures import Pixels
 from inference.video.watcher.zones import IN, OUT, Line, Zone
 
-#: Colours that the eye tells apart, also where it sees no red or green (Okabe and Ito).
+#: Distinguishable colors, also for users with color blindness (Okabe and Ito).
 COLOURS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0), (204, 121, 167), (0, 114, 178))
 LINE, ZONE, GROUND, INK = (255, 255, 255), (255, 255, 255), (20, 20, 24), (255, 255, 255)
 THICK = 2
@@ -37,7 +37,7 @@ def draw(
             colour = COLOURS[int(number) % len(COLOURS)]
             x1, y1, x2, y2 = (round(float(edge)) for edge in box)
             _frame(shown, x1, y1, x2, y2, colour)
-            _put(shown, x1, y1, _words(f"{_plain(names.get(int(kind), ''), int(kind))} {number}", colour))
+            _paste(shown, x1, y1, _words(f"{_plain(names.get(int(kind), ''), int(kind))} {number}", colour))
 
 
 def _frame(shown: Pixels, x1: int, y1: int, x2: int, y2: int, colour: tuple[int, int, int]) -> None:
@@ -52,14 +52,14 @@ def _frame(shown: Pixels, x1: int, y1: int, x2: int, y2: int, colour: tuple[int,
     shown[y1:y2, max(x2 - THICK, x1) : x2] = colour
 
 
-def _put(shown: Pixels, x: int, y: int, words: Pixels) -> None:
-    """Lay words above a box, or inside of it where there is no room."""
+def _paste(shown: Pixels, x: int, y: int, label: Pixels) -> None:
+    """Paste a label above a box, or inside of it where there is no space."""
     height, width = shown.shape[:2]
-    tall, wide = words.shape[:2]
-    x = min(max(x, 0), max(width - wide, 0))
-    y = y - tall if y >= tall else min(max(y, 0), max(height - tall, 0))
-    room = shown[y : y + tall, x : x + wide]
-    room[...] = words[: room.shape[0], : room.shape[1]]
+    label_height, label_width = label.shape[:2]
+    x = min(max(x, 0), max(width - label_width, 0))
+    y = y - label_height if y >= label_height else min(max(y, 0), max(height - label_height, 0))
+    room = shown[y : y + label_height, x : x + label_width]
+    room[...] = label[: room.shape[0], : room.shape[1]]
 
 
 def _places(shown: Pixels, lines: Sequence[Line], zones: Sequence[Zone]) -> None:
@@ -78,10 +78,10 @@ def _places(shown: Pixels, lines: Sequence[Line], zones: Sequence[Zone]) -> None
     shown[...] = np.asarray(image)
     for zone in zones:
         x, y = zone.points[0]
-        _put(shown, round(x * width), round(y * height), _words(f"{_plain(zone.name, 0)}: {zone.inside}", GROUND))
+        _paste(shown, round(x * width), round(y * height), _words(f"{_plain(zone.name, 0)}: {zone.inside}", GROUND))
     for line in lines:
-        said = f"{_plain(line.name, 0)}: {line.counts[IN]} in, {line.counts[OUT]} out"
-        _put(shown, round(line.start[0] * width), round(line.start[1] * height), _words(said, GROUND))
+        text = f"{_plain(line.name, 0)}: {line.counts[IN]} in, {line.counts[OUT]} out"
+        _paste(shown, round(line.start[0] * width), round(line.start[1] * height), _words(text, GROUND))
 
 
 @lru_cache(maxsize=2000)

@@ -25,7 +25,7 @@ BITS_PER_PIXEL_S = 2.4
 
 
 class Film:
-    """One segment after the other, encoded beside whoever looks at the pictures."""
+    """One segment after the other, encoded in a thread of its own."""
 
     def __init__(self, folder: Path, size: tuple[int, int]) -> None:
         self.folder, self.size = folder, size
@@ -69,7 +69,7 @@ class Film:
                     out.mux(stream.encode(frame))
                 out.mux(stream.encode(None))
             making.replace(final)
-        except BaseException as exc:  # noqa: BLE001  said by the thread that adds pictures, which must not wait for ever
+        except BaseException as exc:  # noqa: BLE001  raised by the thread that adds frames, which must not wait for ever
             self._failed = exc
             while self._waiting.get() is not None:
                 continue
@@ -87,23 +87,23 @@ def _stream(out: Any, size: tuple[int, int]) -> Any:
 
 
 def join(segments: Sequence[Path], final: Path) -> float:
-    """Make one file of the segments, without encoding anything again; gives the time of its first picture."""
-    making = final.with_suffix(".tmp")
-    begin: int | None = None
-    with av.open(str(making), "w", format="webm") as out:
+    """Join the segments to one file without encoding them again; returns the time of its first frame."""
+    partial = final.with_suffix(".tmp")
+    start: int | None = None
+    with av.open(str(partial), "w", format="webm") as out:
         stream = None
         for segment in segments:
             with av.open(
                 str(segment), options={"protocol_whitelist": "file", "format_whitelist": "matroska,webm"}
-            ) as one:
-                source = one.streams.video[0]
+            ) as container:
+                source = container.streams.video[0]
                 if stream is None:
                     stream = out.add_stream_from_template(source)
-                for packet in one.demux(source):
+                for packet in container.demux(source):
                     if packet.dts is not None and packet.pts is not None:
-                        begin = packet.pts if begin is None else begin
-                        packet.pts, packet.dts = packet.pts - begin, packet.dts - begin
+                        start = packet.pts if start is None else start
+                        packet.pts, packet.dts = packet.pts - start, packet.dts - start
                         packet.stream = stream
                         out.mux(packet)
-    making.replace(final)
-    return float((begin or 0) * CLOCK)
+    partial.replace(final)
+    return float((start or 0) * CLOCK)

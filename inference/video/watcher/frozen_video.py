@@ -21,7 +21,7 @@ from inference.video.watcher.pictures import Pixels
 FROZEN, BLACK, OVER = "frozen", "black", "over"
 EVERY_ROW = 4  # of a picture that is compared: a quarter of it has noise enough
 GAP_S = 10.0  # without a picture: longer ones do not count, as nobody knows what it would have shown
-FEWEST = 10  # pictures, before it is said that they are the same
+FEWEST = 10  # frames, before they are reported as the same
 MOST = 20_000  # pictures that are remembered, 100 a second for three minutes
 DARK, SHARE = 20, 0.99  # of 255, and how much of a picture is darker in its means of BLOCK × BLOCK pixels
 BLOCK = 8
@@ -69,16 +69,16 @@ class Stillness:
         return self._changed()
 
     def _compare(self, shown: Pixels, now: tuple[float, float]) -> None:
-        known, clock = self._known, now[0]
-        while known and clock - (oldest := next(iter(known.items())))[1] > self.after_s:
-            del known[oldest[0]]
+        recent, clock = self._known, now[0]
+        while recent and clock - (oldest := next(iter(recent.items())))[1] > self.after_s:
+            del recent[oldest[0]]
         mark = zlib.crc32(np.ascontiguousarray(shown[::EVERY_ROW]).data)
-        if known.pop(mark, None) is None:
+        if recent.pop(mark, None) is None:
             self._new, self._count = now, 0
-        known[mark] = clock
+        recent[mark] = clock
         self._count += 1
-        if len(known) > MOST:
-            del known[next(iter(known))]
+        if len(recent) > MOST:
+            del recent[next(iter(recent))]
 
     def _changed(self) -> str:
         why, since = "", 0.0

@@ -31,13 +31,13 @@ OK = 200
 class Refused(Exception):
     """The source is not opened; the message is for people. `final`: nor will it be a moment later."""
 
-    def __init__(self, said: str, *, final: bool = True) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, final: bool = True) -> None:
+        super().__init__(message)
         self.final = final
 
 
 @dataclass(frozen=True)
-class Way:
+class Route:
     """Where a stream is, judged: connect to `address`, and say `host`."""
 
     scheme: str
@@ -54,8 +54,8 @@ class Way:
         return self.scheme in ("rtsps", "https")
 
 
-def judged(url: str, allowed: Sequence[str]) -> Way:
-    """Where a connection to the stream may go.
+def resolve(url: str, allowed: Sequence[str]) -> Route:
+    """Return the permitted route of a connection to the stream.
 
     Raises:
         Refused: no address of a stream, or one inside the network that no operator allowed.
@@ -69,38 +69,38 @@ def judged(url: str, allowed: Sequence[str]) -> Way:
         raise Refused(f"The address of a stream begins with one of: {', '.join(f'{name}://' for name in PORTS)}")
     port = port or PORTS[parts.scheme]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise Refused(f"{host} is not found.", final=False) from None
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
     if any(not is_public(address) and not is_allowed(host, address, allowed) for address in addresses):
         raise Refused(f"{host} lies inside this network. An operator can allow it with AIP_STREAM_ALLOWED.")
     path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    return Way(parts.scheme, host, port, path, user, password, str(addresses[0]))
+    return Route(parts.scheme, host, port, path, user, password, str(addresses[0]))
 
 
-def connected(way: Way) -> socket.socket:
-    """A connection to where it may go.
+def connect(route: Route) -> socket.socket:
+    """Connect along a permitted route.
 
     Raises:
-        Refused: nobody answers there.
+        Refused: the address does not answer.
     """
     try:
-        plain = socket.create_connection((way.address, way.port), CONNECT_S)
+        plain = socket.create_connection((route.address, route.port), CONNECT_S)
         plain.settimeout(READ_S)
-        if not way.is_secret:
+        if not route.is_secret:
             return plain
-        return ssl.create_default_context().wrap_socket(plain, server_hostname=way.host)
+        return ssl.create_default_context().wrap_socket(plain, server_hostname=route.host)
     except OSError as exc:
-        raise Refused(f"{way.host} does not answer: {exc.strerror or type(exc).__name__}.", final=False) from None
+        raise Refused(f"{route.host} does not answer: {exc.strerror or type(exc).__name__}.", final=False) from None
 
 
 class Door:
     """A port on the loopback that leads to one connection, for one caller."""
 
-    def __init__(self, way: Way) -> None:
-        self.far = connected(way)
+    def __init__(self, route: Route) -> None:
+        self.far = connect(route)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1)
         self.port: int = self.listener.getsockname()[1]
         threading.Thread(target=self._pass, daemon=True).start()
@@ -120,41 +120,41 @@ class Door:
             waiting = [self.far] if getattr(self.far, "pending", lambda: 0)() else []
             ready = waiting or select.select([near, self.far], [], [])[0]
             if near in ready:
-                asked = near.recv(BLOCK)
-                if not asked:
+                outgoing = near.recv(BLOCK)
+                if not outgoing:
                     return
-                self.far.sendall(asked)
+                self.far.sendall(outgoing)
             if self.far in ready:
-                said = self.far.recv(BLOCK)
+                incoming = self.far.recv(BLOCK)
                 # FFmpeg would follow it to anywhere: what leads elsewhere ends here
-                if not said or REDIRECT in last + said:
+                if not incoming or REDIRECT in last + incoming:
                     return
-                last = said[-len(REDIRECT) :]
-                near.sendall(said)
+                last = incoming[-len(REDIRECT) :]
+                near.sendall(incoming)
 
 
 class Body:
     """The body of an HTTP answer as a file that FFmpeg reads."""
 
-    def __init__(self, way: Way) -> None:
-        connection = http.client.HTTPConnection(way.host, way.port)
-        connection.sock = connected(way)
+    def __init__(self, route: Route) -> None:
+        connection = http.client.HTTPConnection(route.host, route.port)
+        connection.sock = connect(route)
         headers = {"User-Agent": "aiplatform", "Accept": "*/*"}
-        if way.user or way.password:
-            given = base64.b64encode(f"{way.user}:{way.password}".encode()).decode()
-            headers["Authorization"] = f"Basic {given}"
+        if route.user or route.password:
+            credentials = base64.b64encode(f"{route.user}:{route.password}".encode()).decode()
+            headers["Authorization"] = f"Basic {credentials}"
         try:
-            connection.request("GET", way.path, headers=headers)
+            connection.request("GET", route.path, headers=headers)
             answer = connection.getresponse()
         except (OSError, http.client.HTTPException) as exc:
             raise Refused(
-                f"{way.host} does not answer as a web server does: {type(exc).__name__}.", final=False
+                f"{route.host} does not answer as a web server does: {type(exc).__name__}.", final=False
             ) from None
         if answer.status != OK:
-            said = (
+            problem = (
                 "leads to another address, which is not followed" if 300 <= answer.status < 400 else "gives no stream"
             )
-            raise Refused(f"{way.host} {said} (status {answer.status}).", final=False)
+            raise Refused(f"{route.host} {problem} (status {answer.status}).", final=False)
         self.kind = answer.headers.get_content_type()
         self._answer: Any = answer
         self._connection = connection

@@ -37,12 +37,12 @@ class Decoder:
 
 
 def devices(env: Mapping[str, str] = os.environ, nodes: Path = NODES) -> list[str]:
-    """Kinds of devices that this process may use, and FFmpeg was built for."""
+    """Return the kinds of devices that this process may use and FFmpeg was built for."""
     wanted = [] if env.get("CUDA_VISIBLE_DEVICES", "") in ("", "-1") else ["cuda"]
     if any(os.access(node, os.R_OK | os.W_OK) for node in nodes.glob("renderD*")):
         wanted += GRAPHICS
-    known = hwdevices_available()
-    return [kind for kind in wanted if kind in known]
+    supported = hwdevices_available()
+    return [kind for kind in wanted if kind in supported]
 
 
 def chosen(kinds: Sequence[str] | None = None) -> Decoder:

@@ -16,11 +16,11 @@ from inference.video.watcher.watch import Suspended, Watch
 
 Unwatched = (Unfit, SourceEnded, model_json.BadModel)
 
-__all__ = ["Suspended", "Unwatched", "of"]
+__all__ = ["Suspended", "Unwatched", "create_watch"]
 
 
-def of(run: Run, env: Mapping[str, str] = os.environ) -> Watch:
-    """The watch of the file AIP_VIDEO, or of the stream AIP_STREAM, which is shown at AIP_PORT."""
+def create_watch(run: Run, env: Mapping[str, str] = os.environ) -> Watch:
+    """Create the watch of the file AIP_VIDEO, or of the stream AIP_STREAM, which is served at AIP_PORT."""
     if "AIP_STREAM" not in env:
         return Watch(run, env["AIP_VIDEO"])
     live = None

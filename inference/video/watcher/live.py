@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(head.encode() + picture + b"\r\n")
                     self.wfile.flush()
         except OSError:
-            return  # whoever looked is gone
+            return  # the viewer has disconnected
         finally:
             self.live.count(-1)
 

@@ -21,7 +21,7 @@ KINDS = {"multipart/x-mixed-replace": "mpjpeg", "video/mp2t": "mpegts", "image/j
 
 @contextmanager
 def opened(order: Mapping[str, Any], accel: HWAccel | None = None) -> Iterator[Any]:
-    """Open what is asked for.
+    """Open the source of an order.
 
     Args:
         accel: the device that is to decode, see hardware.py.
@@ -35,15 +35,15 @@ def opened(order: Mapping[str, Any], accel: HWAccel | None = None) -> Iterator[A
         with av.open(source, options=options, hwaccel=accel) as container:
             yield container
         return
-    way = gate.judged(source, order["allowed"])
-    if way.scheme.startswith("http"):
-        body = gate.Body(way)
+    route = gate.resolve(source, order["allowed"])
+    if route.scheme.startswith("http"):
+        body = gate.Body(route)
         options = {"format_whitelist": STREAMS, "protocol_whitelist": "", "fflags": "nobuffer", **PROBED}
         with av.open(body, format=KINDS.get(body.kind), options=options, hwaccel=accel) as container:
             yield container
         return
-    login = f"{quote(way.user, safe='')}:{quote(way.password, safe='')}@" if way.user else ""
-    address = f"rtsp://{login}127.0.0.1:{gate.Door(way).port}{way.path}"
+    login = f"{quote(route.user, safe='')}:{quote(route.password, safe='')}@" if route.user else ""
+    address = f"rtsp://{login}127.0.0.1:{gate.Door(route).port}{route.path}"
     options = {
         "rtsp_transport": "tcp", "protocol_whitelist": "rtsp,rtp,tcp", "fflags": "nobuffer", "flags": "low_delay",
         "timeout": str(int(gate.READ_S * 1e6)), **PROBED,

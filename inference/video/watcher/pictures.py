@@ -47,18 +47,20 @@ class Layout:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Layout:
-        return cls(given["width"], given["height"], tuple(given["look"]), tuple(given["shown"]), given["slots"])
+    def from_json(cls, content: Mapping[str, Any]) -> Layout:
+        return cls(
+            content["width"], content["height"], tuple(content["look"]), tuple(content["shown"]), content["slots"]
+        )
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture; `look` and `shown` are good until the next one is asked for.
+    """One frame; `look` and `shown` are valid until the next one is requested.
 
     Args:
         at: seconds since the source began.
         pts: the source's own count of time, which says exactly which picture it is.
-        shown: None where it was not asked for.
+        shown: None where it was not requested.
     """
 
     at: float

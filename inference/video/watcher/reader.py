@@ -41,15 +41,15 @@ def main() -> int:
     try:
         _read(order, free, decoder)
     except hardware.Failed as exc:
-        _say(error=f"{decoder.kind} failed: {exc}.", final=False, hardware=True)
+        _send(error=f"{decoder.kind} failed: {exc}.", final=False, hardware=True)
         return 1
     except (Unreadable, gate.Refused) as exc:
-        _say(error=str(exc), final=exc.final if isinstance(exc, gate.Refused) else not order["is_stream"])
+        _send(error=str(exc), final=exc.final if isinstance(exc, gate.Refused) else not order["is_stream"])
         return 1
     except (av.FFmpegError, OSError) as exc:  # av's own errors are OSErrors in part
-        _say(error=_plain(exc), final=not order["is_stream"])
+        _send(error=_plain(exc), final=not order["is_stream"])
         return 1
-    _say(ended=True)
+    _send(ended=True)
     return 0
 
 
@@ -88,13 +88,13 @@ class _Reading:
     def all(self) -> None:
         count = 0
         for frame, at in self._wanted():
-            self._put(frame, at)
+            self._write_frame(frame, at)
             count += 1
         if not count and self.order.get("after") is None:
             raise Unreadable("Not one picture of it can be decoded. It may be damaged.")
 
     def _wanted(self) -> Iterator[tuple[Any, float]]:
-        """The pictures to look at with their times, those of an earlier attempt and above the asked rate left out."""
+        """Yield the frames to process with their times, limited to the requested rate and to new frames."""
         after, rate = self.order.get("after"), self.order["max_rate"]
         base = self.stream.time_base or Fraction(1, 1000)
         begin = self.stream.start_time or 0
@@ -159,9 +159,9 @@ class _Reading:
                 elif frame.pts is not None:
                     yield frame
 
-    def _put(self, frame: Any, at: float) -> None:
+    def _write_frame(self, frame: Any, at: float) -> None:
         if self.layout is None:
-            self._begin(frame)
+            self._prepare(frame)
         layout, memory = self.layout, self.memory
         if layout is None or memory is None:
             raise RuntimeError("a picture came before the memory for it")
@@ -175,10 +175,10 @@ class _Reading:
         if wanted:
             shown[...] = self._scaled(frame, layout.shown)
             self.shown_at = at
-        _say(slot=slot, at=at, pts=frame.pts or 0, shown=wanted)
+        _send(slot=slot, at=at, pts=frame.pts or 0, shown=wanted)
 
-    def _begin(self, frame: Any) -> None:
-        """Say what the source is like, and lay out the memory."""
+    def _prepare(self, frame: Any) -> None:
+        """Report the properties of the source, and lay out the memory."""
         self.turns = round((frame.rotation or 0) / 90) % 4
         width, height = (frame.height, frame.width) if self.turns % 2 else (frame.width, frame.height)
         if width * height > MOST_PIXELS:
@@ -193,7 +193,7 @@ class _Reading:
         facts = {"decoder": self.by, "hardware_why": self.decoder.why}
         if self.by != self.decoder.kind:
             facts["hardware_why"] = f"{self.decoder.kind}: it does not decode this kind of video"
-        _say(source={**layout.as_json(), **_facts(self.container, self.stream), **facts})
+        _send(source={**layout.as_json(), **_facts(self.container, self.stream), **facts})
 
     def _scaled(self, frame: Any, shape: tuple[int, int, int]) -> Pixels:
         height, width, channels = shape
@@ -205,23 +205,23 @@ class _Reading:
 
 
 def layout_of(width: int, height: int, order: Mapping[str, Any]) -> Layout:
-    """How pictures of this size are laid out for a model and for people."""
+    """Return the layout of frames of this size for the model and for display."""
     look, slots = order["look"], order["slots"]
     if look["whole"]:  # as they are
-        seen = (height, width)
+        look_size = (height, width)
     elif look["resize"] == "stretch":
-        seen = (look["height"], look["width"])
+        look_size = (look["height"], look["width"])
     else:  # as `decode.preprocess` rounds them
         scale = min(look["width"] / width, look["height"] / height)
-        seen = (
+        look_size = (
             min(look["height"], max(1, round(height * scale))),
             min(look["width"], max(1, round(width * scale))),
         )
     if order["shown"]:  # as before the connection broke: a film has one size
-        return Layout(width, height, (*seen, look["channels"]), tuple(order["shown"]), slots)
+        return Layout(width, height, (*look_size, look["channels"]), tuple(order["shown"]), slots)
     shrink = min(1.0, order["shown_width"] / width)
     shown = (max(2, round(height * shrink / 2) * 2), max(2, round(width * shrink / 2) * 2))  # films take even sides
-    return Layout(width, height, (*seen, look["channels"]), (*shown, 3), slots)
+    return Layout(width, height, (*look_size, look["channels"]), (*shown, 3), slots)
 
 
 def _facts(container: Any, stream: Any) -> dict[str, Any]:
@@ -246,10 +246,10 @@ def _floor(value: float) -> float:
 def _listen(free: queue.Queue[int]) -> None:
     for line in sys.stdin:
         free.put(int(line))
-    os._exit(0)  # whoever started it is gone
+    os._exit(0)  # the process that started it has ended
 
 
-def _say(**facts: Any) -> None:
+def _send(**facts: Any) -> None:
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
 

@@ -28,17 +28,17 @@ class Kept:
         self._digests: dict[str, str] = {}
         self.segments.mkdir(parents=True, exist_ok=True)
 
-    def bring_back(self) -> dict[str, Any] | None:
-        """Take over what an earlier attempt kept; its state, None where this is the first."""
+    def restore(self) -> dict[str, Any] | None:
+        """Restore the files of an earlier attempt; returns its state, None where this is the first."""
         before = self.run.resume_from
         if before is None:
             self.events.write_bytes(b"")
             return None
         state: dict[str, Any] = json.loads((before / STATE).read_text())
-        for kept in sorted(before.glob("segment.*")):
-            target = self.segments / kept.name.removeprefix("segment.")
+        for segment in sorted(before.glob("segment.*")):
+            target = self.segments / segment.name.removeprefix("segment.")
             target.unlink(missing_ok=True)
-            same(kept, target)
+            same(segment, target)
         shutil.copyfile(before / EVENTS, self.events)
         return state
 
@@ -48,14 +48,14 @@ class Kept:
     def lines(self) -> list[Path]:
         return sorted(self.segments.glob("*.jsonl"))
 
-    def forget(self, most: int) -> None:
-        """Keep the newest segments alone."""
+    def remove_older(self, limit: int) -> None:
+        """Remove all but the newest segments."""
         for files in (self.films(), self.lines()):
-            for file in files[:-most]:
+            for file in files[:-limit]:
                 file.unlink()
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
         """Keep the state, and all segments that are whole, where a further attempt finds them."""
         parts = {f"segment.{file.name}": file for file in (*self.films(), *self.lines())}
         copied: dict[str, Path | str] = {STATE: json.dumps(state), EVENTS: self.events}
-        self.run.checkpoint(step, copied, parts, known=self._digests, most=KEPT)
+        self.run.checkpoint(step, copied, parts, known_digests=self._digests, limit=KEPT)

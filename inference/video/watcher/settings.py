@@ -1,4 +1,4 @@
-"""What a watch was asked to do, as params.json says it."""
+"""The parameters of a watch, from params.json."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Asked:
     still_s: float
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Asked:
+    def from_params(cls, params: Mapping[str, Any]) -> Asked:
         score = params.get("min_score")
         return cls(
             lines=tuple(map(line_of, params.get("lines") or ())),

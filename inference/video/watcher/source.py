@@ -26,8 +26,8 @@ class SourceEnded(Exception):
         hardware: it may be the fault of the device that decodes.
     """
 
-    def __init__(self, said: str, *, final: bool, hardware: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, final: bool, hardware: bool = False) -> None:
+        super().__init__(message)
         self.final, self.hardware = final, hardware
 
 
@@ -48,7 +48,7 @@ class Source:
         self.facts: dict[str, Any] = {}
         self.layout: Layout | None = None
         self._memory: mmap.mmap | None = None
-        self._tell(json.dumps({**order, "memory": self.descriptor}))
+        self._send(json.dumps({**order, "memory": self.descriptor}))
 
     def __enter__(self) -> Self:
         return self
@@ -57,25 +57,25 @@ class Source:
         self.close()
 
     def pictures(self) -> Iterator[Picture]:
-        """Each picture as it comes.
+        """Yield each frame as it arrives.
 
         Raises:
             SourceEnded: it cannot be read, or no picture came in time.
         """
         while True:
-            said = self._said(self.picture_s if self.layout else self.open_s)
-            if "error" in said:
-                raise SourceEnded(said["error"], final=said["final"], hardware=said.get("hardware", False))
-            if "ended" in said:
+            message = self._next_message(self.picture_s if self.layout else self.open_s)
+            if "error" in message:
+                raise SourceEnded(message["error"], final=message["final"], hardware=message.get("hardware", False))
+            if "ended" in message:
                 return
-            if "source" in said:
-                self._begin(said["source"])
+            if "source" in message:
+                self._map_memory(message["source"])
                 continue
             if self.layout is None or self._memory is None:
                 raise RuntimeError("a picture came before what it is like")
-            look, shown = self.layout.views(self._memory, said["slot"])
-            yield Picture(said["at"], said["pts"], look, shown if said["shown"] else None)
-            self._tell(str(said["slot"]))
+            look, shown = self.layout.views(self._memory, message["slot"])
+            yield Picture(message["at"], message["pts"], look, shown if message["shown"] else None)
+            self._send(str(message["slot"]))
 
     def close(self) -> None:
         """End the process, however it feels about it."""
@@ -89,13 +89,13 @@ class Source:
                     continue
         os.close(self.descriptor)
 
-    def _begin(self, facts: dict[str, Any]) -> None:
+    def _map_memory(self, facts: dict[str, Any]) -> None:
         self.facts = facts
-        self.layout = Layout.of(facts)
+        self.layout = Layout.from_json(facts)
         self._memory = mmap.mmap(self.descriptor, self.layout.slots * self.layout.slot_bytes)
 
-    def _said(self, within_s: float) -> dict[str, Any]:
-        """The next thing the process says."""
+    def _next_message(self, within_s: float) -> dict[str, Any]:
+        """Return the next message of the process."""
         output = self.process.stdout
         if output is None:
             raise RuntimeError("the process has no output")
@@ -103,21 +103,23 @@ class Source:
         while not self._lines:
             ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
             if not ready:
-                guilty = self._on_hardware() and not self.order["is_stream"]  # cameras fall silent by themselves
-                raise SourceEnded(f"No picture came for {within_s:.0f} s.", final=False, hardware=guilty)
-            got = os.read(output.fileno(), 1 << 16)
-            if not got:
+                is_hardware_error = (
+                    self._on_hardware() and not self.order["is_stream"]
+                )  # cameras fall silent by themselves
+                raise SourceEnded(f"No picture came for {within_s:.0f} s.", final=False, hardware=is_hardware_error)
+            data = os.read(output.fileno(), 1 << 16)
+            if not data:
                 raise SourceEnded("The decoder broke off.", final=False, hardware=self._on_hardware())
-            *lines, self._unread = (self._unread + got).split(b"\n")
+            *lines, self._unread = (self._unread + data).split(b"\n")
             self._lines += lines
-        said: dict[str, Any] = json.loads(self._lines.pop(0))
-        return said
+        message: dict[str, Any] = json.loads(self._lines.pop(0))
+        return message
 
     def _on_hardware(self) -> bool:
         """Whether a device decodes, or is about to."""
         return bool(self.order["hardware"]) and self.facts.get("decoder") != "software"
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         if self.process.stdin:
             try:
                 self.process.stdin.write(line.encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Watch a stream until somebody ends it: connect, watch, and connect again when no picture comes any more."""
+"""Watch a stream until a user ends it: connect, watch, and connect again when no frame arrives any more."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class StreamWatch(Watch):
                 with Source(self.order(), open_s=OPEN_S, picture_s=PICTURE_S) as source:
                     for picture in source.pictures():
                         if source.layout and source.layout != getattr(self, "layout", None):
-                            self.begin(source.layout, source.facts)
+                            self.start_source(source.layout, source.facts)
                         self._speaks()
                         tries = 0
                         yield picture
@@ -89,9 +89,9 @@ class StreamWatch(Watch):
             print(f"New pictures come again after {seconds:.0f} s.", flush=True)
         else:
             print(f"The pictures are {change} for {seconds:.0f} s.", flush=True)
-        return [self.counts.told(change, picture.at, seconds)]
+        return [self.counts.source_event(change, picture.at, seconds)]
 
-    def watched(self) -> bool:
+    def has_viewers(self) -> bool:
         return self.live is not None and self.live.viewers > 0
 
     def showing(self, drawn: Pixels) -> None:
@@ -99,7 +99,7 @@ class StreamWatch(Watch):
             self.live.show(jpeg(drawn))
 
     def forget(self) -> None:
-        self.kept.forget(MOST_SEGMENTS)
+        self.kept.remove_older(MOST_SEGMENTS)
 
     def write_summary(self, **more: Any) -> None:
         silent = {"silent_since": self.silent_since, "silent_why": self.silent_why, "reconnects": self.reconnects}
@@ -109,8 +109,8 @@ class StreamWatch(Watch):
     def _state(self) -> dict[str, Any]:
         return super()._state() | {"origin": self.origin}
 
-    def _bring_back(self, state: dict[str, Any]) -> None:
-        super()._bring_back(state)
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
         self.origin = state["origin"]
 
     def _speaks(self) -> None:

@@ -26,7 +26,7 @@ class Settings:
 
     Args:
         sure: score from which a box begins a track.
-        doubtful: score from which a box goes on with one.
+        doubtful: score from which a box continues a track.
         overlap: least overlap (IoU) with where a sure box is expected.
         overlap_doubtful: the same of a doubtful one.
         confirm: boxes before a track gets its number, so that a flicker never counts.
@@ -66,43 +66,43 @@ class Tracker:
             kinds: class of each; a track keeps its own.
             at: time of the picture in seconds; after pictures that were left out it is simply later.
         """
-        said, steps = self.settings, 1.0
+        settings, steps = self.settings, 1.0
         if self.at is not None:
             steps = max((at - self.at) / STEP_S, 1e-3)
         self.at = at
         self._predict(steps)
-        given = np.zeros(len(boxes), np.int64)
+        track_numbers = np.zeros(len(boxes), np.int64)
         centred = _centred(boxes)
-        sure = np.flatnonzero(scores >= said.sure)
-        doubtful = np.flatnonzero((scores < said.sure) & (scores >= said.doubtful))
+        sure = np.flatnonzero(scores >= settings.sure)
+        doubtful = np.flatnonzero((scores < settings.sure) & (scores >= settings.doubtful))
         firm, young = np.flatnonzero(self.numbers > 0), np.flatnonzero(self.numbers == 0)
 
         def match(tracks: Ints, places: Ints, least: float) -> tuple[Ints, Ints]:
             rows, columns = self._pairs(tracks, places, boxes, kinds, least)
             self._correct(tracks[rows], centred[places[columns]], at)
-            given[places[columns]] = self.numbers[tracks[rows]]
+            track_numbers[places[columns]] = self.numbers[tracks[rows]]
             return np.delete(tracks, rows), np.delete(places, columns)
 
-        missed, left = match(firm, sure, said.overlap)
-        match(missed[at - self.seen[missed] < JUST_NOW * STEP_S * steps], doubtful, said.overlap_doubtful)
-        unmatched, left = match(young, left, said.overlap)
-        keep = at - self.seen <= said.lost_s
+        missed, left = match(firm, sure, settings.overlap)
+        match(missed[at - self.seen[missed] < JUST_NOW * STEP_S * steps], doubtful, settings.overlap_doubtful)
+        unmatched, left = match(young, left, settings.overlap)
+        keep = at - self.seen <= settings.lost_s
         keep[unmatched] = False
-        self._keep(keep)
-        self._begin(centred[left], kinds[left], at)
-        return given
+        self._filter_tracks(keep)
+        self._start_tracks(centred[left], kinds[left], at)
+        return track_numbers
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON; numbers come back as they were."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return {"count": self.count, "at": self.at, **arrays}
 
-    def bring_back(self, kept: Mapping[str, Any]) -> None:
-        """Go on where `as_json` was taken."""
-        self.count, self.at = kept["count"], kept["at"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the state of `as_json`."""
+        self.count, self.at = state["count"], state["at"]
         for name, shape in _ARRAYS.items():
             own = getattr(self, name)
-            setattr(self, name, np.array(kept[name], own.dtype).reshape(-1, *shape))
+            setattr(self, name, np.array(state[name], own.dtype).reshape(-1, *shape))
 
     def _predict(self, steps: float) -> None:
         if not len(self.states):
@@ -126,14 +126,14 @@ class Tracker:
         good = shared[rows, columns] > 0
         return rows[good], columns[good]
 
-    def _correct(self, tracks: Ints, found: Floats, at: float) -> None:
+    def _correct(self, tracks: Ints, boxes: Floats, at: float) -> None:
         if not len(tracks):
             return
-        noise = (self.settings.noise_place * np.maximum(found[:, 3], 1)) ** 2
+        noise = (self.settings.noise_place * np.maximum(boxes[:, 3], 1)) ** 2
         spreads = self.spreads[tracks]
         inner = spreads[:, :4, :4] + np.eye(4) * noise[:, None, None]
         gain = np.linalg.solve(inner, spreads[:, :4, :]).transpose(0, 2, 1)
-        apart = found - self.states[tracks, :4]
+        apart = boxes - self.states[tracks, :4]
         self.states[tracks] += (gain @ apart[:, :, None])[:, :, 0]
         self.spreads[tracks] = spreads - gain @ spreads[:, :4]
         self.hits[tracks] += 1
@@ -142,19 +142,21 @@ class Tracker:
             self.count += 1
             self.numbers[track] = self.count
 
-    def _begin(self, found: Floats, kinds: Ints, at: float) -> None:
-        if not len(found):
+    def _start_tracks(self, boxes: Floats, kinds: Ints, at: float) -> None:
+        if not len(boxes):
             return
-        height = np.maximum(found[:, 3:4], 1)
-        wide = np.repeat(height, 8, 1) * ([2 * self.settings.noise_place] * 4 + [10 * self.settings.noise_speed] * 4)
-        self.states = np.concatenate([self.states, np.concatenate([found, np.zeros_like(found)], 1)])
-        self.spreads = np.concatenate([self.spreads, np.eye(8) * (wide**2)[:, :, None]])
+        height = np.maximum(boxes[:, 3:4], 1)
+        deviations = np.repeat(height, 8, 1) * (
+            [2 * self.settings.noise_place] * 4 + [10 * self.settings.noise_speed] * 4
+        )
+        self.states = np.concatenate([self.states, np.concatenate([boxes, np.zeros_like(boxes)], 1)])
+        self.spreads = np.concatenate([self.spreads, np.eye(8) * (deviations**2)[:, :, None]])
         self.kinds = np.concatenate([self.kinds, kinds])
-        self.numbers = np.concatenate([self.numbers, np.zeros(len(found), np.int64)])
-        self.hits = np.concatenate([self.hits, np.ones(len(found), np.int64)])
-        self.seen = np.concatenate([self.seen, np.full(len(found), at)])
+        self.numbers = np.concatenate([self.numbers, np.zeros(len(boxes), np.int64)])
+        self.hits = np.concatenate([self.hits, np.ones(len(boxes), np.int64)])
+        self.seen = np.concatenate([self.seen, np.full(len(boxes), at)])
 
-    def _keep(self, which: NDArray[np.bool_]) -> None:
+    def _filter_tracks(self, which: NDArray[np.bool_]) -> None:
         if not which.all():
             for name in _ARRAYS:
                 setattr(self, name, getattr(self, name)[which])

@@ -40,12 +40,12 @@ class Watch:
     layout: Layout  # once `begin` was called
 
     def __init__(self, run: Run, source: str) -> None:
-        self.run, self.source, self.asked, self.kept = run, source, Asked.of(run.params), Kept(run)
+        self.run, self.source, self.asked, self.kept = run, source, Asked.from_params(run.params), Kept(run)
         lowest = DOUBTFUL if self.asked.min_score is None else min(DOUBTFUL, self.asked.min_score / 2)
         self.detector = Detector(run.model, threads=run.threads, lowest=lowest)
         sure = self.asked.min_score or self.detector.spec.decode.score_threshold
         self.tracker = Tracker(Settings(sure=sure, doubtful=min(lowest, sure), lost_s=self.asked.lost_s))
-        self.names = {known.id: known.name for known in self.detector.spec.classes}
+        self.names = {model_class.id: model_class.name for model_class in self.detector.spec.classes}
         self.counts = Counts(self.asked.lines, self.asked.zones, (1, 1), self.asked.interval_s)
         self.facts: dict[str, Any] = {}
         self.film: films.Film | None = None
@@ -67,13 +67,13 @@ class Watch:
             Suspended: a suspend was requested.
             SourceEnded: the source cannot be read.
         """
-        state = self.kept.bring_back()
+        state = self.kept.restore()
         if state is not None:
-            self._bring_back(state)
+            self._restore(state)
             print(f"Going on after {self.last_at:.1f} s.", flush=True)
         self._events = self.kept.events.open("a", encoding="utf-8")
         for picture in self.pictures():
-            self._see(picture)
+            self._process(picture)
             self._heed()
             if self.finishing:
                 break
@@ -87,7 +87,7 @@ class Watch:
                 with Source(self.order()) as source:
                     for picture in source.pictures():
                         if source.layout and not self.facts:
-                            self.begin(source.layout, source.facts)
+                            self.start_source(source.layout, source.facts)
                         yield picture
                 return
             except SourceEnded as exc:
@@ -103,11 +103,11 @@ class Watch:
             self.facts["decoder"] = "software"
 
     def order(self) -> dict[str, Any]:
-        """What the decoder is asked for."""
+        """Return the order for the decoder."""
         return {
             "source": self.source,
             "is_stream": False,
-            "look": self.detector.look(),
+            "look": self.detector.frame_format(),
             "shown_width": SHOWN_WIDTH,
             "shown": self.layout.shown if self.facts else None,
             "slots": FILE_SLOTS,
@@ -118,8 +118,8 @@ class Watch:
             "hardware": self.hardware,
         }
 
-    def begin(self, layout: Layout, facts: dict[str, Any]) -> None:
-        """Note what the source is like."""
+    def start_source(self, layout: Layout, facts: dict[str, Any]) -> None:
+        """Prepare for the properties of the source."""
         self.facts, self.layout = facts, layout
         self.counts.size = (layout.width, layout.height)
         if not self.is_stream:
@@ -136,28 +136,30 @@ class Watch:
         if facts.get("hardware_why") and facts["decoder"] == "software":
             print(f"Not decoded by hardware: {facts['hardware_why']}.", flush=True)
 
-    def _see(self, picture: Picture) -> None:
+    def _process(self, picture: Picture) -> None:
         number = int(picture.at // self.segment_s)
         if number != self.segment:
             self._end_segment(number)
-        found = followed(self.detector.find(picture.look, self.layout), self.asked.classes)
-        numbers = self.tracker.update(found.boxes, found.scores, found.kinds, picture.at)
-        events = [*self.counts.update(found, numbers, picture.at), *self.happened(picture)]
+        detections = followed(self.detector.find(picture.look, self.layout), self.asked.classes)
+        numbers = self.tracker.update(detections.boxes, detections.scores, detections.kinds, picture.at)
+        events = [*self.counts.update(detections, numbers, picture.at), *self.happened(picture)]
         self.frames, self.last_at, self.last_pts = self.frames + 1, picture.at, picture.pts
-        self._note(found, numbers, events)
+        self._note(detections, numbers, events)
         if picture.shown is not None:
-            self._show(picture.shown, picture.at, found, numbers)
+            self._show(picture.shown, picture.at, detections, numbers)
         if time.monotonic() - self.shown_at >= SHOW_EVERY_S:
             self.shown_at = time.monotonic()
             self._report()
 
-    def _note(self, found: Found, numbers: Ints, events: list[dict[str, Any]]) -> None:
-        """Write down what is on the picture, and what happened."""
+    def _note(self, detections: Found, numbers: Ints, events: list[dict[str, Any]]) -> None:
+        """Write the objects of a frame, and its events."""
         if self._lines is None:
             self._lines = (self.kept.segments / f"{self.segment:06d}.tmp.jsonl").open("w", encoding="utf-8")
         rows = [
             [int(number), int(kind), round(float(score), 4), *(round(float(edge), 1) for edge in box)]
-            for number, kind, score, box in zip(numbers, found.kinds, found.scores, found.boxes, strict=True)
+            for number, kind, score, box in zip(
+                numbers, detections.kinds, detections.scores, detections.boxes, strict=True
+            )
             if number
         ]
         self._lines.write(json.dumps({"at": round(self.last_at, 3), "boxes": rows}) + "\n")
@@ -174,24 +176,24 @@ class Watch:
         """The event with what names it among those of all attempts: a file has the same ones each time."""
         return {"key": str(event["number"]), **event}
 
-    def _show(self, shown: Pixels, at: float, found: Found, numbers: Ints) -> None:
-        """Draw the picture for the film, and for whoever looks at it now."""
+    def _show(self, shown: Pixels, at: float, detections: Found, numbers: Ints) -> None:
+        """Draw the frame for the film, and for current viewers."""
         if not self._first.exists():
             self._picture(self._first, shown)
         due = time.monotonic() - self.shown_at >= SHOW_EVERY_S
-        if self.film is None and not due and not self.watched():
+        if self.film is None and not due and not self.has_viewers():
             return
         drawn = shown.copy()
         size = (self.layout.width, self.layout.height)
-        draw(drawn, size, found.boxes, found.kinds, numbers, self.names, self.asked.lines, self.asked.zones)
+        draw(drawn, size, detections.boxes, detections.kinds, numbers, self.names, self.asked.lines, self.asked.zones)
         if self.film is not None:
             self.film.add(self.segment, drawn, at)
         if due:
             self._picture(self.run.outputs / "latest.jpg", drawn)
         self.showing(drawn)
 
-    def watched(self) -> bool:
-        """Whether somebody looks at each picture now."""
+    def has_viewers(self) -> bool:
+        """Return whether there is a viewer of each frame now."""
         return False
 
     def showing(self, drawn: Pixels) -> None:
@@ -203,7 +205,7 @@ class Watch:
         making.replace(file)
 
     def _end_segment(self, following: int) -> None:
-        """Let what was begun become whole, and keep the state: from here a further attempt goes on."""
+        """Complete the current segment, and store the state from which a further attempt continues."""
         if self.film is not None:
             self.film.close()
         if self._lines is not None:
@@ -233,11 +235,11 @@ class Watch:
             "counts": self.counts.as_json(),
         }
 
-    def _bring_back(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         self.last_pts, self.last_at, self.frames = state["pts"], state["at"], state["frames"]
         self.segment, self.began_frames = state["segment"], state["frames"]
-        self.tracker.bring_back(state["tracker"])
-        self.counts.bring_back(state["counts"])
+        self.tracker.restore(state["tracker"])
+        self.counts.restore(state["counts"])
 
     def _heed(self) -> None:
         command = self.run.requested()
@@ -268,7 +270,7 @@ class Watch:
     def write_summary(self, **more: Any) -> None:
         """Write outputs/summary.json, which pages read."""
         spent = time.monotonic() - self.began
-        found = {
+        summary = {
             "format": 1,
             "source": {key: value for key, value in self.facts.items() if key not in ("look", "slots")},
             "at": round(self.last_at, 3),
@@ -281,17 +283,17 @@ class Watch:
             "complete": False,
             **more,
         }
-        write(self.run.outputs / "summary.json", json.dumps(found))
+        write(self.run.outputs / "summary.json", json.dumps(summary))
 
     def finish(self) -> None:
-        """Put the film and what was found together."""
+        """Join the film and the detections."""
         if segments := self.kept.films():
             self.film_begin = films.join(segments, self.run.outputs / "film.webm")
-        making = self.run.outputs / "detections.tmp"
-        with making.open("wb") as whole:
+        partial = self.run.outputs / "detections.tmp"
+        with partial.open("wb") as merged:
             for part in self.kept.lines():
-                whole.write(part.read_bytes())
-        making.replace(self.run.outputs / "detections.jsonl")
+                merged.write(part.read_bytes())
+        partial.replace(self.run.outputs / "detections.jsonl")
         self.write_summary(complete=True)
         self.run.report(self.frames, progress=1.0)
         print(

@@ -19,7 +19,7 @@ FORGOTTEN_S = 10.0  # after so long a number does not come back
 
 @dataclass(frozen=True)
 class Foot:
-    """Where a followed object stands."""
+    """Position of a tracked object."""
 
     number: int
     point: Point
@@ -27,10 +27,10 @@ class Foot:
 
 @dataclass
 class Line:
-    """Counts what crosses: in from the left to the right of somebody who looks from its start to its end, else out.
+    """Counts crossings: in from the left to the right side, seen from start to end, else out.
 
     Args:
-        wait_s: somebody who stands on the line and sways is counted once in so long.
+        wait_s: an object that moves back and forth on the line is counted once in so many seconds.
     """
 
     name: str
@@ -38,45 +38,45 @@ class Line:
     end: Point
     wait_s: float = 0.5
     counts: dict[str, int] = field(default_factory=lambda: {IN: 0, OUT: 0})
-    known: dict[int, list[Any]] = field(default_factory=dict)  # number → side, foot, when it last crossed, last seen
+    tracks: dict[int, list[Any]] = field(default_factory=dict)  # number → side, foot, when it last crossed, last seen
 
     def update(self, feet: Sequence[Foot], at: float) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (number, facts) of each crossing."""
         for foot in feet:
             side = self._side(foot.point)
-            known = self.known.get(foot.number)
-            if known is None:
-                self.known[foot.number] = [side, foot.point, None, at]
+            track = self.tracks.get(foot.number)
+            if track is None:
+                self.tracks[foot.number] = [side, foot.point, None, at]
                 continue
-            known[3] = at
-            if known[0] == side:
-                known[1] = foot.point
+            track[3] = at
+            if track[0] == side:
+                track[1] = foot.point
                 continue
-            if known[2] is not None and at - known[2] < self.wait_s:
+            if track[2] is not None and at - track[2] < self.wait_s:
                 continue
-            if self._between(known[1], foot.point):
-                way = IN if side else OUT
-                self.counts[way] += 1
-                known[2] = at
-                yield foot.number, {"type": CROSSED, "place": self.name, "way": way}
-            known[0], known[1] = side, foot.point
-        for number in [number for number, known in self.known.items() if at - known[3] > FORGOTTEN_S]:
-            del self.known[number]
+            if self._between(track[1], foot.point):
+                direction = IN if side else OUT
+                self.counts[direction] += 1
+                track[2] = at
+                yield foot.number, {"type": CROSSED, "place": self.name, "way": direction}
+            track[0], track[1] = side, foot.point
+        for number in [number for number, track in self.tracks.items() if at - track[3] > FORGOTTEN_S]:
+            del self.tracks[number]
 
     def _side(self, point: Point) -> bool:
         return _turn(self.start, self.end, point) > 0
 
     def _between(self, before: Point, now: Point) -> bool:
-        """Whether the way from one point to the other meets the line itself, not what it points to."""
-        one, other = _turn(before, now, self.start), _turn(before, now, self.end)
-        return (one <= 0 <= other) or (other <= 0 <= one)
+        """Whether the path from one point to the other crosses the line segment itself, not its extension."""
+        first, second = _turn(before, now, self.start), _turn(before, now, self.end)
+        return (first <= 0 <= second) or (second <= 0 <= first)
 
     def as_json(self) -> dict[str, Any]:
-        return {"counts": self.counts, "known": list(self.known.items())}
+        return {"counts": self.counts, "known": list(self.tracks.items())}
 
-    def bring_back(self, kept: Mapping[str, Any]) -> None:
-        self.counts = dict(kept["counts"])
-        self.known = {number: [side, tuple(foot), *rest] for number, (side, foot, *rest) in kept["known"]}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.counts = dict(state["counts"])
+        self.tracks = {number: [side, tuple(foot), *rest] for number, (side, foot, *rest) in state["known"]}
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Visit:
 
     since: float
     last: float
-    told: bool = False  # it entered, and was not there by a flicker
+    entered: bool = False  # it entered, and was not there by a flicker
     loitered: bool = False
 
 
@@ -94,7 +94,7 @@ class Zone:
     """Knows what is in a polygon.
 
     Args:
-        loiter_s: after so long in it somebody loiters; 0: nobody does.
+        loiter_s: an object loiters after so many seconds in it; 0: never.
         settle_s: who is in it for less has not entered.
         gap_s: who is out of it, or unseen, for less has not left.
     """
@@ -110,7 +110,7 @@ class Zone:
     @property
     def inside(self) -> int:
         """How many are in it now."""
-        return sum(visit.told for visit in self.visits.values())
+        return sum(visit.entered for visit in self.visits.values())
 
     def update(self, feet: Sequence[Foot], at: float) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (number, facts) of who entered, left, or is in it for long."""
@@ -119,17 +119,17 @@ class Zone:
                 continue
             visit = self.visits.setdefault(foot.number, Visit(at, at))
             visit.last = at
-            if not visit.told and at - visit.since >= self.settle_s - ROUNDING_S:
-                visit.told = True
-                yield foot.number, self._told(ENTERED)
+            if not visit.entered and at - visit.since >= self.settle_s - ROUNDING_S:
+                visit.entered = True
+                yield foot.number, self._record(ENTERED)
             if self.loiter_s and not visit.loitered and at - visit.since >= self.loiter_s - ROUNDING_S:
                 visit.loitered = True
-                yield foot.number, self._told(LOITERED, seconds=round(at - visit.since, 3))
+                yield foot.number, self._record(LOITERED, seconds=round(at - visit.since, 3))
         for number, visit in list(self.visits.items()):
             if at - visit.last >= self.gap_s - ROUNDING_S:
                 del self.visits[number]
-                if visit.told:
-                    yield number, self._told(LEFT, seconds=round(visit.last - visit.since, 3))
+                if visit.entered:
+                    yield number, self._record(LEFT, seconds=round(visit.last - visit.since, 3))
 
     def holds(self, point: Point) -> bool:
         """Whether a point is in the polygon: a ray from it meets the sides an odd number of times."""
@@ -140,37 +140,37 @@ class Zone:
                 inside = not inside
         return inside
 
-    def _told(self, what: str, **facts: Any) -> dict[str, Any]:
+    def _record(self, what: str, **facts: Any) -> dict[str, Any]:
         self.counts[what] += 1
         return {"type": what, "place": self.name, **facts}
 
     def as_json(self) -> dict[str, Any]:
         visits = [
-            (number, visit.since, visit.last, visit.told, visit.loitered) for number, visit in self.visits.items()
+            (number, visit.since, visit.last, visit.entered, visit.loitered) for number, visit in self.visits.items()
         ]
         return {"counts": self.counts, "visits": visits}
 
-    def bring_back(self, kept: Mapping[str, Any]) -> None:
-        self.counts = dict(kept["counts"])
-        self.visits = {number: Visit(*rest) for number, *rest in kept["visits"]}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.counts = dict(state["counts"])
+        self.visits = {number: Visit(*rest) for number, *rest in state["visits"]}
 
 
 def _turn(start: Point, end: Point, point: Point) -> float:
-    """Above 0 where `point` is on the right of somebody who looks from start to end (down the picture is more)."""
+    """Return a value above 0 where `point` is on the right, seen from start to end (y grows downwards)."""
     return (end[0] - start[0]) * (point[1] - start[1]) - (end[1] - start[1]) * (point[0] - start[0])
 
 
-def line_of(given: Mapping[str, Any]) -> Line:
-    """A line as it is stored: {"name", "points": [[x, y], [x, y]]}."""
-    start, end = (_point(point) for point in given["points"])
-    return Line(str(given["name"]), start, end)
+def line_of(entry: Mapping[str, Any]) -> Line:
+    """Convert a stored line: {"name", "points": [[x, y], [x, y]]}."""
+    start, end = (_point(point) for point in entry["points"])
+    return Line(str(entry["name"]), start, end)
 
 
-def zone_of(given: Mapping[str, Any]) -> Zone:
-    """A zone as it is stored: {"name", "points": [[x, y], …], "loiter_s"}."""
-    points = tuple(_point(point) for point in given["points"])
-    return Zone(str(given["name"]), points, float(given.get("loiter_s") or 0))
+def zone_of(entry: Mapping[str, Any]) -> Zone:
+    """Convert a stored zone: {"name", "points": [[x, y], …], "loiter_s"}."""
+    points = tuple(_point(point) for point in entry["points"])
+    return Zone(str(entry["name"]), points, float(entry.get("loiter_s") or 0))
 
 
-def _point(given: Sequence[float]) -> Point:
-    return float(given[0]), float(given[1])
+def _point(pair: Sequence[float]) -> Point:
+    return float(pair[0]), float(pair[1])

@@ -98,7 +98,7 @@ def test_credentials_are_deleted_whoever_uses_them_and_their_images_say_so(regis
 
 def test_look_that_goes_on_does_not_revive_an_image_without_its_credentials(added, login, alice, monkeypatch):
     image = added("lab/none:1")
-    adding.look_again(image)
+    adding.look_up_again(image)
     found = {"digest": "sha256:0", "size_bytes": 1, "facts": {}}
     monkeypatch.setattr(adding, "_remote", lambda _image: (logins.delete(login=login, by=alice), found)[1])
 
@@ -119,12 +119,12 @@ def test_credentials_that_are_no_longer_shared_fetch_nothing_more(registry, adde
     logins.change(login=login, by=alice, ca=login.ca, visibility="private")
     before = len(registry.seen)
 
-    for act in (registry_client.look, registry_client.of):
+    for act in (registry_client.look_up, registry_client.for_image):
         with pytest.raises(registry_client.RegistryRefused, match="no longer shared with its owner"):
             act(Image.objects.get(pk=bobs.pk))
 
     assert len(registry.seen) == before
-    assert registry_client.look(added("lab/torch:2", tag="own")).digest == bobs.digest
+    assert registry_client.look_up(added("lab/torch:2", tag="own")).digest == bobs.digest
 
 
 def test_page_of_a_container_image_says_where_it_comes_from(registry, added, as_alice, as_bob):

@@ -53,7 +53,7 @@ def started(placed, kind, contained, root, tier4, monkeypatch):
 
 
 def log(job) -> str:
-    return RunDir.of(job.pk, 1).log.read_text()
+    return RunDir.for_attempt(job.pk, 1).log.read_text()
 
 
 def fetched(attempt) -> NodeCopy:
@@ -107,7 +107,7 @@ def test_job_waits_for_its_image_and_runs_in_it(registry, added, started):
     job, attempt = started(added())
 
     copy = fetched(attempt)
-    record = until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    record = until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
 
     assert copy.state == State.READY
     assert record["code"] == 0
@@ -210,7 +210,7 @@ def test_password_is_in_no_row_ticket_log_or_file_of_a_job(registry, added, star
     registry.put("lab/torch", "2", [LAYER])
     job, attempt = started(added())
     fetched(attempt)
-    until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
 
     files = [path for path in root.rglob("*") if path.is_file()]
     assert len(files) > 5
@@ -264,7 +264,7 @@ def test_engine_forgets_what_no_image_names_any_more(registry, added, started, c
     image = added()
     job, attempt = started(image)
     fetched(attempt)
-    until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
     assert tidying.tidy_engine() == 0
     ImageUse.objects.all().delete()
     Image.objects.filter(pk=image.pk).delete()
@@ -285,11 +285,11 @@ def test_local_image_is_noted_by_its_id_and_the_platforms_own_cannot_be_named(co
 
 def test_lost_message_is_sent_again(added, monkeypatch):
     image = added("lab/none:1")
-    adding.look_again(image)
+    adding.look_up_again(image)
     sent = []
     monkeypatch.setattr(adding, "enqueue", lambda name, **more: sent.append((name, more["image_id"])))
 
-    adding.go_on()
+    adding.resend()
 
     assert sent == [("images.look", image.pk)]
 
@@ -297,14 +297,14 @@ def test_lost_message_is_sent_again(added, monkeypatch):
 def test_image_is_looked_up_by_one_at_a_time(registry, added, monkeypatch):
     registry.put("lab/torch", "2", [LAYER])
     image = added()
-    adding.look_again(image)
+    adding.look_up_again(image)
     sent, asked = [], []
     monkeypatch.setattr(adding, "enqueue", lambda name, **more: sent.append(name))
 
     def slow(image):
         asked.append(image)
         adding.run(image.pk)
-        adding.go_on()
+        adding.resend()
         raise ValueError("Port out of range")
 
     monkeypatch.setattr(adding, "_remote", slow)
@@ -369,7 +369,7 @@ def test_real_engine_takes_and_runs_what_was_fetched_over_https(
     kind.prepare = lambda job, attempt, run: with_image(Launch(argv=["/bin/sh", "-c", "read x < /hello; echo $x"]), job)
 
     copy = fetched(attempt)
-    record = until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    record = until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
     name = copies.name_of(ImageUse.objects.get(job=job).image.reference, copy.digest)
     Engine(real.socket).remove_image(name)
 

@@ -23,7 +23,7 @@ LAYER = fake.layer({"hello": b"world"})
 
 
 def ended(job):
-    return until(lambda: records.read(RunDir.of(job.pk, 1).path / records.EXIT))
+    return until(lambda: records.read(RunDir.for_attempt(job.pk, 1).path / records.EXIT))
 
 
 def test_machine_that_joined_takes_what_the_server_fetched(registry, waiting, machines, login):
@@ -198,7 +198,7 @@ def test_copy_that_is_being_fetched_is_not_ended_by_the_sweep(registry, waiting,
     job, _attempt = waiting()
     copy = NodeCopy.objects.get()
     machines("server")
-    assert copies.CLAIMS.take(NodeCopy.objects.filter(pk=copy.pk))
+    assert copies.CLAIMS.acquire(NodeCopy.objects.filter(pk=copy.pk))
     Job.objects.filter(pk=job.pk).update(state="stopped")
 
     collecting.go_on()

@@ -125,7 +125,7 @@ def test_registry_that_refuses_ends_the_job_and_only_for_good_the_image(
     job, attempt = waiting(policy="newest")
     machines("server")
     with monkeypatch.context() as broken:
-        broken.setattr(registry_client, "look", lambda image: (_ for _ in ()).throw(refused(code, "localhost")))
+        broken.setattr(registry_client, "look_up", lambda image: (_ for _ in ()).throw(refused(code, "localhost")))
         collecting.newest(job.pk)
     machines("node1")
 
@@ -191,7 +191,7 @@ def test_registry_that_is_slow_for_long_is_left(registry, waiting, machines, mon
     copy = NodeCopy.objects.get()
     machines("server")
     monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=iter(range(0, 10**9, 400)).__next__))
-    monkeypatch.setattr(patience.Patience, "again", lambda *_given: None)
+    monkeypatch.setattr(patience.Patience, "extend", lambda *_given: None)
 
     collecting.collect(copy.pk)
     copy.refresh_from_db()

@@ -101,13 +101,13 @@ def test_sweep_of_an_agent_leaves_the_container_that_an_image_is_made_of(
     below, saved, contained, settings, monkeypatch
 ):
     monkeypatch.setattr(engines, "sockets", lambda _chosen: [str(contained.socket)])
-    real, swept = Engine.put, []
+    real, swept = Engine.upload, []
 
     def put(self, name, layer):
         swept.append(containers.sweep())
         real(self, name, layer)
 
-    monkeypatch.setattr(Engine, "put", put)
+    monkeypatch.setattr(Engine, "upload", put)
     made = saved(below(Labels={container.LABEL: str(settings.DATA_ROOT), "aip.job": "1", "aiplane": "kept"}))
 
     labels = Engine(str(contained.socket)).image(made.reference)["Config"]["Labels"]

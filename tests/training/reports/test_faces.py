@@ -270,7 +270,7 @@ def test_reports_are_handed_over_when_somebody_leaves(alice, bob, report):
     kind = ownership.KINDS.get("reports")
 
     assert kind.count(alice) == 1
-    assert kind.give(alice, bob) == 1
+    assert kind.transfer(alice, bob) == 1
     assert Report.objects.get().owner == bob
 
 

@@ -25,7 +25,7 @@ def test_files_of_a_jobs_run_lie_below_its_outputs_where_its_page_shows_them(scr
 
     said(script.put(f"runs/{uid}/notes/a.txt", b"hello"))
 
-    assert (RunDir.of(command.pk, 1).outputs / "mlflow" / uid / "notes" / "a.txt").read_bytes() == b"hello"
+    assert (RunDir.for_attempt(command.pk, 1).outputs / "mlflow" / uid / "notes" / "a.txt").read_bytes() == b"hello"
     assert [row.path for row in files.listed(command.job, 1)[0]] == [f"mlflow/{uid}/notes/a.txt"]
     assert script.listed(f"runs/{uid}") == {"notes": None}
     assert script.listed(f"runs/{uid}/notes") == {"a.txt": 5}
@@ -39,7 +39,7 @@ def test_files_of_children_lie_with_the_job_and_those_of_a_laptop_apart(script, 
     said(script.put(f"runs/{child}/a", b"1"))
     said(laptop.put(f"runs/{own}/a", b"2"))
 
-    assert (RunDir.of(command.pk, 1).outputs / "mlflow" / child / "a").read_bytes() == b"1"
+    assert (RunDir.for_attempt(command.pk, 1).outputs / "mlflow" / child / "a").read_bytes() == b"1"
     assert (settings.DATA_ROOT / "tracking" / own / "a").read_bytes() == b"2"
 
 
@@ -102,7 +102,7 @@ def test_link_that_a_job_put_in_the_way_is_not_followed(script, command, tmp_pat
     secret = tmp_path / "elsewhere"
     secret.mkdir()
     (secret / "kept.txt").write_text("other")
-    outputs = RunDir.of(command.pk, 1).outputs
+    outputs = RunDir.for_attempt(command.pk, 1).outputs
     (outputs / "mlflow").mkdir()
     (outputs / "mlflow" / script.run.uid).symlink_to(secret)
 
@@ -114,7 +114,7 @@ def test_link_that_a_job_put_in_the_way_is_not_followed(script, command, tmp_pat
 
 def test_special_file_is_neither_read_nor_waited_for(script, command):
     said(script.put(f"runs/{script.run.uid}/a", b"x"))
-    os.mkfifo(RunDir.of(command.pk, 1).outputs / "mlflow" / script.run.uid / "pipe")
+    os.mkfifo(RunDir.for_attempt(command.pk, 1).outputs / "mlflow" / script.run.uid / "pipe")
 
     assert script.listed(f"runs/{script.run.uid}") == {"a": 1}
     assert script.fetched(f"runs/{script.run.uid}/pipe").status_code == 404
@@ -158,7 +158,7 @@ def test_files_are_not_deleted_one_by_one(laptop):
 
 def test_files_of_an_earlier_attempt_are_found(script: Script, command):
     said(script.put(f"runs/{script.run.uid}/old", b"1"))
-    RunDir.of(command.pk, 2).outputs.mkdir(parents=True)
+    RunDir.for_attempt(command.pk, 2).outputs.mkdir(parents=True)
     command.job.attempts.filter(number=1).update(number=1)
 
     assert script.listed(f"runs/{script.run.uid}") == {"old": 1}

@@ -197,9 +197,9 @@ def test_large_body_is_taken_from_the_program_of_a_job_alone_and_for_this_door(s
     def scope(path, secret):
         return {"path": path, "method": "PUT", "headers": [(b"authorization", f"Bearer {secret}".encode())]}
 
-    assert bodies._person(scope("/api/mlflow/x", script.secret)) is not None
-    assert bodies._person(scope("/api/v1/x", script.secret)) is None
-    assert bodies._person(scope("/api/mlflow/x", "aipjob_x")) is None
+    assert bodies._sender(scope("/api/mlflow/x", script.secret)) is not None
+    assert bodies._sender(scope("/api/v1/x", script.secret)) is None
+    assert bodies._sender(scope("/api/mlflow/x", "aipjob_x")) is None
 
 
 def test_runs_of_an_environment_are_its_owners_own(alice, cluster):

@@ -134,4 +134,4 @@ def test_model_that_a_jobs_script_logs_lies_below_the_outputs_of_the_job(script,
 
     from workers.core.runs import RunDir
 
-    assert (RunDir.of(command.pk, 1).outputs / "mlflow" / uid / "MLmodel").read_bytes() == b"x"
+    assert (RunDir.for_attempt(command.pk, 1).outputs / "mlflow" / uid / "MLmodel").read_bytes() == b"x"

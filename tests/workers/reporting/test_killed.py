@@ -18,7 +18,7 @@ class Killed(BaseException):
 
 MOMENTS = [
     *((point_files, "write", when, nth) for when in ("before", "after") for nth in (1, 2)),
-    *((media.files, "write_whole", when, nth) for when in ("before", "after") for nth in (1, 7)),
+    *((media.files, "write_atomically", when, nth) for when in ("before", "after") for nth in (1, 7)),
     *((module, name, when, 1) for module, name in ((reporting, "_save_row"), (metrics, "keep"), (media, "save"))
       for when in ("before", "after")),
     (media, "prepare", "after", 1),

@@ -31,7 +31,7 @@ TASKS.register(anomaly.TASK, instances.TASK, tagging.TASK)
 
 
 def preset_for(version: DatasetVersion) -> str:
-    """Name of the preset a training on `version` takes when nobody chose; "" where no task accepts it."""
+    """Return the default preset of a training on `version`; "" if no task accepts it."""
     return preset_for_task(version.task)
 
 

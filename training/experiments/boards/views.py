@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from training.experiments.boards import services
 from workers.core.models import Job
 from workers.jobs import job_tabs
@@ -19,6 +19,6 @@ from workers.jobs import job_tabs
 def show(request: SignedInRequest, pk: int) -> HttpResponse:
     """Start a TensorBoard, and go to its page, where it is opened as soon as it runs."""
     source: Job = get_object_or_404(Job.objects.visible_to(request.user).select_related("cluster"), pk=pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         source = services.show(source, by=request.user)
     return redirect(job_tabs.path(source.pk, job_tabs.PORTS))

@@ -5,7 +5,7 @@ from secrets import token_hex
 
 from django.db import migrations
 
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 
 AT_ONCE = 500
 
@@ -22,14 +22,13 @@ def record(apps, _editor):
     for first in range(0, len(new), AT_ONCE):
         found = owners(new[first : first + AT_ONCE])
         made = run.objects.bulk_create(
-            run(uid=token_hex(16), job=job, owner_id=job.owner_id, created_at=job.created_at)
-            for job in found.values()
+            run(uid=token_hex(16), job=job, owner_id=job.owner_id, created_at=job.created_at) for job in found.values()
         )
         param.objects.bulk_create(
             [
                 param(run=row, key=str(key)[:250], text=_text(value), number=_number(value))
                 for row in made
-                for key, value in hidden(params.get(row.job_id) or {}).items()
+                for key, value in mask_params(params.get(row.job_id) or {}).items()
             ],
             batch_size=AT_ONCE,
         )

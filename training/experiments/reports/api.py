@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,21 +10,20 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
-from aiplatform.lib import ids, queries
+from aiplatform.lib import ids
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.downloads import attachment
-from aiplatform.lib.idempotency import once
+from aiplatform.objects.viewsets import ChangeObject, CreateObject, DeleteObject, ObjectViewSet, object_action
 from training.experiments.models import Visibility
 from training.experiments.reports import exporting, writing
 from training.experiments.reports.documents import LONGEST_BYTES
+from training.experiments.reports.filters import ReportFilters
 from training.experiments.reports.models import Report, ReportVersion
-from training.experiments.reports.orders import ORDERING
 from training.experiments.reports.writing import LONGEST_TITLE
 
 
@@ -86,56 +86,25 @@ class ReportVersionDetailOut(ReportVersionOut):
         read_only_fields = fields
 
 
-class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+class ReportViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     """Texts with live panels over runs: own ones, and those that others show."""
 
-    needs = {
-        "list": Action.TRAINING_VIEW,
-        "retrieve": Action.TRAINING_VIEW,
-        "create": Action.TRAINING_VIEW,
-        "partial_update": Action.TRAINING_VIEW,
-        "destroy": Action.TRAINING_VIEW,
-        "versions": Action.TRAINING_VIEW,
-        "version": Action.TRAINING_VIEW,
-        "restore": Action.TRAINING_VIEW,
-        "export": Action.TRAINING_VIEW,
-    }
-    asks = {"list": ("search",)}
-    orders = ORDERING
-    serializer_class = ReportOut
-    queryset = Report.objects.none()
+    view_permission = change_permission = Action.TRAINING_VIEW
+    serializer_class, list_serializer_class = ReportDetailOut, ReportOut
+    create_serializer_class, change_serializer_class = ReportIn, ReportChangeIn
+    filters, object_rows = ReportFilters, "with_text"
 
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Report.objects.visible_to(user)
-        if self.action in ("partial_update", "destroy", "restore"):
-            rows = rows.editable_by(user)
-        if self.action == "list":
-            rows = rows.titled_like(queries.given(self.request).get("search", "")[:100])
-            return rows.for_list()
-        return rows.select_related("owner", "author")
+    def service_check(self) -> Any:
+        return partial(writing.check, user=self.request.user)
 
-    def get_serializer_class(self) -> Any:
-        return ReportOut if self.action == "list" else ReportDetailOut
+    def create_object(self, **values: Any) -> Report:
+        return writing.create(user=self.request.user, **values)
 
-    @extend_schema(request=ReportIn, responses={201: ReportDetailOut})
-    @once
-    def create(self, request: ApiRequest) -> Response:
-        """Write a report."""
-        given = sent(ReportIn(data=request.data), writing.check, user=request.user)
-        return Response(ReportDetailOut(writing.create(user=request.user, **given)).data, status=201)
+    def change_object(self, report: Report, **values: Any) -> Report:
+        return writing.save(report, user=self.request.user, **values)
 
-    @extend_schema(request=ReportChangeIn, responses=ReportDetailOut)
-    def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Save a title, a text or who sees it; refused where somebody else saved meanwhile."""
-        report = self.get_object()
-        given = sent(ReportChangeIn(data=request.data), writing.check, user=request.user)
-        return Response(ReportDetailOut(writing.save(report, user=request.user, **given)).data)
-
-    def destroy(self, request: ApiRequest, pk: str) -> Response:
-        """Delete a report with all its versions; the runs stay."""
-        self.get_object().delete()
-        return Response(status=204)
+    def delete_object(self, report: Report) -> None:
+        report.delete()
 
     @extend_schema(responses=ReportVersionOut(many=True))
     @action(detail=True)
@@ -150,14 +119,10 @@ class ReportViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """One version with its text."""
         return Response(ReportVersionDetailOut(writing.version_of(self.get_object(), _number(number))).data)
 
-    @extend_schema(request=ReportRestoreIn, responses=ReportDetailOut)
-    @action(detail=True, methods=["post"], url_path="versions/(?P<number>[0-9]{1,9})/restore")
-    def restore(self, request: ApiRequest, pk: str, number: str) -> Response:
+    @object_action(ReportRestoreIn, url_path="versions/(?P<number>[0-9]{1,9})/restore")
+    def restore(self, report: Report, number: str, version: int) -> Report:
         """Make an older version the newest again, as a version of its own."""
-        report = self.get_object()
-        given = sent(ReportRestoreIn(data=request.data))
-        restored = writing.restore(report, user=request.user, number=_number(number), version=given["version"])
-        return Response(ReportDetailOut(restored).data)
+        return writing.restore(report, user=self.request.user, number=_number(number), version=version)
 
     @extend_schema(responses={(200, "text/html"): OpenApiTypes.STR})
     @action(detail=True)

@@ -12,7 +12,7 @@ class ReportsConfig(AppConfig):
         from accounts.access.permissions import Action
         from aiplatform.frame import navigation as side_bar
         from aiplatform.lib import search
-        from training.experiments.reports import navigation, searching
+        from training.experiments.reports import navigation
         from training.experiments.reports.models import Report
 
         sharing.register(
@@ -23,9 +23,10 @@ class ReportsConfig(AppConfig):
                 (sharing.VIEW, sharing.MANAGE),
                 needs=Action.TRAINING_VIEW,
                 url=lambda row: reverse("reports:detail", args=[row.pk]),
-                about=_("Everybody sees in its panels only those runs that they may see anyway."),
+                help_text=_("Everybody sees in its panels only those runs that they may see anyway."),
             )
         )
         ownership.register(ownership.Owned("reports", _("Reports"), Report, named=False))
-        search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=searching.reports)
+        find = search.in_rows(Report, "title", "reports:detail", "-updated_at")
+        search.register("report", _("Report"), "file", needs=Action.TRAINING_VIEW, find=find)
         side_bar.register(side_bar.Source("work", navigation.entries))

@@ -30,7 +30,7 @@ def html(report: Report, reader: User) -> str:
 
 def file_name(report: Report) -> str:
     """A name for the file."""
-    return ".".join([titles.derived(report.title, room=80), "html"])
+    return ".".join([titles.derive_name(report.title, room=80), "html"])
 
 
 @cache

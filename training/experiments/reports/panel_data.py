@@ -13,7 +13,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.times import words as span_words
+from aiplatform.lib.times import format_duration as span_words
 from training.catalog import metric_labels
 from training.experiments import comparison, figure_sql, table
 from training.experiments.comparison import Figure

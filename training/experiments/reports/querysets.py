@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from accounts.access.querysets import OwnedQuerySet
-from aiplatform.lib import search
 
 
 class ReportQuerySet(OwnedQuerySet):
@@ -16,6 +15,6 @@ class ReportQuerySet(OwnedQuerySet):
         """With their owners, without their texts."""
         return self.select_related("owner").defer("text")
 
-    def titled_like(self, words: str) -> Self:
-        """The title or the text contains each of the words."""
-        return search.having(self, words, "title", "text")
+    def with_text(self) -> Self:
+        """With their owners, authors and texts."""
+        return self.select_related("owner", "author")

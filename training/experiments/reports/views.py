@@ -2,170 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.shortcuts import redirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import attachment
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages
+from aiplatform.objects.pages import POST, ObjectPages, action, page
+from aiplatform.objects.tables import Column, MainColumn, Table
 from training.experiments import code, comparison
 from training.experiments.reports import documents, exporting, initial_panels, presentation, writing
+from training.experiments.reports.filters import ReportFilters
 from training.experiments.reports.forms import ReportForm
 from training.experiments.reports.models import Report
-from training.experiments.reports.orders import ORDERING
 
 MOST_DIFFERING = 1500  # lines of a difference that are shown
 
 
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def index(request: SignedInRequest) -> HttpResponse:
-    """Reports this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
-    rows = Report.objects.visible_to(request.user).titled_like(request.GET.get("q", "")[:100])
-    if request.GET.get("mine") == "1":
-        rows = rows.filter(owner=request.user)
-    page = ORDERING.page(request, rows.for_list())
-    return render(request, "reports/_table.html" if request.htmx else "reports/list.html", {"page": page})
+class ReportPages(ObjectPages[Report]):
+    """Pages of reports: reading, writing, versions and the file."""
+
+    model, filters = Report, ReportFilters
+    namespace, object_rows = "reports", "with_text"
+    view_permission = change_permission = Action.TRAINING_VIEW
+    table = Table(
+        MainColumn(_("Title"), "row.title", sort="title"),
+        Column(_("Owner"), "row.owner.get_full_name", sort="owner"),
+        Column(_("Visible to"), "row.get_visibility_display"),
+        Column(_("Version"), "row.version", kind="num"),
+        Column(_("Changed"), "row.updated_at|ago", sort="changed", kind="time"),
+        anchor="report",
+    )
+    region, layout = "reports", "wide"
+    title, lead = _("Reports"), _("Texts with live tables, curves and numbers of runs, to read, share and print.")
+    filter_label, no_match_text = _("Filter reports"), _("No report matches this filter.")
+    empty_text = _("No reports yet. Write down what your runs showed, with tables and curves that stay up to date.")
+    new_title, deleted_text = _("New report"), _("The report %(name)s is deleted.")
+    form_template, detail_template = "reports/edit.html", "reports/detail.html"
+
+    def details(self, request: SignedInRequest, row: Report, is_own: bool) -> dict[str, Any]:
+        """What the reader may see of its panels; `?panel=` begins with that one where not all were drawn in time."""
+        first = ids.number(request.GET.get("panel", "")) or 1
+        return {"report": row, "shown": presentation.show(row.text, request.user, row.author, first=first)}
+
+    def form(self, request: SignedInRequest, row: Report | None = None) -> ReportForm:
+        """GET may begin a new one with `?run=` and `?key=`, or with `?filter=`, `?column=` and `?sort=`."""
+        if request.method == "POST":
+            return ReportForm(request.POST)
+        if row is None:
+            return ReportForm(initial={"text": _begun(request)})
+        return ReportForm(initial={name: getattr(row, name) for name in ("title", "visibility", "text")})
+
+    def form_context(self, request: SignedInRequest, form: ReportForm, row: Report | None) -> dict[str, Any]:
+        """With what the text changes, where another user saved the report meanwhile."""
+        newest = self.row(request, row.pk) if row else None
+        context: dict[str, Any] = {"report": newest, "snippets": initial_panels.snippets()}
+        if newest is not None and "version" in request.POST and request.POST["version"] != str(newest.version):
+            context["meanwhile"] = code.lines(newest.text, _sent_text(request))[:MOST_DIFFERING]
+        return context
+
+    def service_check(self, request: SignedInRequest, row: Report | None) -> Callable[..., object]:
+        return partial(writing.check, user=request.user)
+
+    def create(self, request: SignedInRequest, form: ReportForm) -> Report:
+        return writing.create(user=request.user, **form.values())
+
+    def change(self, request: SignedInRequest, form: ReportForm, row: Report) -> None:
+        version = ids.number(request.POST.get("version", "")) or 0
+        writing.save(row, user=request.user, version=version, **form.values())
+
+    def remove(self, request: SignedInRequest, row: Report) -> None:
+        row.delete()
+
+    @page(path="preview/", methods=POST, rows="")
+    def preview(self, request: SignedInRequest) -> HttpResponse:
+        """The text of a form as its writer would see it, and everything that is wrong with it. Scripts get it alone."""
+        shown = presentation.show(_sent_text(request), request.user, request.user, on_page=False)
+        return self.render(
+            request, "reports/_preview.html" if request.htmx else "reports/preview.html", {"shown": shown}
+        )
+
+    @page()
+    def versions(self, request: SignedInRequest, row: Report) -> HttpResponse:
+        """`?version=` shows one, with what it changes of `?against=`, else of the one before."""
+        number = ids.number(request.GET.get("version", "")) or row.version
+        one = writing.version_of(row, number)
+        against = ids.number(request.GET.get("against", "")) or number - 1
+        other = writing.version_of(row, against) if against else None
+        lines = code.lines(other.text if other else "", one.text)
+        context = {
+            "report": row,
+            "rows": row.versions.defer("text").select_related("made_by")[:500],
+            "one": one,
+            "other": other,
+            "lines": lines[:MOST_DIFFERING],
+            "cut": len(lines) > MOST_DIFFERING,
+            "may_change": self.rows(request, "editable_by").filter(pk=row.pk).exists(),
+        }
+        return self.render(request, "reports/versions.html", context)
+
+    @action()
+    def restore(self, request: SignedInRequest, row: Report) -> HttpResponse:
+        """Make an older version the newest again."""
+        number, version = (ids.number(request.POST.get(name, "")) or 0 for name in ("number", "version"))
+        with errors_as_messages(request):
+            writing.restore(row, user=request.user, number=number, version=version)
+            messages.info(request, gettext("Version %(number)s is the newest again.") % {"number": number})
+            return self.to_detail(row)
+        return redirect(self.names.versions, row.pk)
+
+    @page()
+    def export(self, request: SignedInRequest, row: Report) -> HttpResponse:
+        """The report as one file of HTML that needs nothing else."""
+        response = HttpResponse(exporting.html(row, request.user), content_type="text/html; charset=utf-8")
+        response["Content-Disposition"] = attachment(exporting.file_name(row))
+        return response
 
 
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One report, drawn for who reads it; `?panel=` begins with that panel where not all were drawn in time."""
-    report = _visible(request, pk)
-    first = ids.number(request.GET.get("panel", "")) or 1
-    context = {
-        "report": report,
-        "shown": presentation.show(report.text, request.user, report.author, first=first),
-        "may_change": _changeable(request).filter(pk=pk).exists(),
-    }
-    return render(request, "reports/detail.html", context)
-
-
-@require_http_methods(["GET", "POST"])
-@needs(Action.TRAINING_VIEW)
-def new(request: SignedInRequest) -> HttpResponse:
-    """A new report; GET may begin it with `?run=` and `?key=`, or with `?filter=`, `?column=` and `?sort=`."""
-    if request.method == "GET":
-        return _writing(request, ReportForm(initial={"text": _begun(request)}))
-    form = ReportForm(request.POST)
-    if form.is_valid():
-        with refusals_shown_on(form):
-            report = writing.create(user=request.user, **form.values())
-            return redirect("reports:detail", report.pk)
-    look_further(form, writing.check, user=request.user)
-    return _writing(request, form)
-
-
-@require_http_methods(["GET", "POST"])
-@needs(Action.TRAINING_VIEW)
-def edit(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Change a report. Where somebody else saved meanwhile, what was typed stays, beside what differs."""
-    report: Report = get_object_or_404(_changeable(request), pk=pk)
-    if request.method == "GET":
-        initial = {name: getattr(report, name) for name in ("title", "visibility", "text")}
-        return _writing(request, ReportForm(initial=initial), report)
-    form = ReportForm(request.POST)
-    version = ids.number(request.POST.get("version", "")) or 0
-    if form.is_valid():
-        with refusals_shown_on(form):
-            writing.save(report, user=request.user, version=version, **form.values())
-            return redirect("reports:detail", pk)
-    look_further(form, writing.check, user=request.user)
-    return _writing(request, form, report)
-
-
-@require_POST
-@needs(Action.TRAINING_VIEW)
-def preview(request: SignedInRequest) -> HttpResponse:
-    """The text of a form as its writer would see it, and everything that is wrong with it. Scripts get it alone."""
-    text = request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
-    shown = presentation.show(text, request.user, request.user, on_page=False)
-    return render(request, "reports/_preview.html" if request.htmx else "reports/preview.html", {"shown": shown})
-
-
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def versions(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Versions of a report; `?version=` shows one, with what it changes of `?against=`, else of the one before."""
-    report = _visible(request, pk)
-    number = ids.number(request.GET.get("version", "")) or report.version
-    one = writing.version_of(report, number)
-    against = ids.number(request.GET.get("against", "")) or number - 1
-    other = writing.version_of(report, against) if against else None
-    rows = code.lines(other.text if other else "", one.text)
-    context = {
-        "report": report,
-        "rows": report.versions.defer("text").select_related("made_by")[:500],
-        "one": one,
-        "other": other,
-        "lines": rows[:MOST_DIFFERING],
-        "cut": len(rows) > MOST_DIFFERING,
-        "may_change": _changeable(request).filter(pk=pk).exists(),
-    }
-    return render(request, "reports/versions.html", context)
-
-
-@require_POST
-@needs(Action.TRAINING_VIEW)
-def restore(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Make an older version the newest again."""
-    report: Report = get_object_or_404(_changeable(request), pk=pk)
-    number, version = (ids.number(request.POST.get(name, "")) or 0 for name in ("number", "version"))
-    with refusals_said(request):
-        writing.restore(report, user=request.user, number=number, version=version)
-        messages.info(request, _("Version %(number)s is the newest again.") % {"number": number})
-        return redirect("reports:detail", pk)
-    return redirect("reports:versions", pk)
-
-
-@require_safe
-@needs(Action.TRAINING_VIEW)
-def export(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The report as one file of HTML that needs nothing else."""
-    report = _visible(request, pk)
-    answer = HttpResponse(exporting.html(report, request.user), content_type="text/html; charset=utf-8")
-    answer["Content-Disposition"] = attachment(exporting.file_name(report))
-    return answer
-
-
-@require_POST
-@needs(Action.TRAINING_VIEW)
-def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a report with all versions, once its title was typed."""
-    report: Report = get_object_or_404(_changeable(request), pk=pk)
-    if not name_typed(request, report.title):
-        return redirect("reports:detail", pk)
-    report.delete()
-    messages.info(request, _("The report %(title)s is deleted.") % {"title": report.title})
-    return redirect("reports:list")
-
-
-def _visible(request: SignedInRequest, pk: int) -> Report:
-    found: Report = get_object_or_404(Report.objects.visible_to(request.user).select_related("owner", "author"), pk=pk)
-    return found
-
-
-def _changeable(request: SignedInRequest) -> Any:
-    return Report.objects.visible_to(request.user).editable_by(request.user)
-
-
-def _writing(request: SignedInRequest, form: ReportForm, report: Report | None = None) -> HttpResponse:
-    newest = report
-    if report is not None:
-        newest = Report.objects.visible_to(request.user).select_related("author").get(pk=report.pk)
-    context: dict[str, Any] = {"form": form, "report": newest, "snippets": initial_panels.snippets()}
-    if newest is not None and "version" in request.POST and request.POST["version"] != str(newest.version):
-        typed = request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
-        context["meanwhile"] = code.lines(newest.text, typed)[:MOST_DIFFERING]
-    return render(request, "reports/edit.html", context, status=422 if form.errors else 200)
+def _sent_text(request: SignedInRequest) -> str:
+    return request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
 
 
 def _begun(request: SignedInRequest) -> str:

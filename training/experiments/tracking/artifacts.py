@@ -62,7 +62,7 @@ class Owner:
         if self.job is None:
             return [own_folder(self.uid)]
         numbers = outputs.attempts(self.job)
-        return [RunDir.of(self.job.pk, number).outputs / FOLDER / self.uid for number in numbers]
+        return [RunDir.for_attempt(self.job.pk, number).outputs / FOLDER / self.uid for number in numbers]
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def parse(path: str) -> Parts:
     return tuple(file_names.check_new(step, field="path") for step in steps)
 
 
-def put(owner: Owner, parts: Parts, body: IO[bytes], size_bytes: int) -> None:
-    """Write a file, complete or not at all; one that is there is replaced.
+def write_file(owner: Owner, parts: Parts, body: IO[bytes], size_bytes: int) -> None:
+    """Write a file atomically; an existing one is replaced.
 
     Raises:
         Invalid, NameTaken, Closed: what stands in the way.
@@ -189,7 +189,7 @@ def _root(owner: Owner) -> tuple[Path, Parts]:
         folder = own_folder("")
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         return folder, (owner.uid.encode(),)
-    run = RunDir.of(owner.job.pk, owner.job.attempt_number)
+    run = RunDir.for_attempt(owner.job.pk, owner.job.attempt_number)
     if not run.outputs.is_dir():
         raise Invalid(_("The job of this run has not begun, or its files are gone."), field="path")
     return run.path, (run.outputs.name.encode(), FOLDER.encode(), owner.uid.encode())
@@ -201,8 +201,8 @@ def _require_room(owner: Owner, size_bytes: int) -> None:
     if disk.has_no_room(Path(settings.DATA_ROOT)):
         raise disk.DiskFull()
     if owner.job is None and env.TRACKING_QUOTA_BYTES and used_by(owner.user) + size_bytes > env.TRACKING_QUOTA_BYTES:
-        said = _("Files of runs without a job may take %(most)s bytes of yours. Delete runs that you need no more.")
-        raise NoRoom(said % {"most": f"{env.TRACKING_QUOTA_BYTES:,}"})
+        message = _("Files of runs without a job may take %(most)s bytes of yours. Delete runs that you need no more.")
+        raise NoRoom(message % {"most": f"{env.TRACKING_QUOTA_BYTES:,}"})
 
 
 def used_by(user: User) -> int:
@@ -240,25 +240,25 @@ def _opened_new(folder: int, name: bytes) -> Iterator[IO[bytes]]:
 
 def _size(folder: int, name: bytes) -> int | None:
     try:
-        about = trees.about(folder, name)
+        info = trees.stat_entry(folder, name)
     except FileNotFoundError:
         return None
-    return about.st_size if stat.S_ISREG(about.st_mode) else 0
+    return info.st_size if stat.S_ISREG(info.st_mode) else 0
 
 
 def listed(owner: Owner, parts: Parts) -> list[Entry]:
-    """What is in a folder of an owner, of all attempts; nothing where there is no such folder."""
-    found: dict[str, Entry] = {}
+    """Return the entries of an owner's folder, over all attempts; [] if the folder does not exist."""
+    entries: dict[str, Entry] = {}
     for root in owner.folders():
         with contextlib.suppress(OSError, files.OutsideRoot), trees.opened(root, parts) as folder:
-            for name, about in trees.entries(folder):
-                is_folder = stat.S_ISDIR(about.st_mode)
-                if (is_folder or stat.S_ISREG(about.st_mode)) and not _is_partial(name):
+            for name, info in trees.entries(folder):
+                is_folder = stat.S_ISDIR(info.st_mode)
+                if (is_folder or stat.S_ISREG(info.st_mode)) and not _is_partial(name):
                     text = outputs.readable(os.fsdecode(name))
-                    found.setdefault(text, Entry(text, is_folder, 0 if is_folder else about.st_size))
-                if len(found) >= MOST_LISTED:
+                    entries.setdefault(text, Entry(text, is_folder, 0 if is_folder else info.st_size))
+                if len(entries) >= MOST_LISTED:
                     break
-    return sorted(found.values(), key=lambda entry: entry.name)
+    return sorted(entries.values(), key=lambda entry: entry.name)
 
 
 def _is_partial(name: bytes) -> bool:

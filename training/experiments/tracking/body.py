@@ -29,8 +29,8 @@ class Body:
 
     fields: Mapping[str, Any]
 
-    def text(self, name: str, *, most: int = 5000, needed: bool = False) -> str:
-        """A text; "" where it is not given.
+    def text(self, name: str, *, max_length: int = 5000, needed: bool = False) -> str:
+        """Return a text field; "" if it is missing.
 
         Raises:
             Invalid: something else, too long, or not given and needed.
@@ -38,15 +38,17 @@ class Body:
         value = self.fields.get(name)
         if isinstance(value, bool) or not (value is None or isinstance(value, str | int)):
             raise Invalid(_("%(name)s is a text.") % {"name": name}, field=name)
-        found = "" if value is None else str(value)
-        if needed and not found:
+        text = "" if value is None else str(value)
+        if needed and not text:
             raise Invalid(_("%(name)s is missing.") % {"name": name}, field=name)
-        if len(found) > most:
-            raise Invalid(_("%(name)s has at most %(most)s characters.") % {"name": name, "most": most}, field=name)
-        return found
+        if len(text) > max_length:
+            raise Invalid(
+                _("%(name)s has at most %(most)s characters.") % {"name": name, "most": max_length}, field=name
+            )
+        return text
 
-    def whole(self, name: str, otherwise: int = 0) -> int:
-        """A whole number, also where it came as text.
+    def integer(self, name: str, otherwise: int = 0) -> int:
+        """Return a whole number, also if it was sent as text.
 
         Raises:
             Invalid: something else, or beyond 62 bits.
@@ -82,13 +84,13 @@ class Body:
 
     def moment(self, name: str) -> datetime | None:
         """A moment, given in milliseconds since 1970; None where it is not, or is 0."""
-        value = self.whole(name)
+        value = self.integer(name)
         if not 0 <= value <= _LATEST_MS:
             raise Invalid(_("%(name)s is a time in milliseconds since 1970.") % {"name": name}, field=name)
         return datetime.fromtimestamp(value / 1000, UTC) if value else None
 
-    def rows(self, name: str, *, most: int = MOST_ROWS) -> list[Body]:
-        """A list of objects; none where it is not given.
+    def rows(self, name: str, *, max_rows: int = MOST_ROWS) -> list[Body]:
+        """Return a list of objects; [] if it is missing.
 
         Raises:
             Invalid: something else, or too many.
@@ -98,12 +100,12 @@ class Body:
             return []
         if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
             raise Invalid(_("%(name)s is a list of objects.") % {"name": name}, field=name)
-        if len(value) > most:
-            raise Invalid(_("%(name)s has at most %(most)s entries.") % {"name": name, "most": most}, field=name)
+        if len(value) > max_rows:
+            raise Invalid(_("%(name)s has at most %(most)s entries.") % {"name": name, "most": max_rows}, field=name)
         return [Body(row) for row in value]
 
-    def texts(self, name: str, *, most: int = MOST_ROWS) -> list[str]:
-        """A list of texts; none where it is not given.
+    def texts(self, name: str, *, max_rows: int = MOST_ROWS) -> list[str]:
+        """Return a list of texts; [] if it is missing.
 
         Raises:
             Invalid: something else, or too many.
@@ -111,44 +113,46 @@ class Body:
         value = self.fields.get(name)
         if value is None:
             return []
-        found = value if isinstance(value, list) else [value]
-        if len(found) > most or not all(isinstance(one, str | int) and not isinstance(one, bool) for one in found):
+        items = value if isinstance(value, list) else [value]
+        if len(items) > max_rows or not all(
+            isinstance(item, str | int) and not isinstance(item, bool) for item in items
+        ):
             raise Invalid(_("%(name)s is a list of texts.") % {"name": name}, field=name)
-        return [str(one) for one in found]
+        return [str(item) for item in items]
 
-    def pairs(self, name: str, *, most: int = 100, longest: int = 5000) -> dict[str, str]:
-        """A list of {"key", "value"} as a dictionary; the last of a key counts."""
-        rows = self.rows(name, most=most)
-        return {row.text("key", most=250, needed=True): row.text("value", most=longest) for row in rows}
+    def pairs(self, name: str, *, max_rows: int = 100, max_length: int = 5000) -> dict[str, str]:
+        """Return a list of {"key", "value"} as a dictionary; the last entry of a key counts."""
+        rows = self.rows(name, max_rows=max_rows)
+        return {row.text("key", max_length=250, needed=True): row.text("value", max_length=max_length) for row in rows}
 
 
 def read(request: HttpRequest) -> Body:
-    """The fields of a request: of its JSON where it has some, else of its address.
+    """Return the fields of a request: of its JSON body if there is one, else of its query string.
 
     Raises:
         Invalid: it is no JSON object, too large, or holds what no database stores.
     """
     if request.method in ("GET", "HEAD") or not request.body:
         lists = dict(request.GET.lists())
-        given: Any = {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
+        fields: Any = {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
     else:
-        given = _parsed(request.body)
-    if not isinstance(given, Mapping):
+        fields = _parsed(request.body)
+    if not isinstance(fields, Mapping):
         raise Invalid(_("The body of a call is a JSON object."))
-    _check(given)
-    return Body(given)
+    _check(fields)
+    return Body(fields)
 
 
 def _parsed(raw: bytes) -> Any:
     if len(raw) > LARGEST_BYTES:
         raise Invalid(_("A call has at most %(most)s bytes. Send what it reports in parts.") % {"most": LARGEST_BYTES})
     try:
-        return json.loads(raw.decode(), parse_int=_whole, parse_constant=str)
+        return json.loads(raw.decode(), parse_int=_parse_int, parse_constant=str)
     except (ValueError, RecursionError):
         raise Invalid(_("The body of a call is a JSON object.")) from None
 
 
-def _whole(digits: str) -> int | str:
+def _parse_int(digits: str) -> int | str:
     return int(digits) if len(digits) < 20 else "too large"
 
 

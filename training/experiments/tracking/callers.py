@@ -45,15 +45,15 @@ class Caller:
         return Run.objects.visible_to(self.user)
 
     def run(self, uid: str) -> Run:
-        """A run to read.
+        """Return a run to read.
 
         Raises:
             Missing: there is none, or it is not for this caller.
         """
-        found = self.runs().select_related("job__owner", "owner", "parent", "reported").filter(uid=uid).first()
-        if found is None:
+        row = self.runs().select_related("job__owner", "owner", "parent", "reported").filter(uid=uid).first()
+        if row is None:
             raise refusals.no_run(uid)
-        return found
+        return row
 
     def run_to_change(self, uid: str) -> Run:
         """A run to report to.
@@ -74,8 +74,8 @@ class Caller:
         return Q(job=self.job) | Q(reported__job=self.job)
 
 
-def of(request: HttpRequest, *, reads: bool) -> Caller:
-    """Who sends a request.
+def authenticate(request: HttpRequest, *, reads: bool) -> Caller:
+    """Return the caller of a request.
 
     Args:
         reads: it changes nothing, whatever its method.
@@ -92,11 +92,11 @@ def of(request: HttpRequest, *, reads: bool) -> Caller:
         own = tokens.find(secret)
         if own is not None:
             return Caller(own.attempt.job.owner, own)
-    known = api_tokens.find(secret)
-    if known is None:
+    token = api_tokens.find(secret)
+    if token is None:
         lockout.count_token_guess(request)
         raise refusals.Stranger(_("This token is unknown, expired or revoked, or its job has ended."))
-    return _person(known, reads=reads)
+    return _person(token, reads=reads)
 
 
 def _person(token: ApiToken, *, reads: bool) -> Caller:

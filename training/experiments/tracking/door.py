@@ -38,31 +38,31 @@ answer.needs = Action.TRAINING_VIEW  # type: ignore[attr-defined]  # what a pers
 
 
 def _answered(request: HttpRequest, call: str) -> HttpResponseBase:
-    found = calls.find(str(request.method), call)
-    if found is None:
-        caller = callers.of(request, reads=True)
+    match = calls.find(str(request.method), call)
+    if match is None:
+        caller = callers.authenticate(request, reads=True)
         log.info("user=%s an unknown call of MLflow's API: %s %s", caller.user.pk, request.method, call[:200])
         raise refusals.Unknown(_("The platform does not answer the call %(call)s.") % {"call": call[:200]})
-    known, steps = found
-    caller = callers.of(request, reads=known.reads)
-    fields = body.Body({}) if known.raw else body.read(request)
+    handled, steps = match
+    caller = callers.authenticate(request, reads=handled.reads)
+    fields = body.Body({}) if handled.raw else body.read(request)
     try:
-        given = known.act(calls.Asked(caller, request, fields, steps))
+        result = handled.handler(calls.CallContext(caller, request, fields, steps))
     except (refusals.NoSuchId, NotAllowed):
         request.user = caller.user  # for the trail; names that a script asks for before it makes them are not of it
         raise
-    return given if isinstance(given, HttpResponseBase) else _json(given, 200)
+    return result if isinstance(result, HttpResponseBase) else _json(result, 200)
 
 
-def _json(given: dict[str, Any], status: int) -> JsonResponse:
-    answered = JsonResponse(given, status=status)
-    answered["X-Content-Type-Options"] = "nosniff"
-    return answered
+def _json(data: dict[str, Any], status: int) -> JsonResponse:
+    response = JsonResponse(data, status=status)
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def _refused(request: HttpRequest, refusal: DomainError) -> JsonResponse:
     if refusal.status == 403:
-        denials.tell(request, refusal.code)
+        denials.report(request, refusal.code)
     answered = _json({"error_code": refusals.code_of(refusal), "message": refusal.sentences}, refusal.status)
     if refusal.status == 501:  # no fault of the platform: it is noted above by its name
         answered._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark, without a public name

@@ -24,7 +24,7 @@ MOST = 1000
 
 
 def by_name(caller: Caller, name: str) -> Experiment:
-    """An own experiment by its name; a row that is not saved for the default one.
+    """Return an own experiment by its name; an unsaved row for the default one.
 
     The script of a job that has not opened its run yet names by this where it wants to belong.
 
@@ -32,17 +32,19 @@ def by_name(caller: Caller, name: str) -> Experiment:
         Missing: there is none.
     """
     stored = "" if name == DEFAULT else name
-    found = _default(caller.user) if not stored else Experiment.objects.filter(owner=caller.user, name=stored).first()
-    if found is None and Run.objects.filter(owner=caller.user, experiment=stored).exists():
-        found = ensured(caller.user, [stored])[stored]
-    if found is None:
+    experiment = (
+        _default(caller.user) if not stored else Experiment.objects.filter(owner=caller.user, name=stored).first()
+    )
+    if experiment is None and Run.objects.filter(owner=caller.user, experiment=stored).exists():
+        experiment = ensured(caller.user, [stored])[stored]
+    if experiment is None:
         raise refusals.no_experiment(name)
-    _take_in(caller, found)
-    return found
+    _take_in(caller, experiment)
+    return experiment
 
 
 def by_id(caller: Caller, text: str) -> Experiment:
-    """An experiment that the caller may see.
+    """Return an experiment that the caller may see.
 
     Raises:
         Missing: there is none.
@@ -51,27 +53,27 @@ def by_id(caller: Caller, text: str) -> Experiment:
         return _default(caller.user)
     number = ids.number(text)
     mine = Experiment.objects.filter(owner=caller.user) if caller.token else Experiment.objects.visible_to(caller.user)
-    found = mine.filter(pk=number).first() if number else None
-    if found is None:
+    experiment = mine.filter(pk=number).first() if number else None
+    if experiment is None:
         raise refusals.no_experiment(text)
-    return found
+    return experiment
 
 
 def own(caller: Caller, text: str) -> Experiment:
-    """An experiment that the caller may change and report to.
+    """Return an experiment that the caller may change and report to.
 
     Raises:
         Missing: there is none.
         NotAllowed: it is somebody else's.
     """
-    found = by_id(caller, text)
-    if found.owner_id != caller.user.pk:
+    experiment = by_id(caller, text)
+    if experiment.owner_id != caller.user.pk:
         raise NotAllowed(_("This experiment belongs to somebody else."))
-    return found
+    return experiment
 
 
 def create(caller: Caller, name: str, tags: Mapping[str, str]) -> Experiment:
-    """Make an experiment.
+    """Create an experiment.
 
     Raises:
         There: it is there already, perhaps among the deleted ones.
@@ -80,11 +82,11 @@ def create(caller: Caller, name: str, tags: Mapping[str, str]) -> Experiment:
     _check_name(name)
     if name == DEFAULT:
         raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
-    found, made = Experiment.objects.get_or_create(owner=caller.user, name=name, defaults={"tags": dict(tags)})
+    experiment, made = Experiment.objects.get_or_create(owner=caller.user, name=name, defaults={"tags": dict(tags)})
     if not made:
         raise refusals.There(_("There is an experiment %(name)s already.") % {"name": name})
-    _take_in(caller, found)
-    return found
+    _take_in(caller, experiment)
+    return experiment
 
 
 def rename(experiment: Experiment, name: str) -> None:
@@ -123,28 +125,28 @@ def all_of(user: User) -> list[Experiment]:
 
 
 def ensured(user: User, names: Iterable[str]) -> dict[str, Experiment]:
-    """Rows of experiments by name, made where there are none yet."""
+    """Return experiments by name, created where they are missing."""
     wanted = {name for name in names if name}
     rows = Experiment.objects.filter(owner=user, name__in=wanted)
-    found = {row.name: row for row in rows}
-    missing = [Experiment(owner=user, name=name) for name in sorted(wanted - set(found))]
+    by_name = {row.name: row for row in rows}
+    missing = [Experiment(owner=user, name=name) for name in sorted(wanted - set(by_name))]
     if missing:
         Experiment.objects.bulk_create(missing, ignore_conflicts=True)
-        found = {row.name: row for row in rows.all()}
-    return found
+        by_name = {row.name: row for row in rows.all()}
+    return by_name
 
 
 def ids_of(runs: Iterable[Run]) -> dict[tuple[int, str], str]:
-    """Ids of the experiments of runs, by owner and name."""
+    """Return ids of the experiments of runs, by owner and name."""
     by_owner: dict[int, tuple[User, set[str]]] = {}
     for run in runs:
         by_owner.setdefault(run.owner_id, (run.owner, set()))[1].add(run.experiment)
-    found = {}
+    experiment_ids = {}
     for number, (owner, names) in by_owner.items():
-        found[number, ""] = DEFAULT_ID
+        experiment_ids[number, ""] = DEFAULT_ID
         for name, row in ensured(owner, names).items():
-            found[number, name] = str(row.pk)
-    return found
+            experiment_ids[number, name] = str(row.pk)
+    return experiment_ids
 
 
 def moved_at(experiment: Experiment) -> datetime:

@@ -46,10 +46,10 @@ class Latest:
 
 
 def keys_of(run: Run, names: Iterable[str]) -> dict[str, str]:
-    """Name → key of its curve: the one that the run has for it already, else as `metric_names` makes it."""
+    """Return name → key of its curve: the run's existing one, else as `metric_names` makes it."""
     wanted = list(dict.fromkeys(names))
-    known = dict(MetricName.objects.filter(run=run, name__in=wanted).values_list("name", "key"))
-    return {name: known.get(name) or key_of(name, of_job=run.job_id is not None) for name in wanted}
+    stored = dict(MetricName.objects.filter(run=run, name__in=wanted).values_list("name", "key"))
+    return {name: stored.get(name) or key_of(name, of_job=run.job_id is not None) for name in wanted}
 
 
 def key_of(name: str, *, of_job: bool) -> str:
@@ -60,7 +60,7 @@ def key_of(name: str, *, of_job: bool) -> str:
 
 
 def log(run: Run, reported: Sequence[Metric]) -> None:
-    """Add values to the curves of a run; one that is reported again counts once.
+    """Add values to the curves of a run; repeated values count once.
 
     Raises:
         Invalid: the run's job is not at work, a name is none, or there are too many curves.
@@ -68,13 +68,15 @@ def log(run: Run, reported: Sequence[Metric]) -> None:
     if not reported:
         return
     owner, attempt = _owner(run)
-    named = keys_of(run, (one.name for one in reported))
+    named = keys_of(run, (metric.name for metric in reported))
     _check(owner, named)
     MetricName.objects.bulk_create(
         [MetricName(run=run, key=key, name=name) for name, key in named.items() if key != name], ignore_conflicts=True
     )
-    points = [(named[one.name], one.step, one.value, one.at) for one in reported if math.isfinite(one.value)]
-    _log_odd(run, named, [one for one in reported if not math.isfinite(one.value)])
+    points = [
+        (named[metric.name], metric.step, metric.value, metric.at) for metric in reported if math.isfinite(metric.value)
+    ]
+    _log_odd(run, named, [metric for metric in reported if not math.isfinite(metric.value)])
     curve_rows.add(owner, points, once=True)
     if attempt is not None:
         live.nudge(attempt.job_id)
@@ -99,16 +101,19 @@ def _check(owner: curve_rows.Owner, named: dict[str, str]) -> None:
         if not name or len(name) > LONGEST_NAME:
             raise Invalid(_("A metric has a name of 1 to %(most)s characters.") % {"most": LONGEST_NAME}, field="key")
     rows = owner.model._default_manager.filter(**{f"{owner.column}_id": owner.pk}).exclude(key__startswith=_SYSTEM)
-    known = set(rows.values_list("key", flat=True))
-    if len(known | set(named.values())) > metrics.MOST_KEYS:
-        said = _("A run has at most %(most)s metrics, each with as many values as you like.")
-        raise Invalid(said % {"most": metrics.MOST_KEYS}, field="key")
+    stored = set(rows.values_list("key", flat=True))
+    if len(stored | set(named.values())) > metrics.MOST_KEYS:
+        message = _("A run has at most %(most)s metrics, each with as many values as you like.")
+        raise Invalid(message % {"most": metrics.MOST_KEYS}, field="key")
 
 
 def _log_odd(run: Run, named: dict[str, str], reported: Sequence[Metric]) -> None:
     if not reported or run.odd_points.count() >= MOST_ODD:
         return
-    rows = [OddPoint(run=run, key=named[one.name], step=one.step, value=_odd(one.value), at=one.at) for one in reported]
+    rows = [
+        OddPoint(run=run, key=named[metric.name], step=metric.step, value=_odd(metric.value), at=metric.at)
+        for metric in reported
+    ]
     OddPoint.objects.bulk_create(rows[:MOST_ODD], ignore_conflicts=True)
 
 
@@ -117,33 +122,33 @@ def _odd(value: float) -> Odd:
 
 
 def latest(runs: Sequence[Run]) -> dict[int, dict[str, Latest]]:
-    """The newest value of each metric, by number of the run and name of the metric."""
-    found: dict[int, dict[str, Latest]] = {run.pk: {} for run in runs}
+    """Return the newest value of each metric, by number of the run and name of the metric."""
+    by_run: dict[int, dict[str, Latest]] = {run.pk: {} for run in runs}
     by_job = {run.job_id: run.pk for run in runs if run.job_id is not None}
     of_jobs = Curve.objects.filter(attempt__job__in=by_job).select_related("attempt").order_by("attempt__number")
     for curve in of_jobs:
-        found[by_job[curve.attempt.job_id]][curve.key] = Latest(curve.value, curve.step, curve.at)
-    for row in RunCurve.objects.filter(run__in=found):
-        found[row.run_id][row.key] = Latest(row.value, row.step, row.at)
-    for odd in OddPoint.objects.filter(run__in=found):
-        before = found[odd.run_id].get(odd.key)
+        by_run[by_job[curve.attempt.job_id]][curve.key] = Latest(curve.value, curve.step, curve.at)
+    for row in RunCurve.objects.filter(run__in=by_run):
+        by_run[row.run_id][row.key] = Latest(row.value, row.step, row.at)
+    for odd in OddPoint.objects.filter(run__in=by_run):
+        before = by_run[odd.run_id].get(odd.key)
         if before is None or (before.step, before.at) < (odd.step, odd.at):
-            found[odd.run_id][odd.key] = Latest(odd.value, odd.step, odd.at)
-    for name in MetricName.objects.filter(run__in=found):
-        own = found[name.run_id]
+            by_run[odd.run_id][odd.key] = Latest(odd.value, odd.step, odd.at)
+    for name in MetricName.objects.filter(run__in=by_run):
+        own = by_run[name.run_id]
         if name.key in own:
             own[name.name] = own.pop(name.key)
-    return found
+    return by_run
 
 
 def history(run: Run, name: str) -> list[Latest]:
-    """All values of a metric, oldest first."""
+    """Return all values of a metric, oldest first."""
     key = keys_of(run, [name])[name]
     parts = [point_files.read(file, count) for file, count in _files(run, key)]
     points = np.concatenate([np.empty(0, point_files.POINT), *parts])
-    found = [Latest(value, step, times.moment(at)) for step, value, at in points.tolist()]
+    values = [Latest(value, step, times.moment(at)) for step, value, at in points.tolist()]
     odd = [Latest(row.value, row.step, row.at) for row in run.odd_points.filter(key=key)]
-    return sorted([*found, *odd], key=lambda one: one.at) if odd else found
+    return sorted([*values, *odd], key=lambda point: point.at) if odd else values
 
 
 def _files(run: Run, key: str) -> Iterable[tuple[Path, int]]:

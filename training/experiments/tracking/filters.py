@@ -52,7 +52,7 @@ class Order:
 
 
 def parse(text: str) -> list[Comparison]:
-    """The comparisons of a filter, all of which must hold.
+    """Return the comparisons of a filter, all of which must hold.
 
     Raises:
         Invalid: it says something else, or too much.
@@ -60,58 +60,66 @@ def parse(text: str) -> list[Comparison]:
     if len(text) > LONGEST:
         raise Invalid(_("A filter has at most %(most)s characters.") % {"most": LONGEST}, field="filter")
     reader = _Reader(_tokens(text), text)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     while not reader.ended:
-        if found:
+        if comparisons:
             reader.word("AND")
-        found.append(reader.comparison())
-        if len(found) > MOST:
+        comparisons.append(reader.comparison())
+        if len(comparisons) > MOST:
             raise Invalid(_("A filter has at most %(most)s comparisons.") % {"most": MOST}, field="filter")
-    return found
+    return comparisons
 
 
 def parse_orders(texts: Sequence[str]) -> list[Order]:
-    """Orders as in "metrics.loss DESC".
+    """Return orders as in "metrics.loss DESC".
 
     Raises:
         Invalid: one says something else.
     """
-    found = []
+    orders = []
     for text in texts[:MOST]:
         reader = _Reader(_tokens(text[:LONGEST]), text)
         kind, key = reader.name()
         direction = "ASC" if reader.ended else reader.word("ASC", "DESC")
         if not reader.ended:
             raise reader.refusal()
-        found.append(Order(kind, key, direction == "DESC"))
-    return found
+        orders.append(Order(kind, key, direction == "DESC"))
+    return orders
 
 
 def matches(comparisons: Sequence[Comparison], value_of: ValueOf) -> bool:
-    """Whether all comparisons hold for something that is not searched for in the database.
+    """Return whether all comparisons hold for an object that is not filtered in the database.
 
     Args:
         value_of: the value of a kind and a key, None where there is none.
     """
-    return all(_holds(one, value_of(one.kind, one.key)) for one in comparisons)
+    return all(_holds(comparison, value_of(comparison.kind, comparison.key)) for comparison in comparisons)
 
 
-def _holds(one: Comparison, value: Any) -> bool:
-    if one.sign in {"IS NULL", "IS NOT NULL"}:
-        return (value is None) == (one.sign == "IS NULL")
+def _holds(comparison: Comparison, value: Any) -> bool:
+    if comparison.sign in {"IS NULL", "IS NOT NULL"}:
+        return (value is None) == (comparison.sign == "IS NULL")
     if value is None:
         return False
-    if one.sign in {"IN", "NOT IN"}:
-        return (str(value) in one.value) == (one.sign == "IN")
-    if one.sign in {"LIKE", "ILIKE"}:
-        found, pattern = (str(value), one.value) if one.sign == "LIKE" else (str(value).lower(), one.value.lower())
-        return _is_like(found, pattern)
-    wanted = one.value if isinstance(one.value, float) == isinstance(value, int | float) else str(one.value)
+    if comparison.sign in {"IN", "NOT IN"}:
+        return (str(value) in comparison.value) == (comparison.sign == "IN")
+    if comparison.sign in {"LIKE", "ILIKE"}:
+        text, pattern = (
+            (str(value), comparison.value)
+            if comparison.sign == "LIKE"
+            else (str(value).lower(), comparison.value.lower())
+        )
+        return _is_like(text, pattern)
+    wanted = (
+        comparison.value
+        if isinstance(comparison.value, float) == isinstance(value, int | float)
+        else str(comparison.value)
+    )
     left = value if type(wanted) is not str else str(value)
     return bool(
-        {"=": left == wanted, "!=": left != wanted}.get(one.sign)
-        if one.sign in {"=", "!="}
-        else {"<": left < wanted, "<=": left <= wanted, ">": left > wanted, ">=": left >= wanted}[one.sign]
+        {"=": left == wanted, "!=": left != wanted}.get(comparison.sign)
+        if comparison.sign in {"=", "!="}
+        else {"<": left < wanted, "<=": left <= wanted, ">": left > wanted, ">=": left >= wanted}[comparison.sign]
     )
 
 
@@ -132,20 +140,20 @@ def _is_like(text: str, pattern: str) -> bool:
 
 
 def _tokens(text: str) -> list[Token]:
-    found, at, end = [], 0, len(text.rstrip().rstrip(";"))
+    tokens, at, end = [], 0, len(text.rstrip().rstrip(";"))
     while at < end:
         match = _TOKEN.match(text, at, end)
         if match is None or match.lastgroup is None:
             raise _refusal(text)
-        found.append((match.lastgroup, match[match.lastgroup]))
+        tokens.append((match.lastgroup, match[match.lastgroup]))
         at = match.end()
-    return found
+    return tokens
 
 
 def _refusal(text: str) -> Invalid:
-    said = _("This filter or order is not understood: %(text)s. An example: %(example)s")
+    message = _("This filter or order is not understood: %(text)s. An example: %(example)s")
     example = "metrics.acc > 0.9 and params.lr = '0.1' and tags.kind = 'a' and attributes.status = 'FINISHED'"
-    return Invalid(said % {"text": text[:200], "example": example}, field="filter")
+    return Invalid(message % {"text": text[:200], "example": example}, field="filter")
 
 
 class _Reader:
@@ -159,21 +167,21 @@ class _Reader:
     def refusal(self) -> Invalid:
         return _refusal(self._text)
 
-    def _take(self, *kinds: str) -> Token:
+    def _expect(self, *kinds: str) -> Token:
         if self.ended or self._tokens[self._at][0] not in kinds:
             raise self.refusal()
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def word(self, *words: str) -> str:
-        _kind, text = self._take("name")
-        if text.upper() not in words:
+    def word(self, *expected: str) -> str:
+        _kind, text = self._expect("name")
+        if text.upper() not in expected:
             raise self.refusal()
         return text.upper()
 
     def name(self) -> tuple[str, str]:
         """Kind and key: `metrics.a`, "metrics.`a b`", or the bare name of an attribute."""
-        _kind, text = self._take("name")
+        _kind, text = self._expect("name")
         kind, dot, key = text.partition(".")
         if not dot:
             return ATTRIBUTE, text
@@ -188,13 +196,13 @@ class _Reader:
             return Comparison(kind, key, sign)
         if sign in {"IN", "NOT IN"}:
             return Comparison(kind, key, sign, self._list())
-        form, text = self._take("text", "number")
+        form, text = self._expect("text", "number")
         if form == "number":
             return Comparison(kind, key, sign, float(text))
         return Comparison(kind, key, sign, text[1:-1])
 
     def _sign(self) -> str:
-        form, text = self._take("sign", "name")
+        form, text = self._expect("sign", "name")
         if form == "sign":
             return text
         word = text.upper()
@@ -207,10 +215,10 @@ class _Reader:
         return word
 
     def _list(self) -> list[str]:
-        found = []
-        if self._take("mark")[1] != "(":
+        values = []
+        if self._expect("mark")[1] != "(":
             raise self.refusal()
         while True:
-            found.append(self._take("text")[1][1:-1])
-            if self._take("mark")[1] == ")":
-                return found
+            values.append(self._expect("text")[1][1:-1])
+            if self._expect("mark")[1] == ")":
+                return values

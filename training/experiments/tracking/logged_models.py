@@ -112,25 +112,29 @@ def of_experiments(caller: Caller, chosen: Sequence[Experiment]) -> list[LoggedM
 
 
 def note_metrics(caller: Caller, run: Run, reported: Sequence[Body]) -> None:
-    """Keep figures that a script reports of a model beside it; the newest of a name and a dataset counts."""
+    """Store metrics that a script reports for a model; the newest of a name and a dataset counts."""
     by_model: dict[str, list[Body]] = {}
     for row in reported:
-        if uid := row.text("model_id", most=34):
+        if uid := row.text("model_id", max_length=34):
             by_model.setdefault(uid, []).append(row)
     for uid, rows in by_model.items():
         model = find(caller, uid, to_change=True)
         with transaction.atomic():
             model = LoggedModel.objects.select_for_update().get(pk=model.pk)
-            known = {_name(metric): metric for metric in model.metrics}
-            known |= {_name(metric): metric for metric in (_metric(run, uid, row) for row in rows)}
-            model.metrics = list(known.values())[:MOST_METRICS]
+            by_name = {_name(metric): metric for metric in model.metrics}
+            by_name |= {_name(metric): metric for metric in (_metric(run, uid, row) for row in rows)}
+            model.metrics = list(by_name.values())[:MOST_METRICS]
             model.save(update_fields=["metrics", "updated_at"])
 
 
 def _metric(run: Run, uid: str, row: Body) -> dict[str, object]:
-    about = {name: row.text(name, most=250) for name in ("dataset_name", "dataset_digest") if row.text(name, most=250)}
-    numbers = {"value": row.fields.get("value"), "step": row.whole("step"), "timestamp": row.whole("timestamp")}
-    return {"key": row.text("key", most=250), "model_id": uid, "run_id": run.uid} | numbers | about
+    dataset = {
+        name: row.text(name, max_length=250)
+        for name in ("dataset_name", "dataset_digest")
+        if row.text(name, max_length=250)
+    }
+    numbers = {"value": row.fields.get("value"), "step": row.integer("step"), "timestamp": row.integer("timestamp")}
+    return {"key": row.text("key", max_length=250), "model_id": uid, "run_id": run.uid} | numbers | dataset
 
 
 def _name(metric: Mapping[str, object]) -> tuple[object, ...]:

@@ -105,7 +105,7 @@ class OddPoint(models.Model):
 
 
 class LoggedModel(models.Model):
-    """A model that a script left, as MLflow 3 keeps them: with an id of its own beside its run's files."""
+    """A model logged by a script, as in MLflow 3: with an id of its own, separate from the files of its run."""
 
     uid = models.CharField(max_length=34, default=_model_uid, unique=True, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="logged_models")

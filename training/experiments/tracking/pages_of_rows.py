@@ -16,9 +16,9 @@ _FARTHEST = 10_000_000
 
 
 def paged(
-    rows: Sequence[Any] | QuerySet[Any], wanted: int, token: str, *, most: int = MOST
+    rows: Sequence[Any] | QuerySet[Any], wanted: int, token: str, *, max_rows: int = MOST
 ) -> tuple[list[Any], dict[str, str]]:
-    """The rows of a page, at most `most`, and {"next_page_token"} where there are more.
+    """Return the rows of a page, at most `max_rows`, and {"next_page_token"} if there are more.
 
     Raises:
         Invalid: a token that no answer gave, or a number of rows that is none.
@@ -28,6 +28,6 @@ def paged(
         raise Invalid(_("This page token is none that was given out."), field="page_token")
     if wanted < 0 or wanted > _FARTHEST:
         raise Invalid(_("%(name)s is a whole number.") % {"name": "max_results"}, field="max_results")
-    count = min(wanted or most, most)
-    found = list(rows[first : first + count + 1])
-    return found[:count], {"next_page_token": str(first + count)} if len(found) > count else {}
+    count = min(wanted or max_rows, max_rows)
+    page = list(rows[first : first + count + 1])
+    return page[:count], {"next_page_token": str(first + count)} if len(page) > count else {}

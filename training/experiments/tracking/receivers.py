@@ -20,7 +20,7 @@ from workers.jobs.output import point_files
 
 @receiver(post_delete, sender=Run)
 def forget_run(instance: Run, **_about: Any) -> None:
-    """Remove what lies in files, once the row is gone for good."""
+    """Remove the files of a run after its row was deleted."""
     if instance.job_id is None:
         _forget(point_files.folder(f"run-{instance.pk}", 1).parent)
         _forget(artifacts.own_folder(instance.uid))

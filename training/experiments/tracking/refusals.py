@@ -30,7 +30,7 @@ class Unknown(DomainError):
 
 
 class Stranger(DomainError):
-    """Nobody the platform knows."""
+    """The caller is not authenticated."""
 
     code: ClassVar[str] = "not_signed_in"
     status: ClassVar[int] = 401
@@ -51,7 +51,7 @@ class Missing(DomainError):
 
 
 class NoSuchId(Missing):
-    """Nothing of an id that is given out to those who may see it: to try others is told in the trail."""
+    """No visible object has this id; attempts with ids of others are written to the audit trail."""
 
 
 def code_of(refusal: DomainError) -> str:

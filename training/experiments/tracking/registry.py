@@ -26,15 +26,15 @@ _ALIAS = re.compile(r"(?!latest\Z)(?!v\d+\Z)[A-Za-z0-9_-]{1,250}\Z")
 
 
 def find(caller: Caller, name: str) -> TrackedModel:
-    """An own registered model.
+    """Return an own registered model.
 
     Raises:
         Missing: there is none.
     """
-    found = TrackedModel.objects.filter(owner=caller.user, name=name).select_related("owner").first()
-    if found is None:
+    model = TrackedModel.objects.filter(owner=caller.user, name=name).select_related("owner").first()
+    if model is None:
         raise refusals.no_model(name)
-    return found
+    return model
 
 
 def create(caller: Caller, name: str, *, description: str, tags: Mapping[str, str]) -> TrackedModel:
@@ -45,12 +45,12 @@ def create(caller: Caller, name: str, *, description: str, tags: Mapping[str, st
         Invalid: no name, or one with what stands in addresses.
     """
     _check_name(name)
-    found, made = TrackedModel.objects.get_or_create(
+    model, made = TrackedModel.objects.get_or_create(
         owner=caller.user, name=name, defaults={"description": description, "tags": dict(tags)}
     )
     if not made:
         raise refusals.There(_("There is a model %(name)s already.") % {"name": name[:250]})
-    return found
+    return model
 
 
 def rename(model: TrackedModel, name: str) -> None:
@@ -120,18 +120,18 @@ def _logged(caller: Caller, source: str, uid: str) -> LoggedModel | None:
 
 
 def version(caller: Caller, name: str, number: str) -> TrackedVersion:
-    """A version of an own model.
+    """Return a version of an own model.
 
     Raises:
         Missing: there is none.
     """
     model = find(caller, name)
     rows = TrackedVersion.objects.filter(model=model).select_related("run", "logged")
-    found = rows.filter(number=ids.number(number) or 0).first()
-    if found is None:
+    row = rows.filter(number=ids.number(number) or 0).first()
+    if row is None:
         raise refusals.no_model(f"{name} {number}")
-    found.model = model
-    return found
+    row.model = model
+    return row
 
 
 def download_uri(row: TrackedVersion) -> str:
@@ -164,7 +164,7 @@ def set_alias(model: TrackedModel, alias: str, number: int) -> None:
 
 
 def by_alias(caller: Caller, name: str, alias: str) -> TrackedVersion:
-    """The version that an alias stands for.
+    """Return the version of an alias.
 
     Raises:
         Missing: it stands for none.
@@ -182,14 +182,14 @@ def delete_alias(model: TrackedModel, alias: str) -> None:
 
 
 def move(row: TrackedVersion, stage: str, *, archive_others: bool) -> None:
-    """Put a version into a stage.
+    """Move a version to a stage.
 
     Raises:
         Invalid: a stage that is none.
     """
     if stage.lower() not in STAGES:
-        said = _("%(name)s is one of %(words)s.")
-        raise Invalid(said % {"name": "stage", "words": ", ".join(STAGES.values())}, field="stage")
+        message = _("%(name)s is one of %(words)s.")
+        raise Invalid(message % {"name": "stage", "words": ", ".join(STAGES.values())}, field="stage")
     name = STAGES[stage.lower()]
     with transaction.atomic():
         if archive_others:
@@ -212,15 +212,15 @@ def set_tag(row: TrackedModel | TrackedVersion, key: str, value: str) -> None:
 
 
 def delete_tag(row: TrackedModel | TrackedVersion, key: str) -> None:
-    """Remove a tag; one that is not there is gone already."""
+    """Remove a tag; a missing one is ignored."""
     row.tags = {name: value for name, value in row.tags.items() if name != key}
     row.save(update_fields=["tags", "updated_at"])
 
 
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or "/" in name or ":" in name:
-        said = _("A model has a name of 1 to %(most)s characters, without a slash or a colon.")
-        raise Invalid(said % {"most": LONGEST_NAME}, field="name")
+        message = _("A model has a name of 1 to %(most)s characters, without a slash or a colon.")
+        raise Invalid(message % {"most": LONGEST_NAME}, field="name")
 
 
 def _bounded(facts: dict[str, str | int]) -> dict[str, str | int]:

@@ -104,19 +104,19 @@ def archive(run: Run, *, archived: bool) -> None:
 
 
 def require_active(run: Run) -> Run:
-    """Refuse what would report to a deleted run.
+    """Refuse reports to a deleted run.
 
     Raises:
         Invalid: it is one.
     """
     if run.archived:
-        said = _("The run %(uid)s was deleted. Restore it, or start another one.")
-        raise Invalid(said % {"uid": run.uid}, field="run_id")
+        message = _("The run %(uid)s was deleted. Restore it, or start another one.")
+        raise Invalid(message % {"uid": run.uid}, field="run_id")
     return run
 
 
 def set_params(run: Run, params: Mapping[str, str]) -> None:
-    """Add parameters, which never change; one that the platform itself gave the job yields to the script's own.
+    """Add parameters, which never change; those set by the platform are replaced by the script's own.
 
     Raises:
         Invalid: a key or a value that is too long, too many, or another value than before.
@@ -125,20 +125,20 @@ def set_params(run: Run, params: Mapping[str, str]) -> None:
         return
     for key, value in params.items():
         if not key or len(key) > records.LONGEST_KEY or len(value) > records.LONGEST_TEXT:
-            said = _("A parameter has a name of 1 to %(key)s and a value of at most %(text)s characters.")
-            raise Invalid(said % {"key": records.LONGEST_KEY, "text": records.LONGEST_TEXT}, field="key")
-    given = {row.key: row for row in records.rows(run, params)}
-    known = dict(Param.objects.filter(run=run).values_list("key", "text"))
+            message = _("A parameter has a name of 1 to %(key)s and a value of at most %(text)s characters.")
+            raise Invalid(message % {"key": records.LONGEST_KEY, "text": records.LONGEST_TEXT}, field="key")
+    rows = {row.key: row for row in records.rows(run, params)}
+    stored = dict(Param.objects.filter(run=run).values_list("key", "text"))
     yielding = _of_platform(run.job)
-    for key, row in given.items():
-        if key in known and known[key] != row.text and key not in yielding:
-            said = _(
+    for key, row in rows.items():
+        if key in stored and stored[key] != row.text and key not in yielding:
+            message = _(
                 "Changing param values is not allowed. Param with key='%(key)s' was already logged with "
                 "value='%(old)s' for run ID='%(uid)s'. Attempted logging new value '%(new)s'."
             )
-            facts = {"key": key, "old": known[key][:250], "uid": run.uid, "new": row.text[:250]}
-            raise Invalid(said % facts, field="value")
-    if len(set(known) | set(given)) > records.MOST_PARAMS:
+            facts = {"key": key, "old": stored[key][:250], "uid": run.uid, "new": row.text[:250]}
+            raise Invalid(message % facts, field="value")
+    if len(set(stored) | set(rows)) > records.MOST_PARAMS:
         raise Invalid(_("A run has at most %(most)s parameters.") % {"most": records.MOST_PARAMS}, field="params")
     records.set_params(run, params)
 
@@ -151,25 +151,25 @@ def _of_platform(job: Job | None) -> set[str]:
 
 
 def set_tags(run: Run, tags: Mapping[str, str]) -> None:
-    """Add tags, or change those that are there. Some of MLflow's own say what a run has columns for.
+    """Add or change tags. Some of MLflow's own tags set columns of the run.
 
     Raises:
         Invalid: a key or a value that is too long, or too many.
     """
     for key, value in tags.items():
         if not key or len(key) > records.LONGEST_KEY or len(value) > LONGEST_TAG:
-            said = _("A tag has a name of 1 to %(key)s and a value of at most %(text)s characters.")
-            raise Invalid(said % {"key": records.LONGEST_KEY, "text": LONGEST_TAG}, field="key")
-    kept = {key: value for key, value in tags.items() if key not in {NAME, NOTE, PARENT, USER}}
+            message = _("A tag has a name of 1 to %(key)s and a value of at most %(text)s characters.")
+            raise Invalid(message % {"key": records.LONGEST_KEY, "text": LONGEST_TAG}, field="key")
+    stored = {key: value for key, value in tags.items() if key not in {NAME, NOTE, PARENT, USER}}
     there = set(Tag.objects.filter(run=run).values_list("key", flat=True))
-    if len(there | set(kept)) > MOST_TAGS:
+    if len(there | set(stored)) > MOST_TAGS:
         raise Invalid(_("A run has at most %(most)s tags.") % {"most": MOST_TAGS}, field="tags")
     if tags.get(NAME):
         run.name = tags[NAME][:LONGEST_NAME]
     if NOTE in tags:
         run.notes = tags[NOTE]
     run.save(update_fields=["name", "notes"])
-    records.set_tags(run, kept)
+    records.set_tags(run, stored)
 
 
 def delete_tag(run: Run, key: str) -> None:

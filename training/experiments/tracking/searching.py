@@ -47,23 +47,23 @@ def _as_glob(pattern: str) -> str:
 
 
 def narrowed(rows: RunQuerySet, comparisons: Sequence[Comparison]) -> RunQuerySet:
-    """The runs for which all comparisons hold.
+    """Return the runs for which all comparisons hold.
 
     Raises:
         Invalid: an attribute that is none, or a sign that does not fit.
     """
-    for number, one in enumerate(comparisons):
-        if one.kind == ATTRIBUTE and one.key == "status":
-            rows = rows.filter(_of_status(one))
+    for number, comparison in enumerate(comparisons):
+        if comparison.kind == ATTRIBUTE and comparison.key == "status":
+            rows = rows.filter(_of_status(comparison))
             continue
         name = f"searched_{number}"
-        rows = rows.alias(**{name: _value(one.kind, one.key)})
-        rows = rows.filter(_holds(name, one))
+        rows = rows.alias(**{name: _value(comparison.kind, comparison.key)})
+        rows = rows.filter(_holds(name, comparison))
     return rows
 
 
 def ordered(rows: RunQuerySet, orders: Sequence[Order]) -> RunQuerySet:
-    """Runs in the order asked for; those without such a value come last. Without any: the newest first."""
+    """Return runs in the requested order, those without a value last. Without any order: newest first."""
     columns: list[Any] = []
     for number, order in enumerate(orders):
         name = f"ordered_{number}"
@@ -104,7 +104,7 @@ def _metric(name: str) -> Any:
 
 
 def _attribute(key: str) -> Any:
-    known = {
+    expressions = {
         "run_id": F("uid"),
         "run_name": _name(),
         "Run name": _name(),
@@ -114,25 +114,25 @@ def _attribute(key: str) -> Any:
         "created": Coalesce(F("job__started_at"), F("created_at")),
         "end_time": Coalesce(F("job__ended_at"), F("ended_at")),
     }
-    if key not in known:
-        names = ", ".join(sorted({*known, "status"} - {"Run name"}))
+    if key not in expressions:
+        names = ", ".join(sorted({*expressions, "status"} - {"Run name"}))
         raise Invalid(_("There is no attribute %(name)s. Known: %(known)s.") % {"name": key[:50], "known": names})
-    return known[key]
+    return expressions[key]
 
 
 def _name() -> Any:
     return Case(When(~Q(name=""), then=F("name")), default=F("job__name"), output_field=CharField())
 
 
-def _of_status(one: Comparison) -> Q:
-    words = one.value if one.sign in {"IN", "NOT IN"} else [one.value]
-    if one.sign not in {"=", "!=", "IN", "NOT IN"} or not all(isinstance(word, str) for word in words):
-        raise _unfit(one)
-    wanted = [word.upper() for word in words]
+def _of_status(comparison: Comparison) -> Q:
+    statuses = comparison.value if comparison.sign in {"IN", "NOT IN"} else [comparison.value]
+    if comparison.sign not in {"=", "!=", "IN", "NOT IN"} or not all(isinstance(word, str) for word in statuses):
+        raise _unfit(comparison)
+    wanted = [word.upper() for word in statuses]
     states = [state for word in wanted for state in runs.OF_JOBS.get(word, ())]
     alone = [runs.STATES[word] for word in wanted if word in runs.STATES and word != "SCHEDULED"]
-    found = Q(job__state__in=states) | Q(job=None, state__in=alone)
-    return found if one.sign in {"=", "IN"} else ~found
+    condition = Q(job__state__in=states) | Q(job=None, state__in=alone)
+    return condition if comparison.sign in {"=", "IN"} else ~condition
 
 
 def _status_word() -> Any:
@@ -141,44 +141,46 @@ def _status_word() -> Any:
     return Case(*of_jobs, *alone, default=Value("RUNNING"), output_field=CharField())
 
 
-def _holds(name: str, one: Comparison) -> Any:
-    if one.sign in {"IS NULL", "IS NOT NULL"}:
-        return Q(**{f"{name}__isnull": one.sign == "IS NULL"})
-    if one.kind == METRIC or one.key in {"start_time", "created", "end_time"}:
-        value = _number(one)
-        if one.sign == "!=":
+def _holds(name: str, comparison: Comparison) -> Any:
+    if comparison.sign in {"IS NULL", "IS NOT NULL"}:
+        return Q(**{f"{name}__isnull": comparison.sign == "IS NULL"})
+    if comparison.kind == METRIC or comparison.key in {"start_time", "created", "end_time"}:
+        value = _number(comparison)
+        if comparison.sign == "!=":
             return Q(**{f"{name}__isnull": False}) & ~Q(**{name: value})
-        if one.sign not in NUMBERS:
-            raise _unfit(one)
-        return Q(**{f"{name}__{NUMBERS[one.sign]}": value})
-    if one.sign not in TEXTS:
-        raise _unfit(one)
-    if one.sign in {"LIKE", "ILIKE"}:
-        return Q(Like(F(name), _text(one), minds_case=one.sign == "LIKE"))
-    if one.sign in {"IN", "NOT IN"}:
-        among = Q(**{f"{name}__in": one.value})
-        return among if one.sign == "IN" else Q(**{f"{name}__isnull": False}) & ~among
-    same = Q(**{name: _text(one)})
-    return same if one.sign == "=" else Q(**{f"{name}__isnull": False}) & ~same
+        if comparison.sign not in NUMBERS:
+            raise _unfit(comparison)
+        return Q(**{f"{name}__{NUMBERS[comparison.sign]}": value})
+    if comparison.sign not in TEXTS:
+        raise _unfit(comparison)
+    if comparison.sign in {"LIKE", "ILIKE"}:
+        return Q(Like(F(name), _text(comparison), minds_case=comparison.sign == "LIKE"))
+    if comparison.sign in {"IN", "NOT IN"}:
+        among = Q(**{f"{name}__in": comparison.value})
+        return among if comparison.sign == "IN" else Q(**{f"{name}__isnull": False}) & ~among
+    same = Q(**{name: _text(comparison)})
+    return same if comparison.sign == "=" else Q(**{f"{name}__isnull": False}) & ~same
 
 
-def _number(one: Comparison) -> Any:
-    if not isinstance(one.value, float):
-        raise _unfit(one)
-    if one.kind == METRIC:
-        return one.value
+def _number(comparison: Comparison) -> Any:
+    if not isinstance(comparison.value, float):
+        raise _unfit(comparison)
+    if comparison.kind == METRIC:
+        return comparison.value
     try:
-        return datetime.fromtimestamp(one.value / 1000, UTC)
+        return datetime.fromtimestamp(comparison.value / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        raise _unfit(one) from None
+        raise _unfit(comparison) from None
 
 
-def _text(one: Comparison) -> str:
-    if not isinstance(one.value, str):
-        raise _unfit(one)
-    return one.value.rsplit("/", 1)[-1] if one.key == "artifact_uri" else one.value
+def _text(comparison: Comparison) -> str:
+    if not isinstance(comparison.value, str):
+        raise _unfit(comparison)
+    return comparison.value.rsplit("/", 1)[-1] if comparison.key == "artifact_uri" else comparison.value
 
 
-def _unfit(one: Comparison) -> Invalid:
-    said = _("%(name)s cannot be compared by %(sign)s with this: metrics and times take numbers, all others text.")
-    return Invalid(said % {"name": f"{one.kind}.{one.key}"[:100], "sign": one.sign}, field="filter")
+def _unfit(comparison: Comparison) -> Invalid:
+    message = _("%(name)s cannot be compared by %(sign)s with this: metrics and times take numbers, all others text.")
+    return Invalid(
+        message % {"name": f"{comparison.kind}.{comparison.key}"[:100], "sign": comparison.sign}, field="filter"
+    )

@@ -66,7 +66,7 @@ def all_runs(rows: Sequence[Run]) -> list[dict[str, Any]]:
 def info(row: Run, experiment_id: str) -> dict[str, Any]:
     begun = row.job.started_at or row.created_at if row.job is not None else row.created_at
     ended = row.job.ended_at if row.job is not None else row.ended_at
-    found = {
+    fields = {
         "run_id": row.uid,
         "run_uuid": row.uid,
         "run_name": name_of(row),
@@ -77,7 +77,7 @@ def info(row: Run, experiment_id: str) -> dict[str, Any]:
         "artifact_uri": place_of_run(row.uid),
         "lifecycle_stage": life(archived=row.archived),
     }
-    return found | ({"end_time": ms(ended)} if ended else {})
+    return fields | ({"end_time": ms(ended)} if ended else {})
 
 
 def name_of(row: Run) -> str:
@@ -100,24 +100,24 @@ def tags_of(row: Run) -> dict[str, str]:
 
 def _run(row: Run, experiment_id: str, latest: dict[str, Latest], report: Reported | None) -> dict[str, Any]:
     data = {
-        "metrics": [metric(name, one) for name, one in sorted(latest.items())],
+        "metrics": [metric(name, point) for name, point in sorted(latest.items())],
         "params": [{"key": param.key, "value": param.text} for param in row.params.all()],
         "tags": pairs(tags_of(row)),
     }
-    found = {"info": info(row, experiment_id), "data": data}
+    result = {"info": info(row, experiment_id), "data": data}
     if report and report.inputs:
-        found["inputs"] = {"dataset_inputs": report.inputs}
+        result["inputs"] = {"dataset_inputs": report.inputs}
     if report and report.outputs:
-        found["outputs"] = {"model_outputs": report.outputs}
-    return found
+        result["outputs"] = {"model_outputs": report.outputs}
+    return result
 
 
-def metric(name: str, one: Latest) -> dict[str, Any]:
-    return {"key": name, "value": one.value, "timestamp": ms(one.at), "step": one.step}
+def metric(name: str, point: Latest) -> dict[str, Any]:
+    return {"key": name, "value": point.value, "timestamp": ms(point.at), "step": point.step}
 
 
 def logged_model(row: LoggedModel, experiment_id: str) -> dict[str, Any]:
-    about = {
+    info = {
         "model_id": row.uid,
         "experiment_id": experiment_id,
         "name": row.name,
@@ -130,21 +130,21 @@ def logged_model(row: LoggedModel, experiment_id: str) -> dict[str, Any]:
         "tags": pairs(row.tags),
         "creator_id": row.owner_id,
     }
-    return {"info": about, "data": {"params": pairs(row.params), "metrics": row.metrics}}
+    return {"info": info, "data": {"params": pairs(row.params), "metrics": row.metrics}}
 
 
 def registered_model(row: TrackedModel) -> dict[str, Any]:
     versions = list(row.versions.all())
     newest: dict[str, TrackedVersion] = {}
-    for one in versions:  # newest first
-        newest.setdefault(one.stage, one)
+    for row_version in versions:  # newest first
+        newest.setdefault(row_version.stage, row_version)
     return {
         "name": row.name,
         "creation_timestamp": ms(row.created_at),
         "last_updated_timestamp": ms(row.updated_at),
         "user_id": row.owner.username,
         "description": row.description,
-        "latest_versions": [version(one, row) for one in newest.values()],
+        "latest_versions": [version(row_version, row) for row_version in newest.values()],
         "tags": pairs(row.tags),
         "aliases": [{"alias": alias, "version": str(number)} for alias, number in sorted(row.aliases.items())],
     }

@@ -20,11 +20,11 @@ def issue(attempt: Attempt) -> str:
 
 
 def find(secret: str) -> JobToken | None:
-    """The token with this secret, while its attempt lives and its owner may sign in."""
+    """Return the token with this secret, while its attempt runs and its owner may sign in."""
     if not secret.startswith(PREFIX):
         return None
-    about = ("attempt__job__owner", "attempt__job__cluster")
-    alive = JobToken.objects.select_related(*about).filter(attempt__ended_at=None)
+    relations = ("attempt__job__owner", "attempt__job__cluster")
+    alive = JobToken.objects.select_related(*relations).filter(attempt__ended_at=None)
     token = alive.filter(digest=digest(secret)).first()
     if token is None or token.attempt.number != token.attempt.job.attempt_number:
         return None

@@ -88,7 +88,7 @@ def _leads_out(address: str) -> bool:
     if allowed_hosts.AllowedHosts(env.EGRESS_ALLOWED).has_name(host, port):
         return True
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    return all(egress.is_public(str(row[4][0])) for row in found)
+    return all(egress.is_public(str(row[4][0])) for row in addresses)

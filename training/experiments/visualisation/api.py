@@ -21,7 +21,7 @@ RUNS = OpenApiParameter("run", int, many=True, required=True, description="Numbe
 
 
 class VisualisationViewSet(PlatformViewSet):
-    """What jobs of any kind reported, beside each other."""
+    """Reports of jobs of any kind, side by side."""
 
     needs = {"curves": Action.JOBS_VIEW}
     asks = {"curves": ("run", "key", "axis", "width", "from", "to")}
@@ -35,6 +35,6 @@ class VisualisationViewSet(PlatformViewSet):
     def curves(self, request: ApiRequest) -> Response:
         """Curves of all on one grid: lowest, mean and highest value of each stretch, null where a run has no point."""
         user: Any = request.user
-        numbers = [run.pk for run in runs.chosen(user, queries.wholes(request.query_params, "run"))]
+        numbers = [run.pk for run in runs.chosen(user, queries.read_ints(request.query_params, "run"))]
         wanted, how = curves_wanted(request)
         return Response([grid_out(key, numbers, comparison.curves_of_jobs(numbers, key, **how)) for key in wanted])

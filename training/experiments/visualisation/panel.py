@@ -13,10 +13,10 @@ from workers.jobs.output import media
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:
-    """Context of `visualisation/_panel.html`; None of a job that shows nothing else."""
+    """Return the context of `visualisation/_panel.html`; None for a job without such media."""
     kinds = media.kinds_of([job])
-    found = [(view, kinds[view.kind]) for view in runs.VIEWS if kinds.get(view.kind)]
-    return {"views": found} if found else None
+    views = [(view, kinds[view.kind]) for view in runs.VIEWS if kinds.get(view.kind)]
+    return {"views": views} if views else None
 
 
 PANEL = Panel("visualisation", "visualisation/_panel.html", shown, 20, job_tabs.METRICS)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
-from aiplatform.lib.secret_names import hidden
+from aiplatform.lib.secret_names import mask_params
 from training.experiments import comparison
 from workers.core.models import Curve, Job, MediaSeries
 from workers.jobs.output import media
@@ -62,17 +62,17 @@ def chosen(user: User, numbers: Iterable[int]) -> list[Job]:
         raise Invalid(_("Choose the runs to look at."), field="run")
     if len(wanted) > MOST_RUNS:
         raise Invalid(_("Look at no more than %(limit)s runs at once.") % {"limit": MOST_RUNS}, field="run")
-    found = Job.objects.visible_to(user).select_related("owner", "cluster").in_bulk(wanted)
-    if missing := [number for number in wanted if number not in found]:
+    by_number = Job.objects.visible_to(user).select_related("owner", "cluster").in_bulk(wanted)
+    if missing := [number for number in wanted if number not in by_number]:
         raise NotFound(_("There is no run %(numbers)s.") % {"numbers": ", ".join(map(str, missing))})
-    return [found[number] for number in wanted]
+    return [by_number[number] for number in wanted]
 
 
-def offered(user: User, words: str = "") -> QuerySet[Job]:
-    """Jobs with anything to show, the newest first."""
+def offered(user: User, query: str = "") -> QuerySet[Job]:
+    """Return jobs with anything to show, newest first."""
     curves = Curve.objects.filter(attempt__job=OuterRef("pk")).exclude(key__startswith="system/")
     rows = Job.objects.visible_to(user).select_related("owner")
-    rows = rows.filter(name__icontains=words) if words else rows
+    rows = rows.filter(name__icontains=query) if query else rows
     shows = Exists(curves) | Exists(MediaSeries.objects.filter(attempt__job=OuterRef("pk")))
     return rows.filter(shows).order_by("-pk")
 
@@ -89,16 +89,16 @@ def curve_keys(runs: Sequence[Job]) -> list[str]:
 
 
 def series(runs: Sequence[Job], kind: str) -> list[dict[str, Any]]:
-    """What a page draws: each series of a kind, with the run it belongs to, equal names beside each other."""
-    found: list[dict[str, Any]] = []
+    """Return what a page draws: each series of a kind with its run, equal names next to each other."""
+    result: list[dict[str, Any]] = []
     for run in runs:
         rows = media.series_of(run, kind=kind).values("name", "steps", "seen", "stride", "refused")
-        found += [{"run": run.pk, "of": run.name, **row} for row in rows]
-    return sorted(found, key=lambda row: str(row["name"]))
+        result += [{"run": run.pk, "of": run.name, **row} for row in rows]
+    return sorted(result, key=lambda row: str(row["name"]))
 
 
 def parameters(runs: Sequence[Job]) -> list[tuple[str, list[Any]]]:
-    """Hyper-parameters that programs themselves named, with the value of each run; secrets are hidden."""
-    given = [dict(hidden(media.reported_params(run))) for run in runs]
-    names = list(dict.fromkeys(name for each in given for name in each))
-    return [(name, [each.get(name) for each in given]) for name in names]
+    """Return hyperparameters reported by programs, with the value of each run; secrets are masked."""
+    params_by_run = [dict(mask_params(media.reported_params(run))) for run in runs]
+    names = list(dict.fromkeys(name for each in params_by_run for name in each))
+    return [(name, [each.get(name) for each in params_by_run]) for name in names]

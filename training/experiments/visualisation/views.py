@@ -22,7 +22,7 @@ LONGEST_WORDS = 100
 @needs(Action.JOBS_VIEW)
 @require_safe
 def show(request: SignedInRequest) -> HttpResponse:
-    """The runs of `?run=`, given again for each, by `?view=`; without any, those there are to choose from."""
+    """Show the runs of `?run=`, repeated for each, by `?view=`; without any, the runs to choose from."""
     numbers = [number for text in request.GET.getlist("run") if (number := ids.number(text)) is not None]
     if not numbers:
         return _choice(request)
@@ -35,10 +35,10 @@ def show(request: SignedInRequest) -> HttpResponse:
     if "view" not in request.GET and not counts[view.name]:  # begin with what there is
         view = next((each for each in runs.VIEWS if counts[each.name]), view)
     query = "&".join(f"run={run.pk}" for run in chosen)
-    told: dict[str, int] = {}
+    missed: dict[str, int] = {}
     for run in chosen:
         for code, count in media.missed(run).items():
-            told[code] = told.get(code, 0) + count
+            missed[code] = missed.get(code, 0) + count
     context = {
         "runs": chosen,
         "view": view,
@@ -46,8 +46,8 @@ def show(request: SignedInRequest) -> HttpResponse:
         "keys": keys,
         "series": runs.series(chosen, view.kind) if view.kind else [],
         "parameters": runs.parameters(chosen) if view.name == "parameters" else [],
-        "notes": notes.of(told),
-        "boards": [(run, found) for run in chosen[:3] if (found := boards.shown(run, request.user)) is not None],
+        "notes": notes.list_messages(missed),
+        "boards": [(run, board) for run in chosen[:3] if (board := boards.shown(run, request.user)) is not None],
         "snippets": snippets.SNIPPETS,
         "empty": not counts[view.name],
     }
@@ -55,7 +55,7 @@ def show(request: SignedInRequest) -> HttpResponse:
 
 
 def _choice(request: SignedInRequest, refused: DomainError | None = None) -> HttpResponse:
-    words = request.GET.get("q", "")[:LONGEST_WORDS]
-    rows = list(runs.offered(request.user, words)[: runs.MOST_OFFERED])
-    context = {"rows": rows, "words": words, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MOST_RUNS}
+    query = request.GET.get("q", "")[:LONGEST_WORDS]
+    rows = list(runs.offered(request.user, query)[: runs.MOST_OFFERED])
+    context = {"rows": rows, "words": query, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MOST_RUNS}
     return render(request, "visualisation/choose.html", context, status=refused.status if refused else 200)

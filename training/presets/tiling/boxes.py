@@ -51,22 +51,22 @@ class Parts:
         self._masks += masks
 
     def joined(self, classes: int) -> Joined:
-        """The objects of the image, which may be of so many classes."""
+        """Return the objects of the image, for this number of classes."""
         corners = np.array(self._corners, np.float32).reshape(-1, 2)
         rects = np.concatenate([corners, np.minimum(corners + np.array(self.tile), self.size)], 1).astype(np.float32)
         nothing = np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
         boxes, scores, kinds = (np.concatenate(each) for each in zip(nothing, *self._found, strict=True))
         of = np.repeat(np.arange(len(self._found)), [len(own) for own, _, _ in self._found])
-        most = MOST * math.prod(-(-size // side) for size, side in zip(self.size, self.tile, strict=True))
-        likeliest = np.sort(np.argsort(-scores, kind="stable")[:most])
+        max_boxes = MOST * math.prod(-(-size // side) for size, side in zip(self.size, self.tile, strict=True))
+        likeliest = np.sort(np.argsort(-scores, kind="stable")[:max_boxes])
         boxes, scores, kinds, of = boxes[likeliest], scores[likeliest], kinds[likeliest], of[likeliest]
         own = boxes.copy()
         numbers, makes = merged(boxes, scores, kinds, of, rects, self.size)
         count = int(numbers.max()) + 1 if len(numbers) else 0
-        whole, likely = np.zeros((count, 4), np.float32), np.zeros((count, classes), np.float32)
-        whole[numbers] = boxes
+        objects, likely = np.zeros((count, 4), np.float32), np.zeros((count, classes), np.float32)
+        objects[numbers] = boxes
         np.maximum.at(likely, (numbers, kinds), scores)
-        there = (whole[:, 2:] > whole[:, :2]).all(1)  # not what was seen in the grey beside a small image
+        there = (objects[:, 2:] > objects[:, :2]).all(1)  # not what was seen in the grey beside a small image
         masks: list[Patch] = []
         if self._masks:
             members: list[list[int]] = [[] for _ in range(count)]
@@ -76,13 +76,13 @@ class Parts:
                 together([self._masks[likeliest[row]] for row in members[number]], own[members[number]])
                 for number in np.flatnonzero(there).tolist()
             ]
-        return Joined(whole[there], likely[there], masks)
+        return Joined(objects[there], likely[there], masks)
 
 
 def merged(
     boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray, of: np.ndarray, tiles: np.ndarray, size: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which object each box is of, as numbers from 0, and which boxes [M] bool make up that of their object.
+    """Return the object number of each box, from 0, and which boxes [M] bool determine the box of their object.
 
     `boxes` are changed: those of one object become its box. Boxes of one class from two tiles are of one object where
     they agree in the part that both tiles show: their intersection over union, or over the smaller one where a tile's
@@ -103,22 +103,22 @@ def merged(
     answering = np.unique(of)
     own = [np.flatnonzero(of == tile) for tile in answering]
     around = np.array([[*boxes[each, :2].min(0), *boxes[each, 2:].max(0)] for each in own]).reshape(-1, 4)
-    for place, first in enumerate(answering):
-        later = around[place + 1 :]
-        low, high = np.maximum(around[place, :2], later[:, :2]), np.minimum(around[place, 2:], later[:, 2:])
-        for near in np.flatnonzero((high > low).all(1)) + place + 1:  # boxes of the others cannot meet
+    for index, first in enumerate(answering):
+        later = around[index + 1 :]
+        low, high = np.maximum(around[index, :2], later[:, :2]), np.minimum(around[index, 2:], later[:, 2:])
+        for near in np.flatnonzero((high > low).all(1)) + index + 1:  # boxes of the others cannot meet
             pair = tiles[[first, answering[near]]]
             common = np.concatenate([pair[:, :2].max(0), pair[:, 2:].min(0)])
-            for one, other in _pairs(boxes, classes, cut, own[place], own[near], common):
-                if owner[other] != owner[one]:  # others may have brought them together
-                    owner[owner == owner[other]] = owner[one]
+            for left_box, right_box in _pairs(boxes, classes, cut, own[index], own[near], common):
+                if owner[right_box] != owner[left_box]:  # others may have brought them together
+                    owner[owner == owner[right_box]] = owner[left_box]
     numbers = np.unique(owner, return_inverse=True)[1].reshape(-1)
     makes = np.ones(len(boxes), bool)
     for number in np.flatnonzero(np.bincount(numbers) > 1) if len(numbers) else ():
         members = np.flatnonzero(numbers == number)
-        whole = members[~cut[members]]
-        if len(whole):
-            strong = whole[[scores[whole].argmax()]]
+        uncut = members[~cut[members]]
+        if len(uncut):
+            strong = uncut[[scores[uncut].argmax()]]
         else:
             strong = members[scores[members] >= WEAK * scores[members].max()]
         makes[members] = False
@@ -130,21 +130,25 @@ def merged(
 def _pairs(
     boxes: np.ndarray, classes: np.ndarray, cut: np.ndarray, first: np.ndarray, second: np.ndarray, common: np.ndarray
 ) -> list[tuple[int, int]]:
-    """Places of the boxes of two tiles that agree in what both show; each has one partner at most, the best."""
-    one, other = (np.clip(boxes[own], np.tile(common[:2], 2), np.tile(common[2:], 2)) for own in (first, second))
-    sides = np.minimum(one[:, None, 2:], other[None, :, 2:]) - np.maximum(one[:, None, :2], other[None, :, :2])
+    """Return index pairs of the boxes of two tiles that agree in the common area; each has at most one, the best."""
+    first_boxes, second_boxes = (
+        np.clip(boxes[own], np.tile(common[:2], 2), np.tile(common[2:], 2)) for own in (first, second)
+    )
+    sides = np.minimum(first_boxes[:, None, 2:], second_boxes[None, :, 2:]) - np.maximum(
+        first_boxes[:, None, :2], second_boxes[None, :, :2]
+    )
     both = sides.clip(0).prod(2)
-    areas = [(own[:, 2:] - own[:, :2]).prod(1) for own in (one, other)]
+    areas = [(own[:, 2:] - own[:, :2]).prod(1) for own in (first_boxes, second_boxes)]
     smaller = np.minimum(areas[0][:, None], areas[1])
     either = cut[first][:, None] | cut[second]
     of = np.where(either, smaller, areas[0][:, None] + areas[1] - both)
     share = np.where(classes[first][:, None] == classes[second], both / np.maximum(of, 1e-6), 0)
     rows, columns = np.nonzero(share > AGREE)
     best = np.argsort(-share[rows, columns], kind="stable")
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     taken: set[int] = set()
     for row, column in zip(rows[best].tolist(), columns[best].tolist(), strict=True):
-        if row not in found and column not in taken:
-            found[row] = column
+        if row not in partners and column not in taken:
+            partners[row] = column
             taken.add(column)
-    return [(int(first[row]), int(second[column])) for row, column in found.items()]
+    return [(int(first[row]), int(second[column])) for row, column in partners.items()]

@@ -20,6 +20,6 @@ def grid(width: int, height: int, tile: tuple[int, int], overlap: float) -> list
 def _starts(size: int, side: int, overlap: float) -> list[int]:
     if size <= side:
         return [0]
-    way = -(-(size - side) // STEP)
-    steps = -(-way // max(1, int(side * (1 - overlap) / STEP)))
-    return [STEP * round(step * way / steps) for step in range(steps + 1)]
+    distance = -(-(size - side) // STEP)
+    steps = -(-distance // max(1, int(side * (1 - overlap) / STEP)))
+    return [STEP * round(step * distance / steps) for step in range(steps + 1)]

@@ -35,7 +35,7 @@ class Blend:
         """Add the logits [C, h, w] of the tile at `corner` (left, top)."""
         logits, cell = _on_cells(logits, self.tile)
         if not self._sums.size:
-            self._begin(logits.shape, cell)
+            self._allocate(logits.shape, cell)
         left, top = corner[0] // self.cell, corner[1] // self.cell
         if top > self._first:
             self._finish(top - self._first)
@@ -45,11 +45,14 @@ class Blend:
         self._weights[:, left : left + width] += own
 
     def end(self) -> dict[int, float]:
-        """Draw what is left; how likely each channel is, on average, where it is the likeliest."""
+        """Draw the remaining rows; return the mean likelihood of each channel where it is the most likely."""
         self._finish(-(-self.size[1] // self.cell) - self._first, last=True)
-        return {int(place): float(self._likely[place] / self._counts[place]) for place in np.flatnonzero(self._counts)}
+        return {
+            int(channel): float(self._likely[channel] / self._counts[channel])
+            for channel in np.flatnonzero(self._counts)
+        }
 
-    def _begin(self, shape: tuple[int, ...], cell: int) -> None:
+    def _allocate(self, shape: tuple[int, ...], cell: int) -> None:
         self.cell = cell
         channels, rows, columns = shape
         across = -(-self.size[0] // cell)
@@ -73,16 +76,16 @@ class Blend:
         self._before = done[:, -1:].copy()  # no more than the row
 
     def _enlarge(self, done: np.ndarray, *, last: bool) -> None:
-        """Draw the rows of pixels that lie between rows of cells which are known: those before and these."""
-        known = done if self._before is None else np.concatenate([self._before, done], 1)
-        base = self._first + done.shape[1] - known.shape[1]
+        """Draw the rows of pixels between complete rows of cells: the previous ones and these."""
+        cells = done if self._before is None else np.concatenate([self._before, done], 1)
+        base = self._first + done.shape[1] - cells.shape[1]
         until = int((self._first + done.shape[1] - 0.5) * self.cell + 0.5)
         width, until = self.size[0], self.size[1] if last else min(until, self.size[1])
         box = (0.0, self._drawn / self.cell - base, width / self.cell, until / self.cell - base)
         best = np.full((until - self._drawn, width), -np.inf, np.float32)
         channels = np.zeros(best.shape, np.uint16)
-        for channel in np.unique(known.argmax(0)):  # what is likeliest on no cell at all is left out between them
-            coarse = Image.fromarray(np.ascontiguousarray(known[channel]))
+        for channel in np.unique(cells.argmax(0)):  # what is likeliest on no cell at all is left out between them
+            coarse = Image.fromarray(np.ascontiguousarray(cells[channel]))
             own = np.asarray(coarse.resize(best.shape[::-1], Image.Resampling.BILINEAR, box=box))
             wins = own > best
             best[wins], channels[wins] = own[wins], channel

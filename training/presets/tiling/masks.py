@@ -26,7 +26,7 @@ class Patch:
     cell: float
 
     def within(self, sides: Sides) -> Sides:
-        """Where a part of the image lies in the logits, in cells, cut at their edges."""
+        """Return the position of a part of the image in the logits, in cells, clipped at their edges."""
         height, width = self.logits.shape
         x0, x1 = (min(max(side / self.cell - self.left, 0.0), float(width)) for side in sides[::2])
         y0, y1 = (min(max(side / self.cell - self.top, 0.0), float(height)) for side in sides[1::2])
@@ -59,19 +59,19 @@ def patch(
 
 
 def together(parts: Sequence[Patch], boxes: np.ndarray) -> Patch:
-    """One mask where any of its parts is one inside its own box [len(parts), 4]; a part alone stays as it is."""
+    """Return one mask where any of its parts is set inside its own box [len(parts), 4]; a single part is unchanged."""
     if len(parts) == 1:
         return parts[0]
     left, top = min(part.left for part in parts), min(part.top for part in parts)
     right = max(part.left + part.logits.shape[1] for part in parts)
     below = max(part.top + part.logits.shape[0] for part in parts)
-    whole = np.full((below - top, right - left), NOTHING, np.float32)
+    combined = np.full((below - top, right - left), NOTHING, np.float32)
     for part, (x0, y0, x1, y1) in zip(parts, boxes, strict=True):
         height, width = part.logits.shape
         across = (np.arange(width) + part.left + 0.5) * part.cell
         down = (np.arange(height) + part.top + 0.5) * part.cell
         inside = ((down >= y0) & (down <= y1))[:, None] & (across >= x0) & (across <= x1)
         own = np.where(inside, part.logits, -np.abs(part.logits))
-        upon = whole[part.top - top : part.top - top + height, part.left - left : part.left - left + width]
+        upon = combined[part.top - top : part.top - top + height, part.left - left : part.left - left + width]
         np.maximum(upon, own, out=upon)
-    return Patch(whole, left, top, parts[0].cell)
+    return Patch(combined, left, top, parts[0].cell)

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def encode(mask: np.ndarray, *, at: tuple[int, int] = (0, 0), size: tuple[int, int] | None = None) -> dict[str, Any]:
-    """A mask [H, W] bool as {"size": [H, W], "counts": text}, as pycocotools reads it.
+    """Encode a mask [H, W] bool as {"size": [H, W], "counts": text}, as pycocotools reads it.
 
     Args:
         at: left and top of the mask in a larger one, which is nowhere covered beside it; a small part costs little.
@@ -26,18 +26,18 @@ def encode(mask: np.ndarray, *, at: tuple[int, int] = (0, 0), size: tuple[int, i
     first = (columns + at[0]) * height + at[1]
     edges = np.stack([first + starts, first + ends], 1).ravel()
     meets = edges[1:-1:2] == edges[2::2]  # one run from the foot of a column to the head of the next
-    kept = np.ones(len(edges), bool)
-    kept[1:-1:2] &= ~meets
-    kept[2::2] &= ~meets
-    turns = [0, *edges[kept].tolist()]
+    edge_mask = np.ones(len(edges), bool)
+    edge_mask[1:-1:2] &= ~meets
+    edge_mask[2::2] &= ~meets
+    turns = [0, *edges[edge_mask].tolist()]
     if turns[-1] < width * height:
         turns.append(width * height)
     return {"size": [height, width], "counts": _text(np.diff(turns).tolist())}
 
 
 def lengths(text: str | bytes) -> list[int]:
-    """The lengths of the runs, in turn not covered and covered."""
-    found: list[int] = []
+    """Return the lengths of the runs, alternately uncovered and covered."""
+    run_lengths: list[int] = []
     number, shift = 0, 0
     for letter in text.encode() if isinstance(text, str) else text:
         digit = letter - 48
@@ -47,23 +47,23 @@ def lengths(text: str | bytes) -> list[int]:
             continue
         if digit & 16:
             number -= 1 << shift
-        found.append(number + found[-2] if len(found) > 2 else number)
+        run_lengths.append(number + run_lengths[-2] if len(run_lengths) > 2 else number)
         number, shift = 0, 0
-    return found
+    return run_lengths
 
 
 def paint(mask: np.ndarray, text: str | bytes, number: int) -> None:
-    """Write a number where runs cover a mask [H, W] of their size, which lies in memory by columns (order F)."""
+    """Write a number where runs cover a mask [H, W] of their size, stored by columns (order F)."""
     flat = mask.reshape(-1, order="F")
     ends = np.cumsum(lengths(text)).tolist()
     for start, end in zip(ends[::2], ends[1::2], strict=False):
         flat[start:end] = number
 
 
-def _text(given: list[int]) -> str:
+def _text(run_lengths: list[int]) -> str:
     digits = []
-    for place, length in enumerate(given):
-        left = length - given[place - 2] if place > 2 else length
+    for index, length in enumerate(run_lengths):
+        left = length - run_lengths[index - 2] if index > 2 else length
         while True:
             digit, left = left & 31, left >> 5
             last = left == -1 if digit & 16 else left == 0

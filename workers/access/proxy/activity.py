@@ -36,8 +36,8 @@ class Spoken:
     def __init__(self, query: Mapping[str, str]) -> None:
         self._carrying: deque[float] | None = deque(maxlen=BURST) if "reconnectionToken" in query else None
 
-    def is_persons(self, data: str | bytes) -> bool:
-        """Whether this message shows that somebody is there."""
+    def is_from_user(self, data: str | bytes) -> bool:
+        """Whether this message shows that a user is active."""
         if self._carrying is None:
             return len(data) >= SHORTEST
         if not isinstance(data, bytes) or len(data) <= EDITOR_HEAD or data[0] != EDITOR_REGULAR:
@@ -59,7 +59,7 @@ class Noting:
         self._noted: dict[int, float] = {}
 
     def is_due(self, job: int) -> bool:
-        """Whether the next sign of life of this job is to be written; asked once for each."""
+        """Whether the next activity of this job is to be written; called once for each."""
         moment = time.monotonic()
         if moment - self._noted.get(job, float("-inf")) < EVERY_S:
             return False

@@ -43,7 +43,7 @@ def named() -> bool:
 
 
 def base_path(job: int, name: str) -> str:
-    """The path under which browsers see the root of a port; servers that must know it are told this one."""
+    """The path under which browsers see the root of a port; servers that must know it receive this one."""
     return "/" if named() else f"/jobs/{job}/{name}/"
 
 
@@ -57,25 +57,25 @@ def origin(job: int, name: str, *, host: str, secure: bool) -> str:
     if not named():
         scheme = "https" if secure else "http"
         return f"{scheme}://{_without_port(host)}:{settings.PORTS_PORT}"
-    given = settings.PORTS_HOST
-    scheme, _divided, below = given.rpartition("://")
+    ports_host = settings.PORTS_HOST
+    scheme, _divided, below = ports_host.rpartition("://")
     scheme = scheme or ("https" if settings.SITE_URL.startswith("https://") else "http")
     port = "" if ":" in below or scheme == "https" else f":{settings.PORTS_PORT}"
     return f"{scheme}://job-{job}-{name}.{below}{port}"
 
 
 def target(host: str, path: str) -> Target | None:
-    """What a browser's Host header and raw path lead to; None where nothing is."""
+    """The target of a browser's Host header and raw path; None without one."""
     if not named():
-        found = _PATH.match(path)
-        if found is None:
+        match = _PATH.match(path)
+        if match is None:
             return None
-        job, name, rest = int(found[1]), found[2], found[3]
+        job, name, rest = int(match[1]), match[2], match[3]
         return Target(job, name, f"/jobs/{job}/{name}/", rest[1:] if rest else None)
     below = "." + _without_port(settings.PORTS_HOST.rpartition("://")[2])
     name_given = _without_port(host.lower())
-    found = _NAME.match(name_given.removesuffix(below)) if name_given.endswith(below) else None
-    return Target(int(found[1]), found[2], "/", path.removeprefix("/")) if found else None
+    match = _NAME.match(name_given.removesuffix(below)) if name_given.endswith(below) else None
+    return Target(int(match[1]), match[2], "/", path.removeprefix("/")) if match else None
 
 
 def _without_port(host: str) -> str:

@@ -52,7 +52,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Grant:
-    """What an admission or a token opens, until it is asked again."""
+    """What an admission or a token opens, until it is checked again."""
 
     port_id: int
     job_id: int
@@ -103,7 +103,7 @@ def issue(
     check(row, user)
     ticket = secrets.token_urlsafe(32)
     old = Admission.objects.filter(port=row, user=user).order_by("-pk").values("pk")[MOST_OPEN - 1 :]
-    Admission.objects.filter(pk__in=[one["pk"] for one in old]).delete()
+    Admission.objects.filter(pk__in=[item["pk"] for item in old]).delete()
     Admission.objects.create(
         port=row,
         user=user,

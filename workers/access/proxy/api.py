@@ -17,7 +17,7 @@ from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from accounts.models import ApiToken
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from workers.access.proxy import addresses, port_access, published_ports
@@ -86,7 +86,7 @@ class JobPortViewSet(NumberedViewSet):
     @once
     def publish(self, request: ApiRequest, pk: str) -> Response:
         """Let browsers reach a port; at first those of the job's owner alone. Share it as the kind `port`."""
-        row = published_ports.publish(self.get_object(), by=request.user, **sent(PortIn(data=request.data)))
+        row = published_ports.publish(self.get_object(), by=request.user, **parse_request(PortIn(data=request.data)))
         return Response(PortOut(row, context=self.get_serializer_context()).data, 201)
 
     @extend_schema(responses={204: None})

@@ -39,14 +39,14 @@ HELD_AGAIN_S = 0.2
 
 
 class Refused(Exception):
-    """The call ends here: status, stable code, a sentence (a lazy one is said in the caller's language)."""
+    """The call is refused: status, stable code, a sentence (a lazy one is in the caller's language)."""
 
     def __init__(self, status: int, code: str, detail: object, **headers: str) -> None:
         self.status, self.code, self.detail, self.headers = status, code, detail, headers
 
 
 class NotYet(Refused):
-    """What is called is being started: the call waits for it, at most so long; then this is what it is told."""
+    """The called service is starting: the call waits at most `patience_s`; then this is the response."""
 
     def __init__(self, refused: Refused, patience_s: float) -> None:
         super().__init__(refused.status, refused.code, refused.detail, **refused.headers)
@@ -70,7 +70,7 @@ class PortProxy:
         find: Callable[[Scope, str], Upstream],
         not_listening: Callable[[], Refused],
         broken_off: Callable[[], Refused],
-        error: Callable[[str, int, str, str], object] = lambda _path, _status, _code, said: said,
+        error: Callable[[str, int, str, str], object] = lambda _path, _status, _code, detail: detail,
     ) -> None:
         self._split, self._find = split, sync_to_async(find)
         self._not_listening, self._broken_off = not_listening, broken_off
@@ -89,7 +89,7 @@ class PortProxy:
             try:
                 if upstream.admit:
                     await upstream.admit(scope, path)
-                await self._ask(scope, receive, send, called, path, caller, upstream)
+                await self._forward(scope, receive, send, called, path, caller, upstream)
             except NotListening:
                 self._known.pop(caller, None)  # what was remembered may be old
                 raise self._not_listening() from None
@@ -105,10 +105,10 @@ class PortProxy:
         except CallerGone:
             return
 
-    async def _ask(
+    async def _forward(
         self, scope: Scope, receive: Receive, send: Send, called: str, path: str, caller: bytes, upstream: Upstream
     ) -> None:
-        """Send the call on; where nothing listens any more, once more to where the answer comes from now.
+        """Forward the call; where nothing listens any more, once more to the present upstream.
 
         Raises:
             NotListening, BrokenOff, PointsElsewhere, CallerGone: see `Forwarder.forward`.
@@ -129,10 +129,10 @@ class PortProxy:
                 await self._pass(scope, receive, send, other, path)
                 return
             self._known.pop(caller, None)
-            again = await self._upstream(caller, scope, called)
-            if (again.host, again.port, again.headers) == (chosen.host, chosen.port, chosen.headers):
+            renewed = await self._upstream(caller, scope, called)
+            if (renewed.host, renewed.port, renewed.headers) == (chosen.host, chosen.port, chosen.headers):
                 raise
-            await self._pass(scope, receive, send, again.choose(scope, path) if again.choose else again, path)
+            await self._pass(scope, receive, send, renewed.choose(scope, path) if renewed.choose else renewed, path)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, upstream: Upstream, path: str) -> None:
         """Send the call on, tell what came of it, and copy it to whom wants a copy."""
@@ -143,7 +143,7 @@ class PortProxy:
         if upstream.on_done is None:
             await self._forwarder.forward(scope, receive, send, upstream, path)
             return
-        copied = upstream.copy is not None and self._copier.take()
+        copied = upstream.copy is not None and self._copier.acquire()
         call = Watched(receive, send, keep=copied)
         try:
             await self._forwarder.forward(scope, call.receive, call.send, upstream, path)
@@ -153,13 +153,13 @@ class PortProxy:
         finally:
             if call.status:
                 upstream.on_done(call.status, call.seconds, call.bytes_in, call.bytes_out)
-            if copied and upstream.copy is not None and call.whole:
-                self._copier.begin(scope, path, upstream.copy, call)
+            if copied and upstream.copy is not None and call.is_complete:
+                self._copier.start(scope, path, upstream.copy, call)
             elif copied:
                 self._copier.give_back()
 
-    async def _found(self, scope: Scope, called: str) -> Upstream:
-        """Ask where the call goes; while that is being started, wait. One look at a time is made for all who wait."""
+    async def _find_upstream(self, scope: Scope, called: str) -> Upstream:
+        """Find the upstream of the call; while it is starting, wait. All waiting calls share one check."""
         began = time.monotonic()
         try:
             return await self._find(scope, called)
@@ -171,7 +171,7 @@ class PortProxy:
         try:
             while (left := last.patience_s - (time.monotonic() - began)) > 0:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(self._look(scope, called)), left)
+                    await asyncio.wait_for(asyncio.shield(self._start_check(scope, called)), left)
                 try:
                     return await self._find(scope, called)
                 except NotYet as refused:
@@ -182,8 +182,8 @@ class PortProxy:
             if not self._held[called]:
                 del self._held[called]
 
-    def _look(self, scope: Scope, called: str) -> asyncio.Task[None]:
-        """The task that ends when what is called has started, or cannot be."""
+    def _start_check(self, scope: Scope, called: str) -> asyncio.Task[None]:
+        """The task that ends when the called service has started, or cannot start."""
         if called not in self._looks:
             task = asyncio.get_running_loop().create_task(self._until_there(scope, called))
             self._looks[called] = task
@@ -211,7 +211,7 @@ class PortProxy:
         if upstream is not None and time.monotonic() < until:
             return upstream
         self._known.pop(caller, None)
-        upstream = await self._found(scope, called)
+        upstream = await self._find_upstream(scope, called)
         self._known[caller] = (time.monotonic() + REMEMBERED_S, upstream)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
@@ -219,14 +219,14 @@ class PortProxy:
 
     async def _refuse(self, scope: Scope, send: Send, refused: Refused) -> None:
         with in_callers_language(scope):
-            said = str(refused.detail)
+            detail = str(refused.detail)
         body = {
             "type": "about:blank",
             "title": HTTPStatus(refused.status).phrase,
             "status": refused.status,
             "code": refused.code,
-            "detail": said,
-            "error": self._error(scope["path"], refused.status, refused.code, said),
+            "detail": detail,
+            "error": self._error(scope["path"], refused.status, refused.code, detail),
         }
         payload = json.dumps(body).encode()
         headers: list[tuple[bytes, bytes]] = [

@@ -31,7 +31,7 @@ class PortsConfig(AppConfig):
                 (sharing.VIEW,),
                 Action.JOBS_CONTROL,
                 panel.page_of,
-                about=_("Who may view a port opens it and does there whatever its program allows."),
+                help_text=_("Who may view a port opens it and does there whatever its program allows."),
             )
         )
         job_page.PANELS.register(job_page.Panel("ports", "ports/_panel.html", panel.shown, 20, job_tabs.PORTS))

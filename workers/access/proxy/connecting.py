@@ -35,14 +35,14 @@ async def through_exec_server(grant: Grant) -> Streams:
     Raises:
         ChannelRefused: the job is gone or paused, or nothing listens there.
     """
-    way = await sync_to_async(_way)(grant.job_id)
+    route = await sync_to_async(_find_route)(grant.job_id)
     request: dict[str, Any] = (
         {"act": "port", "port": grant.port} if grant.port else {"act": "unix", "path": grant.socket}
     )
-    return await channels.open_channel(way, request, PATIENCE_S)
+    return await channels.open_channel(route, request, PATIENCE_S)
 
 
-def _way(job: int) -> channels.Way:
+def _find_route(job: int) -> channels.Way:
     return channels.way_to(Job.objects.get(pk=job))
 
 
@@ -101,8 +101,8 @@ class Sessions:
         self._open: OrderedDict[tuple[int, int], aiohttp.ClientSession] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
 
-    def of(self, grant: Grant) -> aiohttp.ClientSession:
-        """The session for a port, made where there is none."""
+    def get(self, grant: Grant) -> aiohttp.ClientSession:
+        """The session for a port, created if missing."""
         key = (grant.port_id, grant.attempt)
         session = self._open.pop(key, None)
         if session is None or session.closed:

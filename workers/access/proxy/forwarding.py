@@ -51,7 +51,7 @@ class PointsElsewhere(Exception):
 
 
 class CallerGone(Exception):
-    """Nobody waits for the answer any more."""
+    """The caller does not wait for the response any more."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Copy:
-    """Another port that gets a copy of a request; its answer is nobody's.
+    """Another port that gets a copy of a request; its response is dropped.
 
     Attributes:
         compare: called with the body that was asked with, what the caller got and what the copy got, where both were
@@ -172,10 +172,10 @@ class Forwarder:
 
     async def _request(self, scope: Scope, upstream: Upstream, path: str, body: _Body | None) -> aiohttp.ClientResponse:
         query = scope["query_string"].decode("latin-1")
-        judged = quote(path, safe=PLAIN) + (f"?{query}" if query else "")
-        whole = f"{upstream.prefix}/{judged}"
-        url = URL(f"http://{upstream.host}:{upstream.port}{whole}", encoded=True)
-        headers = _onward(scope, upstream.headers)
+        path_and_query = quote(path, safe=PLAIN) + (f"?{query}" if query else "")
+        target = f"{upstream.prefix}/{path_and_query}"
+        url = URL(f"http://{upstream.host}:{upstream.port}{target}", encoded=True)
+        headers = _job_headers(scope, upstream.headers)
         data = body.chunks() if body else None
         return await self._session().request(scope["method"], url, headers=headers, data=data, allow_redirects=False)
 
@@ -238,8 +238,8 @@ async def _until_gone(receive: Receive, body: _Body | None, gone: asyncio.Event)
             gone.set()
 
 
-def _onward(scope: Scope, extra: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
-    """Headers for the job: the caller's without hop-by-hop ones, credentials and lies about us."""
+def _job_headers(scope: Scope, extra: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    """Headers for the job: the caller's without hop-by-hop ones, credentials and false claims about us."""
     named = {
         part.strip().lower() for name, value in scope["headers"] if name == b"connection" for part in value.split(b",")
     }
@@ -273,11 +273,11 @@ def _location(answer: aiohttp.ClientResponse, mount: str, host: str) -> str:
     Raises:
         PointsElsewhere: a redirect to another host, or to something that is no web address.
     """
-    given = answer.headers.get("Location", "")
-    if not given:
+    location = answer.headers.get("Location", "")
+    if not location:
         return ""
     with suppress(ValueError):
-        target, public = answer.url.join(URL(given)), URL(f"http://{host}")
+        target, public = answer.url.join(URL(location)), URL(f"http://{host}")
         named = target.host, target.explicit_port
         own = named in {(answer.url.host, answer.url.explicit_port), (public.host, public.explicit_port)}
         if own and target.scheme in {"http", "https"} and ".." not in target.path and "\\" not in target.path:

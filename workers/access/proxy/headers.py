@@ -63,15 +63,15 @@ def is_platforms(cookie: str) -> bool:
     return cookie in names or cookie.lower().startswith((OWN_COOKIE, "__host-", "__secure-"))
 
 
-def cookies(given: str) -> list[tuple[str, str]]:
+def cookies(header: str) -> list[tuple[str, str]]:
     """Parts of a `Cookie` header as (name, value)."""
-    parts = (part.strip().partition("=") for part in given.split(";"))
+    parts = (part.strip().partition("=") for part in header.split(";"))
     return [(name.strip(), value) for name, _equals, value in parts if name.strip()]
 
 
 @dataclass(frozen=True)
 class Passing:
-    """What differs from port to port.
+    """Properties of one port that decide about its headers.
 
     Attributes:
         host: of the origin, as the browser says it.
@@ -88,7 +88,7 @@ class Passing:
     secure: bool
     mount: str
     strips: bool
-    known: Collection[str] | None
+    known_cookies: Collection[str] | None
     authorization: str
 
     def means(self, netloc: str) -> bool:
@@ -97,32 +97,32 @@ class Passing:
         return netloc.lower() in {self.host.lower(), *(inner if self.port else ())}
 
 
-def to_job(given: Iterable[tuple[str, str]], passing: Passing, *, client: str) -> list[tuple[str, str]]:
+def to_job(pairs_in: Iterable[tuple[str, str]], passing: Passing, *, client: str) -> list[tuple[str, str]]:
     """The headers for the job's server."""
-    given = [(name.lower(), value) for name, value in given]
-    hops = {part.strip().lower() for name, value in given if name == "connection" for part in value.split(",")}
-    kept = [
+    pairs_in = [(name.lower(), value) for name, value in pairs_in]
+    hops = {part.strip().lower() for name, value in pairs_in if name == "connection" for part in value.split(",")}
+    pairs_out = [
         (name, value)
-        for name, value in given
+        for name, value in pairs_in
         if name not in NOT_TO_JOBS | hops and not name.startswith((*SPEAKS_FOR_US, "sec-websocket"))
     ]
     own = [
         f"{name}={value}"
-        for header, held in given
+        for header, held in pairs_in
         if header == "cookie"
         for name, value in cookies(held)
-        if not is_platforms(name) and (passing.known is None or name in passing.known)
+        if not is_platforms(name) and (passing.known_cookies is None or name in passing.known_cookies)
     ]
-    kept += [("cookie", "; ".join(own))] if own else []
+    pairs_out += [("cookie", "; ".join(own))] if own else []
     if passing.authorization:
-        kept.append(("authorization", passing.authorization))
+        pairs_out.append(("authorization", passing.authorization))
     else:
-        kept += [(name, value) for name, value in given if name == "authorization" and not is_token(value)]
+        pairs_out += [(name, value) for name, value in pairs_in if name == "authorization" and not is_token(value)]
     prefix = passing.mount.rstrip("/") if passing.strips else ""
-    kept += [("x-forwarded-prefix", prefix)] if prefix else []
+    pairs_out += [("x-forwarded-prefix", prefix)] if prefix else []
     scheme = "https" if passing.secure else "http"
     forwarded = [("x-forwarded-for", client), ("x-forwarded-proto", scheme), ("x-forwarded-host", passing.host)]
-    return [("host", passing.host), *kept, *forwarded]
+    return [("host", passing.host), *pairs_out, *forwarded]
 
 
 def is_token(authorization: str) -> bool:
@@ -131,7 +131,9 @@ def is_token(authorization: str) -> bool:
     return scheme.lower() == "bearer" and value.strip().startswith("aip_")
 
 
-def to_browser(given: Iterable[tuple[str, str]], passing: Passing, *, asked: str, status: int) -> list[tuple[str, str]]:
+def to_browser(
+    pairs_in: Iterable[tuple[str, str]], passing: Passing, *, target: str, status: int
+) -> list[tuple[str, str]]:
     """The headers for the browser.
 
     Args:
@@ -140,29 +142,31 @@ def to_browser(given: Iterable[tuple[str, str]], passing: Passing, *, asked: str
     Raises:
         PointsInside: a redirect to an address that only the machines themselves reach.
     """
-    given = [(name.lower(), value) for name, value in given]
-    hops = {part.strip().lower() for name, value in given if name == "connection" for part in value.split(",")}
-    kept = [(name, value) for name, value in given if name not in NOT_FROM_JOBS | hops]
-    for name, value in given:
+    pairs_in = [(name.lower(), value) for name, value in pairs_in]
+    hops = {part.strip().lower() for name, value in pairs_in if name == "connection" for part in value.split(",")}
+    pairs_out = [(name, value) for name, value in pairs_in if name not in NOT_FROM_JOBS | hops]
+    for name, value in pairs_in:
         if name == "set-cookie" and (cookie := narrowed(value, passing)):
-            kept.append((name, cookie))
+            pairs_out.append((name, cookie))
         elif name == "location":
-            kept += [(name, led)] if (led := location(value, passing, asked=asked, status=status)) else []
-    kept.append(("cache-control", _private([value for name, value in given if name == "cache-control"])))
-    return kept
+            pairs_out += (
+                [(name, destination)] if (destination := location(value, passing, target=target, status=status)) else []
+            )
+    pairs_out.append(("cache-control", _private([value for name, value in pairs_in if name == "cache-control"])))
+    return pairs_out
 
 
 def new_cookies(shown: Iterable[tuple[str, str]], passing: Passing) -> set[str]:
     """Names of the cookies in headers for the browser that were not known of this port."""
-    if passing.known is None:
+    if passing.known_cookies is None:
         return set()
     names = {value.partition("=")[0].strip() for name, value in shown if name == "set-cookie"}
-    return names - set(passing.known)
+    return names - set(passing.known_cookies)
 
 
-def _private(said: list[str]) -> str:
-    """What caches may do; those that several people share may keep nothing."""
-    rules = [rule.strip() for value in said for rule in value.split(",") if rule.strip()]
+def _private(values: list[str]) -> str:
+    """Cache rules for the browser; shared caches may keep nothing."""
+    rules = [rule.strip() for value in values for rule in value.split(",") if rule.strip()]
     own = [rule for rule in rules if rule.lower().partition("=")[0] not in {"public", "private", "s-maxage"}]
     return ", ".join(["private", *own])
 
@@ -173,44 +177,44 @@ def narrowed(value: str, passing: Passing) -> str:
     name = first.partition("=")[0].strip()
     if not name or "=" not in first or is_platforms(name):
         return ""
-    kept = [part for part in attributes if part.partition("=")[0].strip().lower() not in {"domain", "path"}]
+    parts = [part for part in attributes if part.partition("=")[0].strip().lower() not in {"domain", "path"}]
     if not passing.secure:  # browsers drop such cookies on plain http
-        kept = [part for part in kept if part.lower() not in {"secure", "samesite=none", "partitioned"}]
+        parts = [part for part in parts if part.lower() not in {"secure", "samesite=none", "partitioned"}]
     path = passing.mount
-    given = next((part.partition("=")[2].strip() for part in attributes if part.lower().startswith("path=")), "")
-    inside = passing.mount.rstrip("/") + "/" + given.lstrip("/") if passing.strips else given
+    cookie_path = next((part.partition("=")[2].strip() for part in attributes if part.lower().startswith("path=")), "")
+    inside = passing.mount.rstrip("/") + "/" + cookie_path.lstrip("/") if passing.strips else cookie_path
     if inside.startswith(passing.mount) and ".." not in inside:
         path = inside
-    return "; ".join([first, *kept, f"Path={path}"])
+    return "; ".join([first, *parts, f"Path={path}"])
 
 
-def location(value: str, passing: Passing, *, asked: str, status: int) -> str:
-    """Where a redirect leads, as the browser sees it.
+def location(value: str, passing: Passing, *, target: str, status: int) -> str:
+    """Destination of a redirect, as the browser sees it.
 
     Raises:
         PointsInside: see `to_browser`.
     """
     own = f"http://{passing.host}"
     try:
-        led = urlsplit(urljoin(own + asked, value.strip().replace("\\", "/")))
-        _port = led.port  # some addresses are found out to be none only here
+        destination = urlsplit(urljoin(own + target, value.strip().replace("\\", "/")))
+        _port = destination.port  # some addresses are found out to be none only here
     except ValueError:
         raise PointsInside from None
-    if led.scheme not in {"http", "https"} or any(ord(letter) < 33 for letter in value.strip()):
+    if destination.scheme not in {"http", "https"} or any(ord(letter) < 33 for letter in value.strip()):
         if 300 <= status < 400:
             raise PointsInside
         return ""
-    if passing.means(led.netloc):
-        path = led.path or "/"
+    if passing.means(destination.netloc):
+        path = destination.path or "/"
         if passing.strips and not path.startswith(passing.mount):
             path = passing.mount.rstrip("/") + path
         if path.startswith("//"):  # would name another host
             path = "/" + path.lstrip("/")
-        query = f"?{led.query}" if led.query else ""
-        return path + query + (f"#{led.fragment}" if led.fragment else "")
-    if is_inside(led.hostname or ""):
+        query = f"?{destination.query}" if destination.query else ""
+        return path + query + (f"#{destination.fragment}" if destination.fragment else "")
+    if is_inside(destination.hostname or ""):
         raise PointsInside
-    return led.geturl()
+    return destination.geturl()
 
 
 def is_inside(host: str) -> bool:

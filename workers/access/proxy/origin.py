@@ -60,11 +60,11 @@ class Origin:
 
     def __init__(self, opening: Open = through_exec_server) -> None:
         self.sessions = Sessions(opening)
-        self.watch = Watch(self._ask)
+        self.watch = Watch(self._read_grant)
         self.noting = activity.Noting()
 
     def runner(self) -> web.AppRunner:
-        """What serves it; its requests are cancelled when their caller is gone."""
+        """The server; its requests are cancelled when their caller disconnects."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.handle)
         app.on_shutdown.append(self._close)
@@ -97,20 +97,22 @@ class Origin:
             return refusals.answer(request, refused, target.job if target else None)
 
     async def _enter(self, request: web.Request, target: Target) -> web.Response:
-        """Turn a ticket into this origin's own cookie, and go on without it in the address."""
+        """Exchange a ticket for this origin's own cookie, and redirect without it in the address."""
         ticket = request.query.get("ticket", "")[:200]
         if request.method != "GET" or not ticket:
             raise Refused("not_admitted")
         cookie, path = await _rows(admissions.enter)(target.job, target.name, ticket, sessions=_sessions(request))
         secure = is_secure(request)
         name = headers.own_cookie(target.job, target.name, secure=secure, mount=target.mount)
-        kept = f"{name}={cookie}; Path={target.mount}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
-        there = {"Location": target.mount + path, "Set-Cookie": kept}
-        return web.Response(status=303, headers=there | {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"})
+        set_cookie = f"{name}={cookie}; Path={target.mount}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+        response_headers = {"Location": target.mount + path, "Set-Cookie": set_cookie}
+        return web.Response(
+            status=303, headers=response_headers | {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+        )
 
     async def _pass(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Let a request through, if its caller may and no foreign page sent it."""
-        credential, grant = await self._who(request, target)
+        credential, grant = await self._authenticate(request, target)
         by_cookie = not credential.startswith("bearer ")
         if by_cookie and not _own_page(request):
             raise Refused("foreign_page")
@@ -123,29 +125,29 @@ class Origin:
             secure=is_secure(request),
             mount=target.mount,
             strips=grant.strips,
-            known=None if addresses.named() else grant.cookie_names,
+            known_cookies=None if addresses.named() else grant.cookie_names,
             authorization=f"token {grant.secret}" if grant.secret else "",
         )
         question = (target.job, target.name, credential)
-        session = self.sessions.of(grant)
+        session = self.sessions.get(grant)
         with self.watch.over(question, request) as exchange:
             if is_socket(request):
-                heard = partial(self.note, grant)
-                return await passing_socket.forward(session, request, passing, exchange, heard)
+                on_activity = partial(self.note, grant)
+                return await passing_socket.forward(session, request, passing, exchange, on_activity)
             learn = partial(self._learn, question, grant)
             return await passing_http.forward(session, request, passing, exchange, learn)
 
-    async def _who(self, request: web.Request, target: Target) -> tuple[str, Grant]:
+    async def _authenticate(self, request: web.Request, target: Target) -> tuple[str, Grant]:
         """The credential that opens the port, and what it opens.
 
         Raises:
             Refused: none does.
         """
-        given = request.headers.get("Authorization", "")
-        if headers.is_token(given):
+        authorization = request.headers.get("Authorization", "")
+        if headers.is_token(authorization):
             writes = request.method not in {"GET", "HEAD", "OPTIONS"} or is_socket(request)
             kind = "bearer writing " if writes else "bearer reading "
-            credentials = [kind + given.partition(" ")[2].strip()]
+            credentials = [kind + authorization.partition(" ")[2].strip()]
         else:
             own = headers.own_cookie(target.job, target.name, secure=is_secure(request), mount=target.mount)
             held = request.headers.getall("Cookie", [])
@@ -153,16 +155,16 @@ class Origin:
         refused: Refused | None = None
         for credential in credentials:
             try:
-                return credential, await self.watch.ask((target.job, target.name, credential))
+                return credential, await self.watch.get_grant((target.job, target.name, credential))
             except Refused as exc:
                 refused = refused or exc
                 if exc.code == "not_signed_in":
-                    about = {"method": request.method, "path": request.path, "client": (request.remote or "", 0)}
-                    await _rows(lockout.count_token_guess_at)(about)
+                    scope = {"method": request.method, "path": request.path, "client": (request.remote or "", 0)}
+                    await _rows(lockout.count_token_guess_at)(scope)
         raise refused or Refused("not_admitted")
 
-    async def _ask(self, question: tuple[int, str, str]) -> Grant:
-        """What a credential opens now; asks the database."""
+    async def _read_grant(self, question: tuple[int, str, str]) -> Grant:
+        """What a credential opens now, by the database."""
         job, name, credential = question
         if credential.startswith("bearer "):
             _bearer, does, secret = credential.split(" ", 2)

@@ -20,7 +20,7 @@ def page_of(row: PublishedPort) -> str:
 
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:
-    """Context of `ports/_panel.html`; None for jobs whose ports nobody can reach."""
+    """Context of `ports/_panel.html`; None for jobs with unreachable ports."""
     if not addresses.offered() or job.is_final or not kinds.has_exec_server(job.kind):
         return None
     rows = list(PublishedPort.objects.filter(job=job))

@@ -30,7 +30,7 @@ async def forward(
     exchange: Exchange,
     learn: Callable[[Collection[str]], Awaitable[None]],
 ) -> web.StreamResponse:
-    """Answer with what the job's server says.
+    """Respond with the response of the job's server.
 
     Args:
         learn: called with the names of cookies that the job's server sets and that were not known.
@@ -40,20 +40,20 @@ async def forward(
     """
     if request.method in FORBIDDEN:
         raise Refused("method_not_allowed")
-    asked = address(request, passing)
-    given = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
+    target = address(request, passing)
+    request_headers = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
     body = None
     if request.body_exists:
         body = _chunks(request)
         length = request.headers.get("Content-Length")
-        given += [("content-length", length)] if length else []
-    url = URL(f"http://job{asked}", encoded=True)
+        request_headers += [("content-length", length)] if length else []
+    url = URL(f"http://job{target}", encoded=True)
     with refusing():
-        answer = await session.request(request.method, url, headers=given, data=body, allow_redirects=False)
+        answer = await session.request(request.method, url, headers=request_headers, data=body, allow_redirects=False)
     async with answer:
-        told = headers.pairs(answer.raw_headers)
+        response_headers = headers.pairs(answer.raw_headers)
         try:
-            shown = headers.to_browser(told, passing, asked=asked, status=answer.status)
+            shown = headers.to_browser(response_headers, passing, target=target, status=answer.status)
         except headers.PointsInside:
             raise Refused("points_inside") from None
         if new := headers.new_cookies(shown, passing):

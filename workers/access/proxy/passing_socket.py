@@ -27,9 +27,9 @@ async def forward(
     request: web.Request,
     passing: Passing,
     exchange: Exchange,
-    heard: Callable[[], Awaitable[None]],
+    on_activity: Callable[[], Awaitable[None]],
 ) -> web.StreamResponse:
-    """Connect to the job's server first, so that what it refuses and which sub-protocol it chose is told the browser.
+    """Connect to the job's server first, so that the browser receives its refusal and its choice of sub-protocol.
 
     Args:
         heard: called for what the browser says.
@@ -37,13 +37,13 @@ async def forward(
     Raises:
         Refused: before the socket is open.
     """
-    given = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
+    request_headers = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
     offered = [word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if word.strip()]
     url = URL(f"http://job{address(request, passing)}", encoded=True)
     try:
         with refusing():
             job = await session.ws_connect(
-                url, headers=given, protocols=offered, max_msg_size=LARGEST, compress=0, autoclose=False
+                url, headers=request_headers, protocols=offered, max_msg_size=LARGEST, compress=0, autoclose=False
             )
     except Refused as refused:
         if isinstance(refused.__cause__, aiohttp.WSServerHandshakeError):
@@ -54,16 +54,18 @@ async def forward(
     )
     try:
         await browser.prepare(request)
-        await _carry(browser, job, exchange, _hearing(activity.Spoken(request.query), heard))
+        await _carry(browser, job, exchange, _activity_listener(activity.Spoken(request.query), on_activity))
     finally:
         await job.close()
     return browser
 
 
-def _hearing(spoken: activity.Spoken, heard: Callable[[], Awaitable[None]]) -> Callable[[str | bytes], Awaitable[None]]:
+def _activity_listener(
+    detector: activity.Spoken, on_activity: Callable[[], Awaitable[None]]
+) -> Callable[[str | bytes], Awaitable[None]]:
     async def hear(data: str | bytes) -> None:
-        if spoken.is_persons(data):
-            await heard()
+        if detector.is_from_user(data):
+            await on_activity()
 
     return hear
 
@@ -72,11 +74,11 @@ async def _carry(
     browser: web.WebSocketResponse,
     job: aiohttp.ClientWebSocketResponse,
     exchange: Exchange,
-    heard: Callable[[str | bytes], Awaitable[None]],
+    on_message: Callable[[str | bytes], Awaitable[None]],
 ) -> None:
     """Carry messages until a side ends, or the browser may no longer stay."""
     tasks = [
-        asyncio.create_task(_to_job(browser, job, heard)),
+        asyncio.create_task(_to_job(browser, job, on_message)),
         asyncio.create_task(_to_browser(job, browser)),
         asyncio.create_task(exchange.refused.wait()),
     ]
@@ -97,10 +99,10 @@ async def _carry(
 async def _to_job(
     browser: web.WebSocketResponse,
     job: aiohttp.ClientWebSocketResponse,
-    heard: Callable[[str | bytes], Awaitable[None]],
+    on_message: Callable[[str | bytes], Awaitable[None]],
 ) -> None:
     async for message in browser:
-        await heard(message.data)
+        await on_message(message.data)
         if message.type == aiohttp.WSMsgType.TEXT:
             await job.send_str(message.data)
         elif message.type == aiohttp.WSMsgType.BINARY:

@@ -64,29 +64,29 @@ def publish(job: Job, *, port: int, by: User, name: str = "") -> PublishedPort:
 
 
 def _check(job: Job, port: int, name: str) -> None:
-    found = Refusals()
+    refusals = Refusals()
     rows = PublishedPort.objects.filter(job=job)
-    with found:
+    with refusals:
         if not addresses.offered():
             raise PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
-    with found:
+    with refusals:
         if job.is_final:
             raise JobOver(_("This job has ended; nothing listens there any more."))
-    with found:
+    with refusals:
         if port not in PORTS:
-            most = {"first": PORTS[0], "last": PORTS[-1]}
-            raise Invalid(_("Give a port from %(first)s to %(last)s.") % most, field="port")
+            port_range = {"first": PORTS[0], "last": PORTS[-1]}
+            raise Invalid(_("Give a port from %(first)s to %(last)s.") % port_range, field="port")
         if rows.filter(port=port).exists():
             raise PortTaken(_("Port %(port)s is published already.") % {"port": port})
-    with found:
+    with refusals:
         if not re.match(NAME_PATTERN, name):
             raise Invalid(_("A name has small letters, digits and - only, at most 30."), field="name")
         if rows.filter(name=name).exists():
             raise NameTaken(_("Another port of this job has this name."))
-    with found:
+    with refusals:
         if rows.count() >= MOST:
             raise TooManyPorts(_("A job has at most %(most)s published ports. Withdraw one first.") % {"most": MOST})
-    found.end()
+    refusals.end()
 
 
 @transaction.atomic

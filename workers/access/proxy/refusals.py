@@ -58,25 +58,29 @@ class Refused(Exception):
 
 
 def answer(request: web.Request, refused: Refused, job: int | None) -> web.Response:
-    """What the caller is told: a page for who opened one, else a problem in JSON."""
-    about = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
-    plain = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+    """The response for the caller: a page for browsers, otherwise a problem in JSON."""
+    raw_headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+    response_headers = {
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
     if refused.status == 401:
-        plain["WWW-Authenticate"] = "Bearer"
-    with in_callers_language({"headers": about}):
-        said = str(refused.sentence)
+        response_headers["WWW-Authenticate"] = "Bearer"
+    with in_callers_language({"headers": raw_headers}):
+        sentence = str(refused.sentence)
         if request.headers.get("Sec-Fetch-Mode") == "navigate":
             back = f"{settings.SITE_URL}/jobs/{job}/" if job else settings.SITE_URL
-            page = render_to_string("ports/refused.html", {"sentence": said, "back": back})
-            plain["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"
-            return web.Response(text=page, status=refused.status, content_type="text/html", headers=plain)
+            page = render_to_string("ports/refused.html", {"sentence": sentence, "back": back})
+            response_headers["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"
+            return web.Response(text=page, status=refused.status, content_type="text/html", headers=response_headers)
     body = {
         "type": "about:blank",
         "title": HTTPStatus(refused.status).phrase,
         "status": refused.status,
         "code": refused.code,
-        "detail": said,
+        "detail": sentence,
     }
     return web.Response(
-        text=json.dumps(body), status=refused.status, content_type="application/problem+json", headers=plain
+        text=json.dumps(body), status=refused.status, content_type="application/problem+json", headers=response_headers
     )

@@ -57,8 +57,8 @@ class Watched:
         return time.perf_counter() - self._began
 
     @property
-    def whole(self) -> bool:
-        """Whether the call was answered well and both bodies were kept."""
+    def is_complete(self) -> bool:
+        """Whether the call was answered with 200 and both bodies were kept."""
         return self._keep and self.status == 200
 
     async def receive(self) -> dict[str, Any]:
@@ -72,11 +72,11 @@ class Watched:
         self.bytes_out += self._note(message, self.answered)
         await self._send(message)
 
-    def _note(self, message: dict[str, Any], kept: bytearray) -> int:
+    def _note(self, message: dict[str, Any], buffer: bytearray) -> int:
         body = message.get("body", b"")
         if self._keep:
-            kept += body
-            self._keep = len(kept) <= MOST_BYTES
+            buffer += body
+            self._keep = len(buffer) <= MOST_BYTES
         return len(body)
 
 
@@ -88,8 +88,8 @@ class Copier:
         self._tasks: set[asyncio.Task[None]] = set()
         self._taken = 0
 
-    def take(self) -> bool:
-        """Take a place for a request that is kept and copied; False where none is free."""
+    def acquire(self) -> bool:
+        """Acquire a slot for a request that is kept and copied; False where none is free."""
         if self._taken >= AT_ONCE:
             return False
         self._taken += 1
@@ -99,8 +99,8 @@ class Copier:
         """Give a place back, of a request that is not copied."""
         self._taken -= 1
 
-    def begin(self, scope: Scope, path: str, copy: Copy, call: Watched) -> None:
-        """Copy a call that was answered, in the place taken for it."""
+    def start(self, scope: Scope, path: str, copy: Copy, call: Watched) -> None:
+        """Copy a call that was answered, in the slot acquired for it."""
         task = asyncio.get_running_loop().create_task(self._copy(dict(scope), path, copy, call))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -128,7 +128,7 @@ class Copier:
             return
         if copy.upstream.on_done is not None:
             copy.upstream.on_done(got.status or 502, got.seconds, got.bytes_in, got.bytes_out)
-        if got.whole:
+        if got.is_complete:
             await copy.compare(bytes(call.asked), bytes(call.answered), bytes(got.answered))
 
 

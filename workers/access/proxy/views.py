@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import NotAllowed
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from workers.access.proxy import addresses, port_access, published_ports
 from workers.access.proxy.forms import PublishForm
 from workers.access.proxy.models import PublishedPort
@@ -38,7 +38,7 @@ def publish(request: SignedInRequest, pk: int) -> HttpResponse:
     job: Job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
     form = PublishForm(request.POST)
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             row = published_ports.publish(job, by=request.user, **form.cleaned_data)
             messages.info(request, _("Published as %(name)s. Open it as soon as your program listens.") % {"name": row})
     for errors in form.errors.values():
@@ -51,7 +51,7 @@ def publish(request: SignedInRequest, pk: int) -> HttpResponse:
 def withdraw(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
     """Close a port of an own job."""
     row = get_object_or_404(PublishedPort.objects.editable_by(request.user), job=pk, name=name)
-    with refusals_said(request):
+    with errors_as_messages(request):
         published_ports.withdraw(row, by=request.user)
         messages.info(request, _("Withdrawn. Who had it open is out within seconds."))
     return redirect(job_tabs.path(pk, job_tabs.PORTS))

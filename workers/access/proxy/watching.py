@@ -48,8 +48,8 @@ class Watch:
         self._live: dict[Question, set[Exchange]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def ask(self, question: Question) -> Grant:
-        """What a credential opens, as of at most two seconds ago.
+    async def get_grant(self, question: Question) -> Grant:
+        """What a credential opens, at most two seconds old.
 
         Raises:
             Refused: nothing.
@@ -57,7 +57,7 @@ class Watch:
         until, grant = self._known.get(question, (0.0, None))
         if grant is not None and time.monotonic() < until:
             return grant
-        return await self._anew(question)
+        return await self._read_again(question)
 
     def forget(self, question: Question) -> None:
         """Ask again at the next request: what it opens has changed."""
@@ -69,7 +69,7 @@ class Watch:
         exchange = Exchange(request)
         self._live.setdefault(question, set()).add(exchange)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._check_open())
         try:
             yield exchange
         finally:
@@ -79,14 +79,14 @@ class Watch:
                 del self._live[question]
 
     async def close(self) -> None:
-        """Break off what goes on."""
+        """Break off all open exchanges."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        for exchange in [one for mates in self._live.values() for one in mates]:
+        for exchange in [item for exchanges in self._live.values() for item in exchanges]:
             exchange.break_off()
 
-    async def _anew(self, question: Question) -> Grant:
+    async def _read_again(self, question: Question) -> Grant:
         task = self._pending.get(question)
         if task is None:
             task = asyncio.create_task(self._remember(question))
@@ -102,13 +102,13 @@ class Watch:
             self._known.popitem(last=False)
         return grant
 
-    async def _look(self) -> None:
-        """Ask again for all that goes on; ends when nothing does."""
+    async def _check_open(self) -> None:
+        """Check again all open exchanges; ends when there are none."""
         while self._live:
             await asyncio.sleep(HOLDS_S)
             for question in list(self._live):
                 try:
-                    await self._anew(question)
+                    await self._read_again(question)
                 except Refused:
                     self._end(question)
                 except Exception:  # the database is away: nobody is let in anew, who is in may stay until it is back

@@ -23,11 +23,11 @@ _JOB = re.compile(r"(?:job-)?([1-9][0-9]{0,17})(?:\.([0-9]{1,3}))?\Z")
 
 @dataclass(frozen=True)
 class Admission:
-    """Who was let in, by what, and to which job; without a job only to jump."""
+    """An admitted user, the method of authentication, and the job; without a job only to jump."""
 
     user: int
     username: str
-    way: str
+    method: str
     language: str
     job: int | None = None
     rank: int = 0
@@ -36,15 +36,15 @@ class Admission:
 
 
 def job_number(name: str) -> int | None:
-    """The job that a login name stands for: `12` and `job-12`, and `job-12.1` for its second machine."""
-    found = _JOB.match(name)
-    return int(found[1]) if found else None
+    """The job of a login name: `12` and `job-12`, and `job-12.1` for its second rank."""
+    match = _JOB.match(name)
+    return int(match[1]) if match else None
 
 
 def rank_number(name: str) -> int:
-    """The machine of the job that a login name stands for: 1 for `job-12.1`, 0 where none is named."""
-    found = _JOB.match(name)
-    return int(found[2] or 0) if found else 0
+    """The rank of a login name: 1 for `job-12.1`, 0 where none is named."""
+    match = _JOB.match(name)
+    return int(match[2] or 0) if match else 0
 
 
 def may_enter(user: User, job: Job) -> bool:
@@ -68,7 +68,7 @@ def by_key(name: str, fingerprint: str) -> Admission | None:
 
 
 def by_password(name: str, secret: str, *, address: str) -> Admission | None:
-    """Use a one-time password up; None where it is wrong, used, too old, or somebody guessed too often."""
+    """Use a one-time password up; None where it is wrong, used, too old, or after too many wrong guesses."""
     number = job_number(name)
     name_counted = f"job-{number}" if number else name  # a job has many names, and one count
     if lockout.is_paused_at(address, name_counted):
@@ -84,11 +84,11 @@ def _is_fit(user: User) -> bool:
     return user.is_active and not user.must_change_password
 
 
-def _admission(user: User, way: str, job: int | None, key: SshKey | None = None, *, rank: int = 0) -> Admission:
+def _admission(user: User, method: str, job: int | None, key: SshKey | None = None, *, rank: int = 0) -> Admission:
     return Admission(
         user=user.pk,
         username=user.username,
-        way=str(way),
+        method=str(method),
         language=user.speaks,
         job=job,
         rank=rank,

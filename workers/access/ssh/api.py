@@ -78,10 +78,10 @@ class JobSshViewSet(NumberedViewSet):
         """How to enter the job."""
         user: Any = request.user
         job = self.get_object()
-        way = entry.of(job, reached_as=request.get_host())
-        known = {"enabled": bool(env.SSH_PORT), "may_enter": access.may_enter(user, job)}
+        ssh_entry = entry.for_job(job, reached_as=request.get_host())
+        state = {"enabled": bool(env.SSH_PORT), "may_enter": access.may_enter(user, job)}
         fields = ("host", "port", "login", "command", "config", "known_host", "fingerprint")
-        return Response(SshEntryOut(known | {name: getattr(way, name) for name in fields}).data)
+        return Response(SshEntryOut(state | {name: getattr(ssh_entry, name) for name in fields}).data)
 
     @extend_schema(request=None, responses={201: SshPasswordOut})
     @action(detail=True, methods=["post"], url_path="ssh/passwords")
@@ -91,9 +91,9 @@ class JobSshViewSet(NumberedViewSet):
             raise NotAllowed(_("You act for somebody else. Into their jobs only they go."))
         user: Any = request.user
         job = self.get_object()
-        made, secret = passwords.make(job, by=user)
-        command = entry.of(job, reached_as=request.get_host()).command
-        body = {"password": secret, "expires_at": made.expires_at, "command": command}
+        password, secret = passwords.make(job, by=user)
+        command = entry.for_job(job, reached_as=request.get_host()).command
+        body = {"password": secret, "expires_at": password.expires_at, "command": command}
         return Response(SshPasswordOut(body).data, status=201, headers={"Cache-Control": "no-store"})
 
     @extend_schema(responses=SshSessionOut(many=True))

@@ -41,7 +41,7 @@ class Entry:
         return host_key.fingerprint()
 
 
-def of(job: Job, *, reached_as: str) -> Entry:
+def for_job(job: Job, *, reached_as: str) -> Entry:
     """How to reach a job.
 
     Args:

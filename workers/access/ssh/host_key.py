@@ -15,7 +15,7 @@ NAME = "ssh_host_ed25519_key"
 
 
 def path() -> Path:
-    """The private key; the public one lies beside it."""
+    """The private key; the public one is in the same folder."""
     return Path(settings.DATA_ROOT) / NAME
 
 

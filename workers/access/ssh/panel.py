@@ -18,7 +18,7 @@ SHOWN = 20
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
-    """What `ssh/_panel.html` shows; None where nobody comes in: switched off, a kind without an inside, or it ended."""
+    """Context of `ssh/_panel.html`; None where SSH is off, for kinds without an exec server, and for ended jobs."""
     if not env.SSH_PORT or job.is_final or not kinds.has_exec_server(job.kind):
         return None
     return {

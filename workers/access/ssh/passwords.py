@@ -56,7 +56,7 @@ def make(job: Job, *, by: User) -> tuple[SshPassword, str]:
         raise NotAllowed(_("Only the owner of a job enters it by SSH."))
     if job.is_final:
         raise JobOver(_("The job has ended. Run it again, then enter it."))
-    rates.limit(f"ssh-password:{by.pk}", most=MOST_PER_HOUR, within_s=3600)
+    rates.limit(f"ssh-password:{by.pk}", max_count=MOST_PER_HOUR, within_s=3600)
     secret = "-".join("".join(secrets.choice(ALPHABET) for _i in range(LENGTH)) for _group in range(GROUPS))
     with transaction.atomic():
         row = SshPassword.objects.create(job=job, user=by, digest=digest(secret), expires_at=now() + LIFE)

@@ -27,8 +27,8 @@ class SessionOver(DomainError):
     code = "session_over"
 
 
-def begin(admission: Admission, *, address: str, client: str, gateway: str) -> SshSession | None:
-    """Write a sign-in down; None where the job or the person has as many open sessions as there may be."""
+def start(admission: Admission, *, address: str, client: str, gateway: str) -> SshSession | None:
+    """Record a sign-in; None where the job or the user has the maximum of open sessions."""
     user = User.objects.get(pk=admission.user)
     with audit.with_origin(audit.Origin(address=address)), transaction.atomic():
         if admission.job is None:
@@ -39,17 +39,17 @@ def begin(admission: Admission, *, address: str, client: str, gateway: str) -> S
         full = rows.filter(job=job).count() >= MOST_PER_JOB or rows.filter(user=user).count() >= MOST_PER_PERSON
         verb = "ssh_refused" if full else "ssh_entered"
         reason = {"code": "too_many_sessions"} if full else {}
-        audit.record(user, verb, job, way=admission.way, fingerprint=admission.fingerprint, device=client, **reason)
+        audit.record(user, verb, job, way=admission.method, fingerprint=admission.fingerprint, device=client, **reason)
         if full:
             return None
         return SshSession.objects.create(
-            job=job, user=user, way=admission.way, key_name=admission.key_name, fingerprint=admission.fingerprint,
+            job=job, user=user, way=admission.method, key_name=admission.key_name, fingerprint=admission.fingerprint,
             address=address[:45], client=client[:100], gateway=gateway,
         )  # fmt: skip
 
 
-def refused(name: str, *, address: str, fingerprints: list[str]) -> None:
-    """Write down that somebody was not let in. Public keys are public: whose they are is a hint, not who it was."""
+def record_refusal(name: str, *, address: str, fingerprints: list[str]) -> None:
+    """Record a refused sign-in. Public keys are public: their owner is a hint, not proof of who it was."""
     with audit.with_origin(audit.Origin(address=address)):
         keys = SshKey.objects.filter(fingerprint__in=fingerprints)
         holders = sorted(set(keys.values_list("user__username", flat=True)))
@@ -70,26 +70,26 @@ def request_end(session: SshSession, *, by: User) -> None:
         audit.record(by, "ssh_session_ended", session.job, person=session.user.username)
 
 
-def to_cut(numbers: list[int]) -> dict[int, str]:
-    """Which of these open sessions are to be cut, and why: a `SshSession.End` by number."""
-    found: dict[int, str] = dict.fromkeys(numbers, SshSession.End.JOB_ENDED)  # its row went with the job
+def list_revoked(numbers: list[int]) -> dict[int, str]:
+    """Which of these open sessions must end, and why: a `SshSession.End` by number."""
+    reasons: dict[int, str] = dict.fromkeys(numbers, SshSession.End.JOB_ENDED)  # its row went with the job
     rows = SshSession.objects.filter(pk__in=numbers).select_related("user", "job")
     keys = set(SshKey.objects.filter(fingerprint__in=[row.fingerprint for row in rows if row.fingerprint])
                .values_list("fingerprint", "user_id"))  # fmt: skip
     for row in rows:
         if row.end_requested_at is not None:
-            found[row.pk] = SshSession.End.REQUESTED
+            reasons[row.pk] = SshSession.End.REQUESTED
         elif not may_enter(row.user, row.job) or (row.fingerprint and (row.fingerprint, row.user_id) not in keys):
-            found[row.pk] = SshSession.End.WITHDRAWN
+            reasons[row.pk] = SshSession.End.WITHDRAWN
         elif not row.job.is_final:
-            del found[row.pk]
-    return found
+            del reasons[row.pk]
+    return reasons
 
 
-def seen(gateway: str, heard: Mapping[int, datetime]) -> None:
-    """Say that a gateway lives, and when somebody was last heard in its sessions."""
+def touch(gateway: str, activity: Mapping[int, datetime]) -> None:
+    """Record that a gateway is alive, and the last activity in its sessions."""
     SshSession.objects.filter(gateway=gateway, ended_at=None).update(seen_at=now())
-    for number, moment in heard.items():
+    for number, moment in activity.items():
         SshSession.objects.filter(pk=number).update(heard_at=moment)
 
 

@@ -63,7 +63,7 @@ class Alarm(models.Model):
 
 
 class AlarmAddress(models.Model):
-    """Address that alarms are sent to, beside the administrators' own notifications."""
+    """Address that alerts are sent to, in addition to the administrators' own notifications."""
 
     class Channel(models.TextChoices):
         MAIL = "mail", _("Mail")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.message_field import MessageField
 from workers.core.models.clusters import VirtualCluster
-from workers.core.models.nodes import Device, Node, tier_words
+from workers.core.models.nodes import Device, Node, tier_label
 from workers.core.querysets import JobQuerySet
 from workers.core.states import FINAL, LIVE, Desired, JobPhase, JobState, Reason
 from workers.core.wait_reasons import sentence
@@ -22,7 +22,7 @@ _STATE_WORDS = dict(JobState.choices)
 
 
 class Job(models.Model):
-    """One command the platform runs on devices, whoever submitted it and whatever it means.
+    """One command that the platform runs on devices, of any owner and kind.
 
     What it means (a training, an evaluation, a service) belongs to its kind, see
     workers/core/kinds.py. `state` has one writer: workers.jobs.transitions.
@@ -168,9 +168,11 @@ class Job(models.Model):
 
     @property
     def span(self) -> timedelta | None:
-        """How long its attempts ran altogether, or do so far; None where it never ran. Lists fetch them beforehand."""
+        """Total run time of its attempts so far; None if it never ran. Lists prefetch the attempts."""
         moment = now()
-        ran = [(one.ended_at or moment) - one.started_at for one in self.attempts.all() if one.started_at]
+        ran = [
+            (attempt.ended_at or moment) - attempt.started_at for attempt in self.attempts.all() if attempt.started_at
+        ]
         return sum(ran, timedelta(0)) if ran else None
 
     @property
@@ -223,7 +225,7 @@ class Attempt(models.Model):
     @property
     def sandbox_words(self) -> str:
         """What kept it apart from everything else, in words."""
-        return tier_words(self.sandbox_tier)
+        return tier_label(self.sandbox_tier)
 
 
 class Allocation(models.Model):

@@ -14,10 +14,10 @@ from workers.core.querysets import JoinTokenQuerySet, MachineQuerySet
 SHARES_PER_DEVICE = 8  # a whole GPU, or one CPU core, is eight shares
 
 
-def tier_words(tier: int | None) -> str:
-    """A sandbox tier in a word or two (workers.supervisor.sandbox); "" where none is known."""
-    words = (_("no sandbox"), "Landlock", "bubblewrap", _("own user and limits"), _("container"))
-    return str(words[tier]) if tier is not None and tier < len(words) else ""
+def tier_label(tier: int | None) -> str:
+    """Short label of a sandbox tier (workers.supervisor.sandbox); "" where it is unknown."""
+    labels = (_("no sandbox"), "Landlock", "bubblewrap", _("own user and limits"), _("container"))
+    return str(labels[tier]) if tier is not None and tier < len(labels) else ""
 
 
 class Node(models.Model):
@@ -63,7 +63,7 @@ class Node(models.Model):
     @property
     def sandbox_words(self) -> str:
         """What keeps its jobs apart, in words."""
-        return tier_words(self.sandbox_tier)
+        return tier_label(self.sandbox_tier)
 
 
 class Device(models.Model):

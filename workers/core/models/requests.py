@@ -43,7 +43,7 @@ class TimeRequest(models.Model):
 
 
 class Approval(models.Model):
-    """Whether a job may start at all, as somebody in charge of its cluster decides."""
+    """Whether a job may start, as an administrator of its cluster decides."""
 
     class Answer(models.TextChoices):
         OPEN = "open", _("Waits for an answer")

@@ -62,7 +62,7 @@ class AttemptMonitor:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.run = RunDir.of(attempt.job_id, attempt.number)
+        self.run = RunDir.for_attempt(attempt.job_id, attempt.number)
         self.log = log_shipping.Shipped(self.run.log)
         self.launch_requested = self.eviction_requested = 0.0  # monotonic
         self.limit = LIMIT_UNKNOWN
@@ -75,40 +75,40 @@ class AttemptMonitor:
         """Process that reports in files whatever happens next; None while only further looks can find that out."""
         self.is_watched = False  # whether such a report wakes the agent
 
-    def look(self, attempt: Attempt, *, settle: bool = True) -> bool:
-        """Bring rows and files together once; False when no supervisor exists yet and one should be started.
+    def check(self, attempt: Attempt, *, settle: bool = True) -> bool:
+        """Reconcile rows and files once; return False when no supervisor exists yet and one should be started.
 
         Args:
             settle: write its end now; False leaves a plain one in `ended` for `settling.settle`.
         """
         self.attempt, self.supervisor = attempt, None
-        kept = records.read(self.run.path / records.SUPERVISOR)
+        supervisor = records.read(self.run.path / records.SUPERVISOR)
         cause = self._cause()
-        if kept is None and cause is None:
+        if supervisor is None and cause is None:
             return self._too_early()
         try:
             if cause is not None and cause.how not in gangs.LEAVING and attempt.job.desired in _GOING_ON:
                 self._other_rank_ended(cause)
                 return True
-            if kept is None:
+            if supervisor is None:
                 return True
             ended = records.read(self.run.path / records.EXIT)
-            if ended is None and not records.is_alive(kept):
+            if ended is None and not records.is_alive(supervisor):
                 ended = records.read(self.run.path / records.EXIT)  # it may have written just before it died
                 if ended is None:
                     if self.gathering.done(attempt, self.run, alone_s=0):
-                        self._lost(kept)
+                        self._lost(supervisor)
                     return True
-            if ended is None and self._request(kept, cause):
+            if ended is None and self._request(supervisor, cause):
                 return True
             if not settle and settling.is_plain(attempt.job, ended):
                 self.ended = ended
                 self.report_log_growth(last=True)
                 return True
-            self._report(kept, over=ended is not None)
+            self._report(supervisor, over=ended is not None)
             self.report_log_growth(last=ended is not None)
             if ended is None and attempt.job.nodes == 1 and attempt.job.state not in _CHANGING:
-                self.supervisor = int(kept["pid"])
+                self.supervisor = int(supervisor["pid"])
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
             if ended and all_ended and not self._fell_with_another(ended, cause):
                 self._ended({**ended, **gangs.meaning(cause)})
@@ -142,18 +142,18 @@ class AttemptMonitor:
         return gangs.LEAVE_S if ended.get("code") == 0 else 0.0
 
     def _fell_with_another(self, ended: dict[str, Any], cause: gangs.Cause | None) -> bool:
-        """Whether our rank of a gang ended badly because another did; the end of that one is then the cause."""
+        """Whether our rank of a gang failed because another one did; the end of that rank is then the cause."""
         job = self.attempt.job
         if job.nodes == 1 or cause is not None or ended.get("code") == 0 or not goes_on(job):
             return False
         if self.gathering.lost:
             gangs.blame(self.run, self.gathering.lost[0], gangs.RankEnd.LOST)
             return True
-        found = gangs.blame_for_end(self.run, job.nodes, 0)
-        return found is not None and found.how is not gangs.RankEnd.FAILED
+        cause_of_end = gangs.blame_for_end(self.run, job.nodes, 0)
+        return cause_of_end is not None and cause_of_end.how is not gangs.RankEnd.FAILED
 
-    def _request(self, kept: dict[str, Any], cause: gangs.Cause | None) -> bool:
-        """Write what is wanted, first into the event log, then where the supervisor reads it.
+    def _request(self, supervisor: dict[str, Any], cause: gangs.Cause | None) -> bool:
+        """Write the request, first into the event log, then into the file that the supervisor reads.
 
         Returns:
             Whether the attempt is over by that: nothing ends its supervisor, and its machine takes no more work.
@@ -164,44 +164,44 @@ class AttemptMonitor:
             event, state = _EVENT_OF_REQUEST[desired]
             if job.state != state and job.state != S.STOPPING:
                 self._move(event, reason=job.reason, message=self._platform_message())
-        word = records.understood(self.run.path, request_for(job, cause))
+        word = records.compatible_request(self.run.path, request_for(job, cause))
         if records.read_request(self.run.path) != word:
             records.write_request(self.run.path, word)
         self.limit = write_limit(self.run.path, job, self.limit)
-        stuck = self.overdue.look(self.run.path, kept, word)
+        stuck = self.overdue.enforce(self.run.path, supervisor, word)
         if stuck:
             unkillable.report(settings.NODE, job, stuck)
-            self._lose(kept)
+            self._lose(supervisor)
         return bool(stuck)
 
     def _platform_message(self) -> Message:
-        """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
+        """Message shown with the job when the platform, not a user, requested its end or preemption."""
         job = self.attempt.job
         ours = job.desired == Desired.RELEASE or job.reason in (
             Reason.OUT_OF_MEMORY, Reason.IDLE, Reason.PAUSE_OVER, Reason.PRUNED,
         )  # fmt: skip
         return job.message if ours else Message()
 
-    def _report(self, kept: dict[str, Any], *, over: bool) -> None:
-        """What the processes do now, where the rows say otherwise.
+    def _report(self, supervisor: dict[str, Any], *, over: bool) -> None:
+        """Record the present state of the processes where the rows differ.
 
         Args:
             over: its exit record is there.
         """
         job = self.attempt.job
         if job.state in (S.ASSIGNED, S.STARTING):
-            if not over and 0 <= time.time() - float(kept.get("started_at", 0)) < TOLD_BY_STARTER_S:
+            if not over and 0 <= time.time() - float(supervisor.get("started_at", 0)) < TOLD_BY_STARTER_S:
                 return
             job.refresh_from_db(fields=["state"])
-            if job.state in (S.ASSIGNED, S.STARTING) and kept.get("child"):
+            if job.state in (S.ASSIGNED, S.STARTING) and supervisor.get("child"):
                 self._move(E.STARTED)
             elif job.state == S.ASSIGNED:
                 self._move(E.LAUNCHED)
         job = self.attempt.job
-        told = records.read(self.run.path / records.STATUS) or {}
-        status = told.get("state")
+        report = records.read(self.run.path / records.STATUS) or {}
+        status = report.get("state")
         if job.state == S.RUNNING and job.desired == Desired.EVICT and status in ("evicted", "kept"):
-            away, why = status == "evicted", wording.verbatim(told.get("why", ""))
+            away, why = status == "evicted", wording.verbatim(report.get("why", ""))
             self.attempt.job = evictions.left(self.attempt) if away else evictions.stayed(self.attempt, why)
         elif job.state == S.RUNNING and job.desired == Desired.EVICT and status == "running":
             self.eviction_requested = self.eviction_requested or time.monotonic()
@@ -215,7 +215,7 @@ class AttemptMonitor:
 
     def report_log_growth(self, *, last: bool = False) -> None:
         """Tell viewers that the log grew."""
-        size = self.log.look(last=last)
+        size = self.log.check(last=last)
         if size is not None:
             if last:  # whoever reads elsewhere knows when it has seen all
                 Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
@@ -241,7 +241,7 @@ class AttemptMonitor:
             folder = checkpoints.newest_checkpoint(job)
             verdict = verdicts.judge(
                 record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None,
-                said=self._platform_message(),
+                requested_message=self._platform_message(),
             )  # fmt: skip
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason, locked=job)
@@ -299,24 +299,24 @@ class AttemptMonitor:
         )
 
     def _other_rank_ended(self, cause: gangs.Cause) -> None:
-        """End our rank because another failed or is gone and, once all have ended, the attempt."""
+        """End our rank because another failed or is lost and, once all have ended, the attempt."""
         with transaction.atomic():  # nobody sees it failed where it is tried again
             gangs.end_attempt(self.attempt, self.run, cause)
             self.attempt.job.refresh_from_db()
             if self.attempt.job.attempt_number == self.attempt.number:
                 self._start_again()
 
-    def _lost(self, kept: dict[str, object]) -> None:
-        """The supervisor is gone without an exit record: killed, or the machine went down."""
+    def _lost(self, supervisor: dict[str, object]) -> None:
+        """Handle a supervisor that vanished without an exit record: it was killed, or the node went down."""
         left = sweep(self.run)
         if self.leftovers.wait_for(left) or not self.containers.ended(self.run.path):
             return  # it may run on: nothing may start it again before that is certain
         unkillable.report(settings.NODE, self.attempt.job, left)
-        self._lose(kept, is_over=not left and self.attempt.job.nodes == 1)
+        self._lose(supervisor, is_over=not left and self.attempt.job.nodes == 1)
 
-    def _lose(self, kept: dict[str, object], *, is_over: bool = False) -> None:
+    def _lose(self, supervisor: dict[str, object], *, is_over: bool = False) -> None:
         closing_lines.add(self.run.log, log_lines.PROGRAM, "lost")
-        rebooted = kept.get("boot_id") != records.boot_id()
+        rebooted = supervisor.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         message = wording.message("job.machine_restarted" if rebooted else "job.supervisor_lost")
         again = wording.message("job.requeued")
@@ -361,19 +361,19 @@ def request_for(job: Job, cause: gangs.Cause | None) -> str:
 
 
 def goes_on(job: Job) -> bool:
-    """Whether nobody wants the job to end or to make room, as the rows say now."""
+    """Whether the job is to continue: the row requests neither its end nor its preemption."""
     return Job.objects.filter(pk=job.pk, desired__in=_GOING_ON).exists()
 
 
-def write_limit(home: Path, job: Job, told: str = LIMIT_UNKNOWN) -> str:
-    """Write the job's maximum run time where its supervisor reads it, unless it knows; return what it knows now.
+def write_limit(home: Path, job: Job, written: str = LIMIT_UNKNOWN) -> str:
+    """Write the job's maximum run time for its supervisor, unless it is written already; return what is written now.
 
     Args:
         told: what was returned the last time.
     """
     span = run_time.runtime(job)
     word = "" if span is None else str(span.total_seconds())
-    if word != told:
+    if word != written:
         first = (records.read(home / records.LAUNCH) or {}).get("max_runtime_s")
         if records.read_limit(home, first) != (None if span is None else span.total_seconds()):
             records.write(home / records.LIMIT, word)

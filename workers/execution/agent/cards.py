@@ -36,7 +36,7 @@ class Memory:
 
 
 def watch(node: Node, readings: Iterable[Reading], memory: Memory) -> None:
-    """Bring the health of this node's cards in line with what they say.
+    """Update the health of this node's devices from their readings.
 
     Whatever is not OK is offered no more, at once. Once it is sure, the jobs on a sick or vanished card fail
     with the reason; jobs beside a foreign process go on.
@@ -47,8 +47,8 @@ def watch(node: Node, readings: Iterable[Reading], memory: Memory) -> None:
         if device is None:
             continue
         health, note = judge(reading)
-        seen, count = memory.times.get(device.pk, (("", Message()), 0))
-        count = count + 1 if seen == (health, note) else 1
+        last, count = memory.times.get(device.pk, (("", Message()), 0))
+        count = count + 1 if last == (health, note) else 1
         memory.times[device.pk] = ((health, note), count)
         sure = count >= SURE or reading.fault in (Fault.ECC, Fault.VANISHED)
         if health == EXTERNAL and not sure:
@@ -104,8 +104,8 @@ def _program(pid: int) -> str:
 
 def _write(node: Node, device: Device, health: Device.Health, note: Message) -> None:
     """Note it on the card, and in the event log where it changed its health."""
-    seen = Device.objects.filter(pk=device.pk, health=device.health)
-    if not seen.update(health=health, health_message=note):
+    unchanged = Device.objects.filter(pk=device.pk, health=device.health)
+    if not unchanged.update(health=health, health_message=note):
         return
     if health == device.health:
         return

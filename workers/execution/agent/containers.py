@@ -18,31 +18,31 @@ ANSWER_S = 5.0
 ASK_AGAIN_S = 5.0
 
 
-def gone(home: Path) -> bool:
-    """End the container of a rank whose supervisor is dead; whether none of it can run any more.
+def remove(home: Path) -> bool:
+    """Remove the container of a rank whose supervisor is dead; return whether none of it can run any more.
 
     True as well where it ran in none. Where the engine does not answer, the kernel's word on its first process
     counts: without that process nothing of it is left.
     """
-    kept = records.read(home / records.SUPERVISOR) or {}
-    about = kept.get("container")
-    if not about:
+    supervisor = records.read(home / records.SUPERVISOR) or {}
+    container_record = supervisor.get("container")
+    if not container_record:
         return True
     try:
-        Engine(about["engine"], ANSWER_S).remove(about["name"])
+        Engine(container_record["engine"], ANSWER_S).remove(container_record["name"])
     except OSError as exc:
-        if kept.get("boot_id") != records.boot_id():
+        if supervisor.get("boot_id") != records.boot_id():
             return True
-        child = kept.get("child")
-        if child and not records.is_alive({**child, "boot_id": kept["boot_id"]}):
+        child = supervisor.get("child")
+        if child and not records.is_alive({**child, "boot_id": supervisor["boot_id"]}):
             return True
-        log.warning("container=%s may still run and cannot be ended: %s", about["name"], exc)
+        log.warning("container=%s may still run and cannot be ended: %s", container_record["name"], exc)
         return False
     return True
 
 
 class Ending:
-    """Repeats `gone` for one attempt every few seconds, in a thread: an engine that hangs holds up no other attempt."""
+    """Repeats `remove` for one attempt every few seconds, in a thread: an engine that hangs delays no other attempt."""
 
     def __init__(self) -> None:
         self._next = float("-inf")
@@ -52,23 +52,23 @@ class Ending:
         if time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + ASK_AGAIN_S
-        return gone(home)
+        return remove(home)
 
 
 def sweep() -> int:
-    """Remove this platform's containers that nobody keeps any more; return how many."""
+    """Remove this platform's containers that are no longer kept; return their number."""
     removed = 0
-    for place in engines.sockets(env.CONTAINER_SOCKET):
-        engine = Engine(place, ANSWER_S)
+    for path in engines.sockets(env.CONTAINER_SOCKET):
+        engine = Engine(path, ANSWER_S)
         try:
             left = engine.labelled(f"{container.LABEL}={settings.DATA_ROOT}")
-            for one in left:
-                labels = one.get("Labels") or {}
+            for row in left:
+                labels = row.get("Labels") or {}
                 if container.is_kept(container.supervisor_of(labels)):
                     continue
-                engine.remove(one["Id"])
-                log.warning("container=%s job=%s had no supervisor, removed", one["Id"][:12], labels.get("aip.job"))
+                engine.remove(row["Id"])
+                log.warning("container=%s job=%s had no supervisor, removed", row["Id"][:12], labels.get("aip.job"))
                 removed += 1
         except OSError as exc:
-            log.info("engine=%s containers not looked through: %s", place, exc)
+            log.info("engine=%s containers not looked through: %s", path, exc)
     return removed

@@ -46,46 +46,46 @@ class Line:
 
 
 def collect(node: str, npus: NpuLogs | None = None) -> int:
-    """Write down what is new for every live attempt on this node; returns how many lines.
+    """Write new errors for every live attempt on this node; return the number of lines.
 
     Args:
         npus: the NPUs' logs as far as they were read; without it they are read from their beginning.
     """
-    here = [part for part in ranks.of(node) if _real(part)]
+    here = [part for part in ranks.list_for_node(node) if _real(part)]
     if not here:
         return 0
     kernel = list(kernel_lines(Path(env.KERNEL_LOG)))
     devices = {held.device.pk: held.device for part in here for held in part.held}
-    said = {pk: _of_card(device, kernel, npus or NpuLogs()) for pk, device in devices.items()}
+    lines = {pk: _of_card(device, kernel, npus or NpuLogs()) for pk, device in devices.items()}
     written = 0
     for part in here:
-        found = [line for held in part.held for line in said[held.device.pk]]
+        new_lines = [line for held in part.held for line in lines[held.device.pk]]
         since = (part.attempt.started_at or part.attempt.assigned_at).timestamp()
-        folder = RunDir.of(part.attempt.job_id, part.attempt.number).path / FOLDER
-        written += keep(folder / f"{node}.jsonl", [line for line in found if line.at >= since])
+        folder = RunDir.for_attempt(part.attempt.job_id, part.attempt.number).path / FOLDER
+        written += append_lines(folder / f"{node}.jsonl", [line for line in new_lines if line.at >= since])
     return written
 
 
 def kernel_lines(path: Path) -> Iterator[tuple[str, Line]]:
-    """NVIDIA's error lines of the kernel's log, with the card's place on the bus; none where it may not be read."""
+    """Yield NVIDIA's error lines of the kernel's log with the GPU's bus address; none where it cannot be read."""
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     for text in _records(path):
-        if found := _RECORD.match(text):
-            at = booted + int(found["us"]) / 1e6
-            line = Line(f"{records.boot_id()}:{found['number']}", at, "", int(found["xid"]), found["text"].strip())
-            yield place(found["bus"]), line
+        if match := _RECORD.match(text):
+            at = booted + int(match["us"]) / 1e6
+            line = Line(f"{records.boot_id()}:{match['number']}", at, "", int(match["xid"]), match["text"].strip())
+            yield bus_address(match["bus"]), line
 
 
-def keep(path: Path, lines: Collection[Line]) -> int:
-    """Add lines to a record of errors, each once, for as long as there is room; returns how many."""
+def append_lines(path: Path, lines: Collection[Line]) -> int:
+    """Append lines to a record of errors, each once, while there is room; return the number of added lines."""
     if not lines:
         return 0
-    known, size = _known(path)
+    numbers, size = _read_numbers(path)
     rows = []
-    for line in sorted(lines, key=lambda one: one.at):
-        if line.number in known:
+    for line in sorted(lines, key=lambda item: item.at):
+        if line.number in numbers:
             continue
-        known.add(line.number)
+        numbers.add(line.number)
         row = {"number": line.number, "at": line.at, "card": line.card, "code": line.code, "text": line.text}
         rows.append((json.dumps(row, ensure_ascii=False) + "\n").encode())
     rows = [row for row, end in zip(rows, _ends(size, rows), strict=True) if end <= MOST_BYTES]
@@ -96,22 +96,22 @@ def keep(path: Path, lines: Collection[Line]) -> int:
     return len(rows)
 
 
-def place(bus: str) -> str:
+def bus_address(bus: str) -> str:
     """A card's place on the PCI bus as everybody writes it alike: "0000:3b:00"."""
     domain, _colon, rest = bus.lower().partition(".")[0].partition(":")
     return f"{domain[-4:].zfill(4)}:{rest}"
 
 
-def places(drivers: Path = DRIVERS) -> dict[str, str]:
-    """Where each card is on the bus, by its uuid, as the driver says."""
-    found = {}
-    for about in drivers.glob("*/information"):
+def bus_addresses(drivers: Path = DRIVERS) -> dict[str, str]:
+    """Bus address of each GPU by its UUID, as the driver reports it."""
+    addresses = {}
+    for information in drivers.glob("*/information"):
         try:
-            facts = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+            facts = dict(line.split(":", 1) for line in information.read_text().splitlines() if ":" in line)
         except OSError:
             continue
-        found[facts.get("GPU UUID", "").strip()] = place(about.parent.name)
-    return found
+        addresses[facts.get("GPU UUID", "").strip()] = bus_address(information.parent.name)
+    return addresses
 
 
 def _real(part: ranks.RankRun) -> bool:
@@ -121,10 +121,10 @@ def _real(part: ranks.RankRun) -> bool:
 def _of_card(device: Device, kernel: list[tuple[str, Line]], npus: NpuLogs) -> list[Line]:
     name = f"{device.kind}{device.index}"
     if device.kind == Device.Kind.NPU:
-        rows = npus.of(Path(env.NPU_LOGS), device.index) if env.NPU_LOGS else []
+        rows = npus.read_errors(Path(env.NPU_LOGS), device.index) if env.NPU_LOGS else []
         cut = [(row.at, row.text[:_LONGEST]) for row in rows]
         return [Line(npu_logs.key(name, text), at, name, None, text) for at, text in cut]
-    at = places().get(device.uuid) if device.kind == Device.Kind.GPU else None
+    at = bus_addresses().get(device.uuid) if device.kind == Device.Kind.GPU else None
     return [
         Line(line.number, line.at, name, line.code, line.text[:_LONGEST]) for bus, line in kernel if at and bus == at
     ]
@@ -155,19 +155,19 @@ def _records(path: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-def _known(path: Path) -> tuple[set[str], int]:
+def _read_numbers(path: Path) -> tuple[set[str], int]:
     try:
         data = path.read_bytes()
     except OSError:
         return set(), 0
-    known = set()
+    numbers = set()
     for line in data.split(b"\n"):
         try:
             row = json.loads(line)
-            known |= {str(row["number"]), npu_logs.key(str(row["card"]), str(row["text"]))}
+            numbers |= {str(row["number"]), npu_logs.key(str(row["card"]), str(row["text"]))}
         except (ValueError, KeyError, TypeError):
             continue
-    return known, len(data)
+    return numbers, len(data)
 
 
 def _ends(size: int, rows: list[bytes]) -> Iterator[int]:

@@ -41,7 +41,7 @@ class Due:
 
 
 class Events:
-    """The events of one node. Nothing is received before `open`; `take` then only returns what `watch` could add."""
+    """The events of one node. Nothing is received before `open`; `take_due` then returns only what `watch` added."""
 
     def __init__(self, node: str) -> None:
         self._node = node
@@ -99,7 +99,7 @@ class Events:
         self._selector.register(descriptor, selectors.EVENT_READ, attempt)
         return True
 
-    def keep(self, attempts: Collection[int]) -> None:
+    def retain(self, attempts: Collection[int]) -> None:
         """Forget all other attempts."""
         for attempt in {*self._watches, *self._supervisors} - set(attempts):
             self._unfollow(attempt)
@@ -120,14 +120,14 @@ class Events:
                 self._unfollow(key.data)
                 self._due.attempts.add(key.data)
 
-    def take(self) -> Due:
+    def take_due(self) -> Due:
         """Return what happened since the last call."""
         due, self._due = self._due, Due()
         return due
 
     def close(self) -> None:
         """Stop receiving."""
-        self.keep(())
+        self.retain(())
         for source in (self._pipe, self._files):
             if source is not None:
                 with contextlib.suppress(KeyError, ValueError):
@@ -139,7 +139,7 @@ class Events:
     def _read_pipe(self) -> None:
         if self._pipe is not None:
             self._due.starts |= agent_wakeup.STARTED in self._pipe.read()
-        jobs, lost = self._requests.take()
+        jobs, lost = self._requests.take_all()
         self._due.attempts |= {self._jobs[job] for job in jobs & self._jobs.keys()}
         self._due.everything |= lost
 

@@ -20,27 +20,27 @@ VERSION = Path("/proc/driver/nvidia/version")
 PROBE_S = 20.0
 
 
-def look(
+def check(
     cards: Iterable[Card], tier: int, memory_mib: int, *, library: str = cuda_checkpoint.LIBRARY
 ) -> dict[str, Any]:
-    """What `Node.evict_can` holds: {"driver", "tier", "code", "detail"}.
+    """Return the value of `Node.evict_can`: {"driver", "tier", "code", "detail"}.
 
     `code` is empty where it can; else a name of `eviction_policy.CANNOT`, which `detail` fills. Nothing is started in
     the driver: only the proof on a card shows that it works.
     """
     cards = [card for card in cards if card.kind == "gpu"]
     real = [card for card in cards if not card.simulated]
-    found = {"driver": driver_version(), "tier": tier, "code": "", "detail": ""}
+    result = {"driver": driver_version(), "tier": tier, "code": "", "detail": ""}
     if not real:
-        return {**found, "code": "simulated" if cards else "no_card"}
+        return {**result, "code": "simulated" if cards else "no_card"}
     if tier >= sandbox.CONTAINER:
-        return {**found, "code": "container"}
+        return {**result, "code": "container"}
     if env.CUDA_MPS_PIPE:
-        return {**found, "code": "mps"}
+        return {**result, "code": "mps"}
     if min(card.memory_mib for card in real) > memory_mib:
-        return {**found, "code": "little_memory", "detail": units.memory(memory_mib)}
-    said = probe(library)
-    return found if said.get("ok") else {**found, "code": "no_driver", "detail": str(said.get("why", ""))}
+        return {**result, "code": "little_memory", "detail": units.memory(memory_mib)}
+    answer = probe(library)
+    return result if answer.get("ok") else {**result, "code": "no_driver", "detail": str(answer.get("why", ""))}
 
 
 def probe(library: str = cuda_checkpoint.LIBRARY) -> dict[str, Any]:
@@ -54,14 +54,14 @@ def probe(library: str = cuda_checkpoint.LIBRARY) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {"ok": False, "why": "the probe said nothing"}
 
 
-def driver_version(about: Path = VERSION) -> str:
-    """The version of the NVIDIA driver that the kernel runs, "" where there is none."""
+def driver_version(path: Path = VERSION) -> str:
+    """Version of the NVIDIA driver that the kernel runs, "" without one."""
     try:
-        lines = about.read_text().splitlines()
+        lines = path.read_text().splitlines()
     except OSError:
         return ""
-    found = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", lines[0] if lines else "")
-    return found.group(1) if found else ""
+    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", lines[0] if lines else "")
+    return match.group(1) if match else ""
 
 
 def host_memory_mib() -> int:

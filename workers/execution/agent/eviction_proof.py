@@ -68,7 +68,7 @@ class Proof:
 
 
 def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpoint.LIBRARY) -> Proof:
-    """Run the proof on a card that nobody uses; takes a minute or two.
+    """Run the proof on an unused GPU; takes one to two minutes.
 
     Args:
         folder: where the runs may be kept meanwhile; it is emptied again.
@@ -80,37 +80,37 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
     home = Path(tempfile.mkdtemp(prefix="eviction-proof-", dir=folder))
     runs: list[_Training] = []
     try:
-        plain = _begin(home / "plain", card, TRAINING, library, runs)
+        plain = _start(home / "plain", card, TRAINING, library, runs)
         undisturbed = plain.losses_at_end()
         used_before = _used(probe, card)
-        moved = _begin(home / "moved", card, TRAINING, library, runs)
+        moved = _start(home / "moved", card, TRAINING, library, runs)
         moved.until(lambda: len(moved.losses()) >= EVICT_AT, "the training does not get on")
         held = _used(probe, card) - used_before
-        begun = time.monotonic()
+        started_at = time.monotonic()
         moved.request("evict")
         moved.until(lambda: moved.status().get("state") in ("evicted", "kept"), "the driver does not let it leave")
-        out_s = time.monotonic() - begun
+        out_s = time.monotonic() - started_at
         if moved.status()["state"] == "kept":
             raise Failed(f"it could not leave the card: {moved.status().get('why')}")
         steps = len(moved.losses())
         _wait(lambda: _used(probe, card) - used_before < LEFT_MIB, 30, "the card's memory is not free")
         freed = held - (_used(probe, card) - used_before)
-        other = _begin(home / "other", card, FILLING, library, runs)
+        other = _start(home / "other", card, FILLING, library, runs)
         other.wait(WAIT_S)
-        words = other.log().split()
-        if "filled" not in words or words[words.index("filled") + 1] != "True":
+        fields = other.log().split()
+        if "filled" not in fields or fields[fields.index("filled") + 1] != "True":
             raise Failed(f"another program could not use the card: {other.log()[-300:]}")
         if len(moved.losses()) != steps:
             raise Failed("it went on while it was off the card")
-        begun = time.monotonic()
+        started_at = time.monotonic()
         moved.request("run")
         moved.until(lambda: moved.status().get("state") == "running", "it does not come back onto the card")
-        back_s = time.monotonic() - begun
+        back_s = time.monotonic() - started_at
         losses = moved.losses_at_end()
         if losses != undisturbed:
-            same = sum(mine == theirs for mine, theirs in zip(losses, undisturbed, strict=False))
+            same = sum(moved_loss == plain_loss for moved_loss, plain_loss in zip(losses, undisturbed, strict=False))
             raise Failed(f"{same} of {len(undisturbed)} losses are equal; it was moved after step {steps}")
-        filled = int(words[words.index("filled") + 2])
+        filled = int(fields[fields.index("filled") + 2])
         return Proof(held, freed, filled, round(out_s, 2), round(back_s, 2), len(losses))
     finally:
         for run in runs:
@@ -128,7 +128,7 @@ class _Training(MeasurementJob):
     def losses(self) -> list[str]:
         """Exact bits of the loss of every step so far."""
         lines = (line.split() for line in self.log().splitlines())
-        return [words[2] for words in lines if len(words) == 3 and words[0] == "loss"]
+        return [fields[2] for fields in lines if len(fields) == 3 and fields[0] == "loss"]
 
     def until(self, what: Callable[[], bool], problem: str) -> None:
         self.wait_for(what, problem, WAIT_S)
@@ -140,16 +140,16 @@ class _Training(MeasurementJob):
         return self.losses()
 
 
-def _begin(path: Path, card: Card, program: str, library: str, runs: list[_Training]) -> _Training:
+def _start(path: Path, card: Card, program: str, library: str, runs: list[_Training]) -> _Training:
     runs.append(_Training(path, card, program, library))
     return runs[-1]
 
 
 def _used(probe: Probe, card: Card) -> float:
-    found = next((one.memory_used_mib for one in probe.read() if one.index == card.index), None)
-    if found is None:
+    used_mib = next((reading.memory_used_mib for reading in probe.read() if reading.index == card.index), None)
+    if used_mib is None:
         raise Failed("the card does not say how much of its memory is used")
-    return found
+    return used_mib
 
 
 def _wait(what: Callable[[], bool], seconds: float, otherwise: str) -> None:

@@ -49,7 +49,7 @@ LEAVING = frozenset({RankEnd.TIME, RankEnd.NODE_DOWN})
 
 @dataclass(frozen=True)
 class Cause:
-    """The rank whose end nobody requested, or whose time is over; `at` in unix seconds of its node."""
+    """The rank that ended without a request, or whose time is over; `at` in unix seconds of its node."""
 
     rank: int
     how: RankEnd
@@ -68,9 +68,9 @@ def blame(run: RunDir, rank: int, how: RankEnd) -> None:
 
 def cause(run: RunDir) -> Cause | None:
     """Why the gang ends, or None while all is well."""
-    told = records.read(run.path / CAUSE)
+    record = records.read(run.path / CAUSE)
     # a version before this one wrote no `how`
-    return Cause(told["rank"], RankEnd(told.get("how", RankEnd.LOST)), told["at"]) if told else None
+    return Cause(record["rank"], RankEnd(record.get("how", RankEnd.LOST)), record["at"]) if record else None
 
 
 def record_of(run: RunDir, rank: int) -> dict[str, Any] | None:
@@ -81,8 +81,10 @@ def record_of(run: RunDir, rank: int) -> dict[str, Any] | None:
 def leaves(run: RunDir, rank: int) -> RankEnd | None:
     """Why the supervisor of a rank makes it leave a checkpoint by itself; None where it does not."""
     home = tickets.rank_dir(run, rank)
-    told = records.read(home / records.EXIT) or records.read(home / records.STATUS) or {}
-    return RankEnd.TIME if told.get("limit") == "max_runtime" else RankEnd.NODE_DOWN if told.get("node_down") else None
+    record = records.read(home / records.EXIT) or records.read(home / records.STATUS) or {}
+    return (
+        RankEnd.TIME if record.get("limit") == "max_runtime" else RankEnd.NODE_DOWN if record.get("node_down") else None
+    )
 
 
 def blame_who_leaves(run: RunDir, rank: int) -> Cause | None:
@@ -95,22 +97,24 @@ def blame_who_leaves(run: RunDir, rank: int) -> Cause | None:
 
 
 def meaning(cause: Cause | None) -> dict[str, Any]:
-    """What the cause adds to the exit record of the first part, whose own clock may not have been the first."""
-    told: dict[RankEnd, dict[str, Any]] = {
+    """What the cause adds to the exit record of rank 0, whose own limit may not have been the first to apply."""
+    additions: dict[RankEnd, dict[str, Any]] = {
         RankEnd.TIME: {"limit": "max_runtime"},
         RankEnd.NODE_DOWN: {"node_down": True},
     }
-    return told.get(cause.how, {}) if cause else {}
+    return additions.get(cause.how, {}) if cause else {}
 
 
 def blame_for_end(run: RunDir, nodes: int, rank: int) -> Cause | None:
-    """Find the cause behind a rank that ended badly without a request, and write it down.
+    """Find the cause behind a rank that failed without a request, and write it down.
 
     It often ended only because another did: its program found nobody to talk to. So all are asked.
     """
-    found = [(one, how) for one in range(nodes) if (how := leaves(run, one) or _killed(record_of(run, one)))]
+    causes = [
+        (number, how) for number in range(nodes) if (how := leaves(run, number) or _killed(record_of(run, number)))
+    ]
     order = list(RankEnd)
-    blame(run, *min(found, key=lambda pair: order.index(pair[1]), default=(rank, RankEnd.FAILED)))
+    blame(run, *min(causes, key=lambda pair: order.index(pair[1]), default=(rank, RankEnd.FAILED)))
     return cause(run)
 
 

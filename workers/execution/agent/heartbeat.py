@@ -31,7 +31,7 @@ class Heartbeat:
         self._looked = self.clock()
 
     def beat(self) -> bool:
-        """Write the heartbeat, unless the agent stands still; return whether it was written."""
+        """Write the heartbeat unless the agent is stuck; return whether it was written."""
         if self.clock() - self._looked > STUCK_S:
             log.error("node=%s the agent stands still for %.0f s", self.name, self.clock() - self._looked)
             return False

@@ -24,8 +24,8 @@ class Shipped:
         self.told = -1
         self._flushed = float("-inf")
 
-    def look(self, *, last: bool = False) -> int | None:
-        """The length that others can see now, where it is news; None where nothing is.
+    def check(self, *, last: bool = False) -> int | None:
+        """Return the length that others can see now where it is new; otherwise None.
 
         Args:
             last: nothing more is written: flush and tell whatever there is.
@@ -46,7 +46,7 @@ class Shipped:
 
 
 def flush(path: Path) -> None:
-    """Write what this machine holds back of a file to where it lies."""
+    """Write what this node buffers of a file to its storage."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -60,21 +60,21 @@ def flush(path: Path) -> None:
 
 
 def on_network(path: Path) -> bool:
-    """Whether a path lies on a file system of another machine."""
+    """Whether a path is on a network file system."""
     return kind_of_disk(path).startswith(NETWORK)
 
 
 @cache
 def _mounts() -> tuple[tuple[str, str], ...]:
     """(mount point, file system) of this process, longest first."""
-    found = []
+    mounts = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _dash, after = line.partition(" - ")
-        found.append((before.split()[4].replace("\\040", " "), after.split()[0]))
-    return tuple(sorted(found, key=lambda mount: -len(mount[0])))
+        mounts.append((before.split()[4].replace("\\040", " "), after.split()[0]))
+    return tuple(sorted(mounts, key=lambda mount: -len(mount[0])))
 
 
 def kind_of_disk(path: Path) -> str:
-    """Name of the file system a path lies on, as the kernel calls it."""
+    """Name of a path's file system, as the kernel calls it."""
     text = f"{path}/"
     return next((kind for point, kind in _mounts() if text.startswith(point.rstrip("/") + "/")), "")

@@ -88,19 +88,19 @@ class Agent:
         self._looked = self._beaten = self._ingested = self._swept = self._tidied = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Repeat passes until `stopped`. While the database is away passes fail, the process stays.
+        """Repeat passes until `stopped`. While the database is unavailable passes fail, the process stays.
 
         A machine that was removed, or whose name belongs to another, ends with `refusal` set.
         """
-        known = False
+        is_registered = False
         self.events.open(stopped)
         while not stopped():
-            begun = self.clock()
+            started_at = self.clock()
             self.pulse.looked()
-            due, failed = self.events.take(), True
-            due.everything |= begun - self._looked >= (FULL_LOOK_S if self.events.announce_starts else LOOK_S)
+            due, failed = self.events.take_due(), True
+            due.everything |= started_at - self._looked >= (FULL_LOOK_S if self.events.announce_starts else LOOK_S)
             try:
-                known = known or bool(self.register())
+                is_registered = is_registered or bool(self.register())
                 self.tick(due)
                 failed = False
             except (OperationalError, InterfaceError) as exc:
@@ -116,16 +116,16 @@ class Agent:
                 self._looked = float("-inf")  # what was due still is
                 time.sleep(LOOK_S)
             else:
-                self._rest(begun, has_looked=bool(due))
+                self._rest(started_at, has_looked=bool(due))
         self.events.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
-    def _rest(self, begun: float, *, has_looked: bool) -> None:
+    def _rest(self, started_at: float, *, has_looked: bool) -> None:
         """Wait until something happens or is due."""
         if has_looked or self._unsettled:
-            time.sleep(min(LOOK_S, max(MIN_REST_S, REST_FACTOR * (self.clock() - begun))))
+            time.sleep(min(LOOK_S, max(MIN_REST_S, REST_FACTOR * (self.clock() - started_at))))
         is_quiet = not (self.watched or self._unsettled or self.launches)
-        next_at = self._looked + FULL_LOOK_S if is_quiet else begun + LOOK_S
+        next_at = self._looked + FULL_LOOK_S if is_quiet else started_at + LOOK_S
         self.events.wait(next_at - self.clock())
 
     def register(self) -> Node:
@@ -140,7 +140,7 @@ class Agent:
         moment = self.clock()
         due = Due(everything=True) if due is None else due
         with after_commit.collected():
-            fresh = self._look_at(due) if due or self._unsettled else set()
+            fresh = self._check_attempts(due) if due or self._unsettled else set()
             for pk, monitor in self.watched.items():
                 if pk not in fresh:
                     self._each(monitor.attempt, self._report_log_growth)
@@ -157,39 +157,45 @@ class Agent:
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
             remote_ranks.end_stale(self.name)
-            self._aside("device errors", partial(device_errors.collect, self.name, self.npu_logs))
-            self._aside("mps", partial(self.mps.look, self.name))
+            self._in_background("device errors", partial(device_errors.collect, self.name, self.npu_logs))
+            self._in_background("mps", partial(self.mps.check, self.name))
             if moment - self._tidied >= TIDY_S:
                 self._tidied = moment
-                self._aside("exec sockets", socket_paths.sweep)
-                self._aside("scratch", scratch.sweep)
+                self._in_background("exec sockets", socket_paths.sweep)
+                self._in_background("scratch", scratch.sweep)
             if env.SANDBOX_TIER >= sandbox.CONTAINER:
-                self._aside("containers", containers.sweep)
+                self._in_background("containers", containers.sweep)
             for job_id in results.unpublished():
-                self._aside(("publish", job_id), partial(results.publish, job_id))
+                self._in_background(("publish", job_id), partial(results.publish, job_id))
 
-    def _look_at(self, due: Due) -> set[int]:
-        """Look at the attempts that are due, new or about to change; return them."""
+    def _check_attempts(self, due: Due) -> set[int]:
+        """Check the attempts that are due, new or about to change; return them."""
         self._begun = 0
         held = Allocation.objects.filter(node__name=self.name, released_at=None, attempt__ended_at=None)
         ranks_here = set(held.values_list("attempt", "rank"))
-        led = {pk for pk, rank in ranks_here if rank == 0}
-        self.events.keep(led)
-        for pk in set(self.watched) - led:
+        rank_zero = {pk for pk, rank in ranks_here if rank == 0}
+        self.events.retain(rank_zero)
+        for pk in set(self.watched) - rank_zero:
             del self.watched[pk]
-        asked = led if due.everything else led & (due.attempts | self._unsettled) | led - self.watched.keys()
-        attempts = self._attempts(asked)
-        self.attempts = {pk: one for pk, one in self.attempts.items() if pk in led} | {one.pk: one for one in attempts}
+        due_now = (
+            rank_zero
+            if due.everything
+            else rank_zero & (due.attempts | self._unsettled) | rank_zero - self.watched.keys()
+        )
+        attempts = self._attempts(due_now)
+        self.attempts = {pk: item for pk, item in self.attempts.items() if pk in rank_zero} | {
+            item.pk: item for item in attempts
+        }
         for attempt in attempts:
-            self._each(attempt, self._look)
+            self._each(attempt, self._check_attempt)
         self._settle()
-        self._unsettled = {pk for pk in led - asked if pk in self._unsettled}
-        self._unsettled |= {pk for pk in asked if not self._is_announced(pk)}
+        self._unsettled = {pk for pk in rank_zero - due_now if pk in self._unsettled}
+        self._unsettled |= {pk for pk in due_now if not self._is_announced(pk)}
         others = {pk for pk, rank in ranks_here if rank}
         self._unsettled |= others
-        for pk, rank in remote_ranks.look(self.name, self.remote) if others or self.remote else ():
-            self._begin((pk, rank))
-        return asked
+        for pk, rank in remote_ranks.check_all(self.name, self.remote) if others or self.remote else ():
+            self._start_rank((pk, rank))
+        return due_now
 
     def _is_announced(self, pk: int) -> bool:
         """Whether events report whatever happens next to an attempt."""
@@ -199,22 +205,23 @@ class Agent:
         return self.events.follow(pk, monitor.supervisor)
 
     def _ingest(self, attempts: Iterable[Attempt]) -> None:
-        """Take in figures until the time for it is used: jobs that report without end must not hold up the looks.
+        """Ingest metrics until the time for it is used: jobs that report without end must not delay the checks.
 
         Those who were not reached come first in the next round.
         """
-        begun, last = self.clock(), self._ingested_last
-        for attempt in sorted(attempts, key=lambda one: (one.pk <= last, one.pk)):
-            if self.clock() - begun > INGEST_LONGEST_S:
+        started_at, last = self.clock(), self._ingested_last
+        for attempt in sorted(attempts, key=lambda item: (item.pk <= last, item.pk)):
+            if self.clock() - started_at > INGEST_LONGEST_S:
                 return
             self._each(attempt, _take_in)
             self._each(attempt, reporting.ingest)
             self._ingested_last = attempt.pk
 
-    def _look(self, attempt: Attempt) -> None:
+    def _check_attempt(self, attempt: Attempt) -> None:
         watched = self.watched.get(attempt.pk) or self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
         watched.is_watched = self.events.watch(attempt.pk, attempt.job_id, watched.run.path)
-        if not watched.look(attempt, settle=False) and self._begun < NEW_LAUNCHES and self._begin((attempt.pk, 0)):
+        exists = watched.check(attempt, settle=False)
+        if not exists and self._begun < NEW_LAUNCHES and self._start_rank((attempt.pk, 0)):
             self._begun += 1
             watched.launch_requested = time.monotonic()
 
@@ -247,7 +254,7 @@ class Agent:
 
     def beat(self) -> None:
         """Write heartbeat, telemetry, and what the jobs on this node use."""
-        here = {part.attempt.pk: part for part in ranks.of(self.name)}
+        here = {part.attempt.pk: part for part in ranks.list_for_node(self.name)}
         sample = self.sampler.sample(
             sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.root_pid)
         )
@@ -271,7 +278,7 @@ class Agent:
             self._each(
                 here[pk].attempt, partial(metrics.record_system, figures=figures, at=moment, node=here[pk].number)
             )
-        self.sharing.look(here, sample.jobs, moment, self.clock())
+        self.sharing.check(here, sample.jobs, moment, self.clock())
 
     def _attempts(self, numbers: Collection[int]) -> list[Attempt]:
         if not numbers:
@@ -279,8 +286,8 @@ class Agent:
         live = Attempt.objects.filter(pk__in=numbers, ended_at=None)
         return list(live.select_related("job__cluster").order_by("pk"))
 
-    def _begin(self, rank: tuple[int, int]) -> bool:
-        """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end.
+    def _start_rank(self, rank: tuple[int, int]) -> bool:
+        """Start one rank of an attempt in its own thread: one that hangs delays no other, nor our end.
 
         Returns:
             Whether it began just now.
@@ -293,8 +300,8 @@ class Agent:
         thread.start()
         return True
 
-    def _aside(self, key: object, work: Callable[[], object]) -> None:
-        """Do something slower beside the looks, once at a time per key."""
+    def _in_background(self, key: object, work: Callable[[], object]) -> None:
+        """Run something slower in the background, once at a time per key."""
         if key not in self.busy or self.busy[key].done():
             self.busy[key] = self.pool.submit(_logged, key, work)
 
@@ -316,7 +323,7 @@ def _take_in(attempt: Attempt) -> None:
 
 
 def _logged(key: object, work: Callable[[], object]) -> None:
-    """Run work in a thread beside the passes; a failure is logged and ends nothing else."""
+    """Run work in a thread; a failure is logged and ends nothing else."""
     try:
         work()
     except Exception:

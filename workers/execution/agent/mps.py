@@ -26,8 +26,8 @@ class MpsWatch:
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
 
-    def look(self, name: str) -> None:
-        """Bring daemons in line with the jobs of this node that are their clients."""
+    def check(self, name: str) -> None:
+        """Reconcile the daemons with the jobs of this node that are their clients."""
         node = Node.objects.filter(name=name).first()
         if node is None:
             return
@@ -36,8 +36,8 @@ class MpsWatch:
         for row in live:
             clients[row.attempt.job.owner_id].append(row)
         here = [owner for owner in daemons.owners() if owner != measurement_jobs.OWNER and Daemon(owner).has_folders()]
-        seen = [_keep(node, Daemon(owner)) for owner in sorted({*here, *clients})]
-        running = [about for about in seen if about]
+        states = [_reconcile(node, Daemon(owner)) for owner in sorted({*here, *clients})]
+        running = [item for item in states if item]
         gpus = node.devices.filter(kind=Device.Kind.GPU).exclude(health=Device.Health.GONE)
         if not (node.mps or running or gpus.exists()):
             self.facts = {}
@@ -47,20 +47,20 @@ class MpsWatch:
 
 
 def obstacles(node: Node) -> list[Message]:
-    """Why jobs on shares of this machine's cards would not use MPS now; empty where all would."""
+    """Why jobs on shares of this node's GPUs would not use MPS now; empty where all would."""
     if not daemons.program():
         return [wording.message("mps.no_program")]
-    found, tier = [], tickets.tier()[0]
+    messages, tier = [], tickets.tier()[0]
     for card in node.devices.filter(kind=Device.Kind.GPU).exclude(health=Device.Health.GONE):
         try:
-            joining.judged(card, tier)
+            joining.check_card(card, tier)
         except Unavailable as why:
-            found.append(wording.of_error(why))
-    return found
+            messages.append(wording.of_error(why))
+    return messages
 
 
-def _keep(node: Node, daemon: Daemon) -> dict[str, Any] | None:
-    """End, restart or leave one daemon; what is to be told of it, None where it is gone."""
+def _reconcile(node: Node, daemon: Daemon) -> dict[str, Any] | None:
+    """End, restart or leave one daemon; return its state to report, None where it has ended."""
     try:
         with daemon.locked():
             # read again under the lock: somebody may have joined just now

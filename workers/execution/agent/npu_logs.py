@@ -30,7 +30,7 @@ class NpuLine:
 
 
 @dataclass
-class _Place:
+class _Position:
     """How far a file was read, and how it begins."""
 
     offset: int = 0
@@ -39,7 +39,7 @@ class _Place:
 
 @dataclass
 class _Card:
-    files: dict[tuple[int, int], _Place] = field(default_factory=dict)
+    files: dict[tuple[int, int], _Position] = field(default_factory=dict)
     lines: deque[NpuLine] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
 
@@ -49,30 +49,30 @@ class NpuLogs:
     def __init__(self) -> None:
         self._cards: dict[Path, _Card] = {}
 
-    def of(self, folder: Path, index: int) -> list[NpuLine]:
-        """The newest errors of one NPU, those of earlier looks among them."""
-        mine = folder / f"device-{index}"
-        card = self._cards.setdefault(mine, _Card())
-        seen: dict[tuple[int, int], _Place] = {}
-        for path in sorted(mine.glob("*.log")):
+    def read_errors(self, folder: Path, index: int) -> list[NpuLine]:
+        """The newest errors of one NPU, including those of earlier reads."""
+        device_folder = folder / f"device-{index}"
+        card = self._cards.setdefault(device_folder, _Card())
+        positions: dict[tuple[int, int], _Position] = {}
+        for path in sorted(device_folder.glob("*.log")):
             with contextlib.suppress(OSError):
-                self._read(path, card, seen)
-        card.files = seen  # those that are gone are forgotten
+                self._read(path, card, positions)
+        card.files = positions  # those that are gone are forgotten
         return list(card.lines)
 
-    def _read(self, path: Path, card: _Card, seen: dict[tuple[int, int], _Place]) -> None:
+    def _read(self, path: Path, card: _Card, positions: dict[tuple[int, int], _Position]) -> None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 return
-            known = (about.st_dev, about.st_ino)
-            place = card.files.get(known) or _Place()
-            seen[known] = place
-            if about.st_size < place.offset or os.pread(descriptor, len(place.head), 0) != place.head:
-                place.offset = 0  # cut, or another file
-            place.head = os.pread(descriptor, _HEAD, 0)
-            for row in _new_rows(descriptor, place):
+            key = (status.st_dev, status.st_ino)
+            position = card.files.get(key) or _Position()
+            positions[key] = position
+            if status.st_size < position.offset or os.pread(descriptor, len(position.head), 0) != position.head:
+                position.offset = 0  # cut, or another file
+            position.head = os.pread(descriptor, _HEAD, 0)
+            for row in _new_rows(descriptor, position):
                 if line := read_line(row):
                     card.lines.append(line)
         finally:
@@ -80,12 +80,12 @@ class NpuLogs:
 
 
 def read_line(row: str) -> NpuLine | None:
-    """The error that a line tells of; None for any other line, and for one with a date that no calendar has."""
-    found = _LINE.match(row)
-    if not found:
+    """Parse an error line; None for any other line, and for one with an invalid date."""
+    match = _LINE.match(row)
+    if not match:
         return None
     try:
-        at = datetime.strptime(found["at"], _TIME).astimezone().timestamp()
+        at = datetime.strptime(match["at"], _TIME).astimezone().timestamp()
     except (ValueError, OverflowError, OSError):
         return None
     return NpuLine(at, row.strip())
@@ -96,13 +96,13 @@ def key(card: str, text: str) -> str:
     return f"{card}:{hashlib.blake2s(text.encode(errors='replace'), digest_size=12).hexdigest()}"
 
 
-def _new_rows(descriptor: int, place: _Place) -> Iterator[str]:
-    """Whole lines that were added, up to what one look may take."""
-    stop = place.offset + _MOST_AT_A_LOOK
-    while place.offset < stop:
-        data = os.pread(descriptor, _PIECE, place.offset)
+def _new_rows(descriptor: int, position: _Position) -> Iterator[str]:
+    """Complete lines that were added, up to what one read may take."""
+    stop = position.offset + _MOST_AT_A_LOOK
+    while position.offset < stop:
+        data = os.pread(descriptor, _PIECE, position.offset)
         end = data.rfind(b"\n") + 1
         if not end and len(data) < _PIECE:  # the last line is still being written
             return
-        place.offset += end or len(data)
+        position.offset += end or len(data)
         yield from data[:end].decode(errors="replace").splitlines()

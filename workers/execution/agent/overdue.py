@@ -31,14 +31,14 @@ class Overdue:
         self._stands_since: float | None = None
         self._killed_at: float | None = None
 
-    def look(self, home: Path, kept: dict[str, Any], word: str) -> list[int]:
-        """Do what is due; return the processes that even KILL did not end, once that is certain.
+    def enforce(self, home: Path, supervisor: dict[str, Any], word: str) -> list[int]:
+        """Apply what is due; return the processes that even KILL did not end, once that is certain.
 
         Args:
             kept: supervisor.json of a supervisor that lives.
             word: what it is told.
         """
-        now, pid = time.monotonic(), int(kept["pid"])
+        now, pid = time.monotonic(), int(supervisor["pid"])
         if word not in _TOLD:
             self._word = ""
             return []

@@ -33,27 +33,27 @@ class RankRun:
     @property
     def disk_bytes(self) -> int | None:
         """What it takes of its disk limit here, as its supervisor reported last; None without a limit."""
-        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
+        home = tickets.rank_dir(RunDir.for_attempt(self.attempt.job_id, self.attempt.number), self.rank)
         used = (records.read(home / records.DISK) or {}).get("used_bytes")
         return used if isinstance(used, int) else None
 
     @property
     def root_pid(self) -> int | None:
-        """Process above all of its own here, its supervisor or a container's first; None before it began."""
-        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
-        kept = records.read(home / records.SUPERVISOR)
-        if kept and "container" in kept:
-            return int(kept.get("child", {}).get("pid", 0)) or None
-        return int(kept["pid"]) if kept else None
+        """Root process of the rank here, its supervisor or the first of a container; None before its start."""
+        home = tickets.rank_dir(RunDir.for_attempt(self.attempt.job_id, self.attempt.number), self.rank)
+        supervisor = records.read(home / records.SUPERVISOR)
+        if supervisor and "container" in supervisor:
+            return int(supervisor.get("child", {}).get("pid", 0)) or None
+        return int(supervisor["pid"]) if supervisor else None
 
 
-def of(node: str) -> list[RankRun]:
-    """Every live attempt that holds something of a node, oldest first."""
+def list_for_node(node: str) -> list[RankRun]:
+    """Every live attempt that holds devices of a node, oldest first."""
     held = Allocation.objects.filter(node__name=node, released_at=None, attempt__ended_at=None)
     if not held.exists():  # far cheaper than the rows with all their columns, and most nodes are idle at times
         return []
-    found: dict[int, RankRun] = {}
+    runs: dict[int, RankRun] = {}
     rows = held.select_related("attempt__job__cluster", "device").order_by("attempt", "device__index", "pk")
     for row in rows:
-        found.setdefault(row.attempt_id, RankRun(row.attempt, row.rank)).held.append(row)
-    return list(found.values())
+        runs.setdefault(row.attempt_id, RankRun(row.attempt, row.rank)).held.append(row)
+    return list(runs.values())

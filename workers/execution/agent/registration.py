@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def register(name: str, cards: Iterable[Card]) -> Node:
-    """Write node and devices as they are now; cards that are gone keep their row and say so.
+    """Write node and devices as they are now; devices that are missing keep their row, marked as such.
 
     One transaction: nobody sees a machine without its cards.
 
@@ -38,7 +38,7 @@ def register(name: str, cards: Iterable[Card]) -> Node:
         Removed: an operator took this machine out, and it had joined by a token.
     """
     cards, tier = list(cards), tickets.tier()[0]  # these may take a while
-    can = eviction_probe.look(cards, tier, _memory_mib())
+    can = eviction_probe.check(cards, tier, _memory_mib())
     with transaction.atomic():
         return _register(name, cards, tier, can)
 
@@ -67,32 +67,32 @@ def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, obje
     node.refresh_from_db()
     shares = max(1, int(SHARES_PER_DEVICE * cores * env.CPU_OVERCOMMIT))
     _offer(node, Device.Kind.CPU, 0, {"model": _cpu_model(), "memory_mib": _memory_mib()}, shares)
-    known = node.devices.exclude(kind=Device.Kind.CPU).exclude(health=Device.Health.GONE)
-    before, is_new = known.count(), not node.devices.exclude(kind=Device.Kind.CPU).exists()
-    seen = set()
+    present = node.devices.exclude(kind=Device.Kind.CPU).exclude(health=Device.Health.GONE)
+    before, is_new = present.count(), not node.devices.exclude(kind=Device.Kind.CPU).exists()
+    keys = set()
     for card in cards:
-        seen.add((card.kind, card.index))
-        about = {"uuid": card.uuid, "model": card.name, "memory_mib": card.memory_mib, "group": card.group}
-        about |= {"simulated": card.simulated, "parent": card.parent}
-        _offer(node, Device.Kind(card.kind), card.index, about, SHARES_PER_DEVICE)
-    for device in known:
-        if (device.kind, device.index) not in seen:
+        keys.add((card.kind, card.index))
+        columns = {"uuid": card.uuid, "model": card.name, "memory_mib": card.memory_mib, "group": card.group}
+        columns |= {"simulated": card.simulated, "parent": card.parent}
+        _offer(node, Device.Kind(card.kind), card.index, columns, SHARES_PER_DEVICE)
+    for device in present:
+        if (device.kind, device.index) not in keys:
             log.warning("node=%s device=%s%s is gone", name, device.kind, device.index)
             gone = wording.message("card.not_built_in")
             Device.objects.filter(pk=device.pk).update(health=Device.Health.GONE, health_message=gone)
-    if len(seen) != before and not is_new:
-        message = wording.message("node.cards_changed", before=before, now=len(seen))
+    if len(keys) != before and not is_new:
+        message = wording.message("node.cards_changed", before=before, now=len(keys))
         lifecycle.record(node, "cards_changed", message)
     return node
 
 
-def _offer(node: Node, kind: str, index: int, about: dict[str, object], shares: int) -> None:
+def _offer(node: Node, kind: str, index: int, columns: dict[str, object], shares: int) -> None:
     device, _made = Device.objects.get_or_create(node=node, kind=kind, index=index, defaults={"capacity": shares})
     # what a card said of its health stands until it says otherwise, but one that is back is back
     Device.objects.filter(pk=device.pk, health=Device.Health.GONE).update(
         health=Device.Health.OK, health_message=Message()
     )
-    Device.objects.filter(pk=device.pk).update(**about)
+    Device.objects.filter(pk=device.pk).update(**columns)
     # Never below what is held: a smaller offer counts once the work on it has ended.
     Device.objects.filter(pk=device.pk, used__lte=shares).exclude(capacity=shares).update(capacity=shares)
     Device.objects.filter(pk=device.pk, used__gt=shares).update(capacity=F("used"))

@@ -28,8 +28,8 @@ Watched = dict[Path, overdue.Overdue]
 _SILENT = (Node.State.UNREACHABLE, Node.State.LOST)
 
 
-def look(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
-    """Bring the files of ranks above 0 on this node in line; return (attempt, rank) that should be started.
+def check_all(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
+    """Reconcile the files of ranks above 0 on this node; return (attempt, rank) that should be started.
 
     The first node says how the job goes, for as long as it is heard. A partner that fails or is lost ends the whole
     attempt: no half gang holds devices.
@@ -41,43 +41,45 @@ def look(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
     held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
     rows = held.select_related("attempt__job__cluster").order_by("attempt", "rank", "pk")
     parts = {(row.attempt_id, row.rank): row.attempt for row in reversed(rows)}
-    homes = {tickets.rank_dir(RunDir.of(row.attempt.job_id, row.attempt.number), row.rank) for row in rows}
+    homes = {tickets.rank_dir(RunDir.for_attempt(row.attempt.job_id, row.attempt.number), row.rank) for row in rows}
     for home in set(watched) - homes:
         del watched[home]
     missing = []
     for (pk, rank), attempt in sorted(parts.items()):
         try:
-            if _look(attempt, rank, watched):
+            if _check(attempt, rank, watched):
                 missing.append((pk, rank))
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
     return missing
 
 
-def _look(attempt: Attempt, rank: int, watched: Watched) -> bool:
-    """One part; whether it should be started."""
-    job, run = attempt.job, RunDir.of(attempt.job_id, attempt.number)
+def _check(attempt: Attempt, rank: int, watched: Watched) -> bool:
+    """Check one rank; return whether it should be started."""
+    job, run = attempt.job, RunDir.for_attempt(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
-    kept = records.read(home / records.SUPERVISOR)
+    supervisor = records.read(home / records.SUPERVISOR)
     cause = gangs.cause(run) or gangs.blame_who_leaves(run, rank)
-    if kept is None:
+    if supervisor is None:
         waited_s = (now() - attempt.assigned_at).total_seconds()
         if waited_s > NEVER_S:
             gangs.blame(run, rank, gangs.RankEnd.FAILED)
         return cause is None and PATIENCE_S < waited_s <= NEVER_S
     ended = records.read(home / records.EXIT)
-    if ended is None and records.is_alive(kept):
-        word = records.understood(home, request_for(job, cause))
+    if ended is None and records.is_alive(supervisor):
+        word = records.compatible_request(home, request_for(job, cause))
         if cause and cause.how not in gangs.LEAVING and word != "kill":
             word = "stop"
         before = records.read_request(home)
         if word != before and records.STRENGTH[word] >= records.STRENGTH[before]:
             records.write_request(home, word)
         write_limit(home, job)
-        _report(attempt, watched.setdefault(home, overdue.Overdue()).look(home, kept, records.read_request(home)))
+        _report(
+            attempt, watched.setdefault(home, overdue.Overdue()).enforce(home, supervisor, records.read_request(home))
+        )
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
-        if containers.gone(home):
+        if containers.remove(home):
             gangs.blame(run, rank, gangs.RankEnd.LOST)
     elif ended.get("unkillable"):
         _report(attempt, ended["unkillable"])
@@ -112,7 +114,7 @@ def end_stale(node: str) -> int:
     rows = ended.order_by("-attempt__ended_at").values_list("attempt__job", "attempt__number", "rank").distinct()[:500]
     stopped = 0
     for job, number, rank in rows:
-        home = tickets.rank_dir(RunDir.of(job, number), rank)
+        home = tickets.rank_dir(RunDir.for_attempt(job, number), rank)
         if (home / records.EXIT).exists() or not (home / records.SUPERVISOR).exists():
             continue
         if records.is_alive(records.read(home / records.SUPERVISOR)):
@@ -121,6 +123,6 @@ def end_stale(node: str) -> int:
                 records.write_request(home, "stop")
                 stopped += 1
         elif rank == 0 and not (home / ".swept").exists():
-            sweep(RunDir.of(job, number))
+            sweep(RunDir.for_attempt(job, number))
             (home / ".swept").touch()
     return stopped

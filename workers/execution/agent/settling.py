@@ -53,9 +53,9 @@ def settle(ended: Sequence[AttemptMonitor]) -> list[AttemptMonitor]:
             for monitor in ended
             if monitor.attempt.job_id in jobs and is_plain(jobs[monitor.attempt.job_id], monitor.ended)
         ]
-        begun = [monitor for monitor in plain if jobs[monitor.attempt.job_id].state in _BEGINS]
+        starting = [monitor for monitor in plain if jobs[monitor.attempt.job_id].state in _BEGINS]
         transitions.move_many(
-            [Move(jobs[monitor.attempt.job_id], Event.STARTED, monitor.attempt.number) for monitor in begun]
+            [Move(jobs[monitor.attempt.job_id], Event.STARTED, monitor.attempt.number) for monitor in starting]
         )
         moves = []
         for monitor in plain:

@@ -51,10 +51,10 @@ class Breaches:
         Args:
             at_s: monotonic seconds.
         """
-        warn, end, seen = [], [], set()
+        warn, end, keys = [], [], set()
         for use in uses:
             key = (use.attempt, use.card)
-            seen.add(key)
+            keys.add(key)
             if use.held_mib >= WARN_AT * use.allowed_mib and key not in self._warned:
                 self._warned.add(key)
                 warn.append(use)
@@ -62,21 +62,21 @@ class Breaches:
                 self._since.pop(key, None)
             elif at_s - self._since.setdefault(key, at_s) >= PATIENCE_S:
                 end.append(use)
-        self._warned &= seen
-        self._since = {key: since for key, since in self._since.items() if key in seen}
+        self._warned &= keys
+        self._since = {key: since for key, since in self._since.items() if key in keys}
         return warn, end
 
 
 class CardMonitor:
-    """One per agent; `look` follows every sample of the cards."""
+    """One per agent; `check` follows every sample of the cards."""
 
     def __init__(self) -> None:
         self.breaches = Breaches()
 
-    def look(
+    def check(
         self, here: Mapping[int, RankRun], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
     ) -> None:
-        """Hold jobs to their shares of this node's cards, and note who computes.
+        """Limit jobs to their shares of this node's devices, and record which of them compute.
 
         Args:
             here: what runs on this node, by attempt.
@@ -104,12 +104,12 @@ def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> 
 
 
 def _uses(part: RankRun, figures: Mapping[str, float]) -> list[Use]:
-    found = []
+    uses = []
     for row in part.held:
         card, used = row.device, figures.get(f"system/gpu{row.device.index}_own_mib")
         if card.kind == Device.Kind.GPU and used is not None and card.memory_mib:
-            found.append(Use(part.attempt.pk, card.index, used, card.memory_mib * row.share / SHARES_PER_DEVICE))
-    return found
+            uses.append(Use(part.attempt.pk, card.index, used, card.memory_mib * row.share / SHARES_PER_DEVICE))
+    return uses
 
 
 def _warn(attempt: Attempt, use: Use) -> None:

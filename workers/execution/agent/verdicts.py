@@ -33,7 +33,7 @@ def judge(
     wanted_reason: str,
     can_suspend: bool,
     saved: bool = True,
-    said: Message = _NOTHING,
+    requested_message: Message = _NOTHING,
 ) -> Verdict:
     """Judge how an attempt in `state` ended, by its exit record.
 
@@ -64,12 +64,12 @@ def judge(
     if state == JobState.STOPPING or record.get("requested") == "stop":
         first = None if state == JobState.STOPPING else Event.STOP_REQUESTED
         reason = Reason(wanted_reason) if wanted_reason in Reason.values and wanted_reason else Reason.OWNER
-        return Verdict(Event.EXITED_BAD, reason, said or _why(reason), number, first)
+        return Verdict(Event.EXITED_BAD, reason, requested_message or _why(reason), number, first)
     if state == JobState.FINISHING or record.get("requested") == "finish":
         first = None if state == JobState.FINISHING else Event.FINISH_REQUESTED
         ended_by_us = name in {"SIGTERM", "SIGKILL"} or code in {0, SUSPENDED_CODE, 143, 137}
         if ended_by_us and wanted_reason == Reason.PRUNED:
-            return Verdict(Event.EXITED_EARLY, Reason.PRUNED, said or _why(Reason.PRUNED), number, first)
+            return Verdict(Event.EXITED_EARLY, Reason.PRUNED, requested_message or _why(Reason.PRUNED), number, first)
         if ended_by_us:
             message = wording.message("job.finished_early")
             return Verdict(Event.EXITED_EARLY, Reason.DONE, message, number, first)

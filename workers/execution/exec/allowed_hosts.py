@@ -29,12 +29,12 @@ class AllowedHosts:
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        asked = [_taken_apart(entry.lower()) for entry in entries if entry.lower() != NOBODY]
-        self._whole = {entry for entry in asked if is_host(entry[0])}
-        self._patterns = [entry for entry in asked if entry not in self._whole]
+        pairs = [_split_entry(entry.lower()) for entry in entries if entry.lower() != NOBODY]
+        self._whole = {entry for entry in pairs if is_host(entry[0])}
+        self._patterns = [entry for entry in pairs if entry not in self._whole]
 
     def allow(self, name: str, port: int) -> bool:
-        """Whether a host may be asked."""
+        """Whether a job may connect to a host."""
         return is_host(name) and (
             self.has_name(name, port)
             or any(fnmatchcase(name, pattern) and only in (0, port) for pattern, only in self._patterns)
@@ -45,10 +45,10 @@ class AllowedHosts:
         return not self._whole.isdisjoint({(name, 0), (name, port)})
 
 
-def _taken_apart(entry: str) -> tuple[str, int]:
-    """Name or pattern, and the port; 0 where every port is meant."""
-    found = _ENTRY.fullmatch(entry)
-    host, port = (found["host"], int(found["port"])) if found else (entry, 0)
+def _split_entry(entry: str) -> tuple[str, int]:
+    """Name or pattern, and the port; 0 means every port."""
+    match = _ENTRY.fullmatch(entry)
+    host, port = (match["host"], int(match["port"])) if match else (entry, 0)
     bare = host.removeprefix("[").removesuffix("]")
     return (bare if _is_ipv6(bare) else host.rstrip(".")), port
 

@@ -83,45 +83,45 @@ def way_to(job: Job, rank: int = 0) -> Way:
         raise why
     away = held.node.name != settings.NODE
     target = (job.pk, attempt.number, rank)
-    return Way(socket_paths.of(*target), (held.node.address, env.EXEC_PORT) if away else None, target)
+    return Way(socket_paths.for_rank(*target), (held.node.address, env.EXEC_PORT) if away else None, target)
 
 
 def _closed(job: Job, rank: int) -> ChannelRefused | None:
-    """Why the job's container turned out to have no exec server; None while it may have one."""
-    found = records.read(RunDir.of(job.pk, job.attempt_number).of_rank(rank) / handover.WAYS)
-    if found is None:
+    """Why the job's container has no exec server; None while it may have one."""
+    record = records.read(RunDir.for_attempt(job.pk, job.attempt_number).of_rank(rank) / handover.WAYS)
+    if record is None:
         return None
-    if found.get("why") == handover.NO_PYTHON:
+    if record.get("why") == handover.NO_PYTHON:
         return ChannelRefused("no_python", ".".join(map(str, handover.OLDEST)))
     return ChannelRefused("late")
 
 
 async def open_channel(
-    way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+    route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a channel; what follows the answer is to be read.
+    """Open a channel; what follows the reply is left to be read.
 
     Raises:
         ChannelRefused: unreachable, refused.
     """
-    _answer, reader, writer = await begin(way, request, patience_s)
+    _answer, reader, writer = await open_with_reply(route, request, patience_s)
     return reader, writer
 
 
-async def begin(
-    way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+async def open_with_reply(
+    route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
 ) -> tuple[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a channel as `open_channel` does, for whoever needs the answer too: where it listens, say.
+    """Open a channel like `open_channel` and return the reply too: for example the address where it listens.
 
     Raises:
         ChannelRefused: unreachable, refused.
     """
     try:
         async with asyncio.timeout(patience_s):
-            reader, writer = await _reach(way)
+            reader, writer = await _reach(route)
             opened = False
             try:
-                await _greet(way, reader, writer)
+                await _greet(route, reader, writer)
                 writer.write(_line(request))
                 await writer.drain()
                 answer = _check(await reader.readline())
@@ -134,23 +134,23 @@ async def begin(
         raise ChannelRefused("unreachable") from exc
 
 
-async def _reach(way: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if way.relay:
-        return await asyncio.open_connection(*way.relay, limit=_LONGEST)
-    return await asyncio.open_unix_connection(str(way.path), limit=_LONGEST)
+async def _reach(route: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if route.relay:
+        return await asyncio.open_connection(*route.relay, limit=_LONGEST)
+    return await asyncio.open_unix_connection(str(route.path), limit=_LONGEST)
 
 
-async def _greet(way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Show a relay that we belong to its platform, and see that it belongs to ours."""
-    if not way.relay:
+async def _greet(route: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Prove to a relay that we belong to its platform, and check that it belongs to ours."""
+    if not route.relay:
         return
-    theirs, mine = greeting.read(await reader.readline()), greeting.challenge()
-    writer.write(greeting.ask(theirs, way.target, mine))
+    relay_greeting, challenge = greeting.read(await reader.readline()), greeting.challenge()
+    writer.write(greeting.request_line(relay_greeting, route.target, challenge))
     await writer.drain()
-    greeting.check(greeting.read(await reader.readline()), theirs, mine, way.target)
+    greeting.check(greeting.read(await reader.readline()), relay_greeting, challenge, route.target)
 
 
-def connect(way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S) -> socket.socket:
+def connect(route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S) -> socket.socket:
     """Open a channel and return its socket, blocking, without a timeout.
 
     Machines know each other by IPv4 addresses or names.
@@ -158,19 +158,19 @@ def connect(way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
     Raises:
         ChannelRefused: unreachable, refused.
     """
-    channel, opened = socket.socket(socket.AF_INET if way.relay else socket.AF_UNIX), False
+    channel, opened = socket.socket(socket.AF_INET if route.relay else socket.AF_UNIX), False
     try:
         deadline = time.monotonic() + patience_s
         channel.settimeout(patience_s)
-        channel.connect(way.relay or str(way.path))
+        channel.connect(route.relay or str(route.path))
 
         def line() -> bytes:
             return _read_line(channel, lambda: deadline - time.monotonic())
 
-        if way.relay:
-            theirs, mine = greeting.read(line()), greeting.challenge()
-            channel.sendall(greeting.ask(theirs, way.target, mine))
-            greeting.check(greeting.read(line()), theirs, mine, way.target)
+        if route.relay:
+            relay_greeting, challenge = greeting.read(line()), greeting.challenge()
+            channel.sendall(greeting.request_line(relay_greeting, route.target, challenge))
+            greeting.check(greeting.read(line()), relay_greeting, challenge, route.target)
         channel.sendall(_line(request))
         _check(line())
         channel.settimeout(None)
@@ -184,16 +184,16 @@ def connect(way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
 
 
 def _read_line(channel: socket.socket, left_s: Callable[[], float]) -> bytes:
-    """One line and not a byte of what follows it."""
+    """Read one line and not a byte of what follows it."""
     line = b""
     while not line.endswith(b"\n") and len(line) < _LONGEST:
         if left_s() <= 0:
             raise TimeoutError
         channel.settimeout(left_s())
-        seen = channel.recv(4096, socket.MSG_PEEK)
-        if not seen:
+        data = channel.recv(4096, socket.MSG_PEEK)
+        if not data:
             break
-        line += channel.recv(seen.find(b"\n") + 1 or len(seen))
+        line += channel.recv(data.find(b"\n") + 1 or len(data))
     return line
 
 

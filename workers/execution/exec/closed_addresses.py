@@ -29,11 +29,11 @@ FRESH_S = 60.0
 
 
 class NotKnown(Exception):
-    """The platform's database does not answer, and has not been asked before: its machines are not known."""
+    """The addresses of nodes are not known: the database does not answer and none were read before."""
 
 
 class ClosedAddresses:
-    """What is closed, read anew each minute that somebody asks.
+    """Addresses that jobs may not reach, read again at most once a minute.
 
     Args:
         networks: further ones, as in ["203.0.113.0/24"].
@@ -51,12 +51,12 @@ class ClosedAddresses:
         Raises:
             NotKnown: nobody can tell now.
         """
-        found = leads_to(ipaddress.ip_address(address.partition("%")[0]))
-        if any(found in network for network in self.networks):
+        target = leads_to(ipaddress.ip_address(address.partition("%")[0]))
+        if any(target in network for network in self.networks):
             return True
-        return port != _published_port() and found in await self._known()
+        return port != _published_port() and target in await self._node_addresses()
 
-    async def _known(self) -> set[Address]:
+    async def _node_addresses(self) -> set[Address]:
         async with self._reading:
             if self._machines is None or time.monotonic() - self._read_at > FRESH_S:
                 try:
@@ -70,18 +70,18 @@ class ClosedAddresses:
 
 
 def machines() -> set[Address]:
-    """Return the addresses of this machine's interfaces, and of all machines of the platform.
+    """Return the addresses of this node's interfaces and of all nodes of the platform.
 
     Raises:
         Error: the database does not answer.
     """
     rows = Node.objects.exclude(state=Node.State.REMOVED).values_list("address", flat=True)
-    own = [one for card in psutil.net_if_addrs().values() for one in card]
-    found = {str(one.address) for one in own if one.family in (socket.AF_INET, socket.AF_INET6)}
+    own = [entry for card in psutil.net_if_addrs().values() for entry in card]
+    addresses = {str(entry.address) for entry in own if entry.family in (socket.AF_INET, socket.AF_INET6)}
     for address in rows:
         with suppress(OSError, UnicodeError):  # a name that is not known now
-            found |= {str(row[4][0]) for row in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)}
-    return {leads_to(ipaddress.ip_address(text.partition("%")[0])) for text in found}
+            addresses |= {str(row[4][0]) for row in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)}
+    return {leads_to(ipaddress.ip_address(text.partition("%")[0])) for text in addresses}
 
 
 def _published_port() -> int:

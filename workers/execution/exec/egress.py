@@ -24,7 +24,7 @@ from aiplatform.lib import addresses
 from workers.execution.exec import socket_paths
 from workers.execution.exec.allowed_hosts import AllowedHosts
 from workers.execution.exec.closed_addresses import NotKnown
-from workers.execution.exec.relay import Streams, both_ways, close
+from workers.execution.exec.relay import Streams, close, copy_both_ways
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ Closed = Callable[[str, int], Awaitable[bool]]
 
 
 class Refused(Exception):
-    """Not fetched: the status and a sentence for whoever asked."""
+    """A request that is not forwarded: the HTTP status and a sentence for the client."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -171,7 +171,7 @@ class Egress:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             outer[1].write(f"{method} {path} {version}\r\n".encode() + _passed_on(fields))
-        await both_ways((reader, writer), outer, IDLE_S)
+        await copy_both_ways((reader, writer), outer, IDLE_S)
 
     async def _connect(self, host: str, port: int) -> Streams:
         name = host.lower().rstrip(".")
@@ -240,16 +240,16 @@ def _where(method: str, target: str) -> tuple[str, int, str]:
 
 
 def _passed_on(fields: bytes) -> bytes:
-    """The fields of a head without those for the proxy; one request a connection, so that each is looked at."""
-    kept = [
+    """Header fields of a request without those for the proxy; one request per connection, so that each is checked."""
+    lines = [
         line for line in fields.split(b"\r\n")
         if line and not line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:"))
     ]  # fmt: skip
-    return b"\r\n".join([*kept, b"Connection: close", b"", b""])
+    return b"\r\n".join([*lines, b"Connection: close", b"", b""])
 
 
-async def begin(egress: Egress) -> Door:
-    """Begin to serve on this machine's egress socket. Whoever sees its folder may ask: jobs have users of their own.
+async def start(egress: Egress) -> Door:
+    """Serve on this node's egress socket. Every process that can see its folder may connect: jobs have own users.
 
     Raises:
         OSError: the folder is somebody else's.

@@ -27,62 +27,64 @@ LONGEST = 4096  # bytes of a line
 
 
 class NotOne(ValueError):
-    """What was said is no greeting of this platform."""
+    """The message is no greeting of this platform."""
 
 
 def challenge() -> str:
-    """Return a number that nobody has seen before."""
+    """Return a new random number."""
     return secrets.token_hex(16)
 
 
-def line(**words: Any) -> bytes:
+def line(**fields: Any) -> bytes:
     """Return one line of a greeting."""
-    return json.dumps(words).encode() + b"\n"
+    return json.dumps(fields).encode() + b"\n"
 
 
-def read(said: bytes) -> Mapping[str, Any]:
-    """Return the words of a line.
+def read(data: bytes) -> Mapping[str, Any]:
+    """Return the fields of a line.
 
     Raises:
         NotOne: it is none.
     """
     try:
-        words = json.loads(said)
+        fields = json.loads(data)
     except (ValueError, RecursionError) as exc:
         raise NotOne("no line of a greeting") from exc
-    if not said.endswith(b"\n") or not isinstance(words, dict):
+    if not data.endswith(b"\n") or not isinstance(fields, dict):
         raise NotOne("no line of a greeting")
-    return words
+    return fields
 
 
-def ask(heard: Mapping[str, Any], target: tuple[int, int, int], mine: str) -> bytes:
-    """Return what the asker says to the relay's challenge.
+def request_line(fields: Mapping[str, Any], target: tuple[int, int, int], own_challenge: str) -> bytes:
+    """Return the client's reply to the relay's challenge.
 
     Raises:
         NotOne: there was no challenge.
     """
     job, attempt, rank = target
-    proof = _proof("asker", _text(heard, "challenge"), mine, target)
-    return line(job=job, attempt=attempt, rank=rank, challenge=mine, proof=proof)
+    proof = _proof("asker", _text(fields, "challenge"), own_challenge, target)
+    return line(job=job, attempt=attempt, rank=rank, challenge=own_challenge, proof=proof)
 
 
-def admit(said: Mapping[str, Any], mine: str) -> tuple[tuple[int, int, int], bytes]:
-    """Check who asks; returns the rank that is wanted, and what to say back.
+def admit(fields: Mapping[str, Any], own_challenge: str) -> tuple[tuple[int, int, int], bytes]:
+    """Verify the client; return the requested rank and the reply.
 
     Raises:
         NotOne: the asker does not know the key.
     """
-    job, attempt, rank = (said.get(name) for name in ("job", "attempt", "rank"))
+    job, attempt, rank = (fields.get(name) for name in ("job", "attempt", "rank"))
     if not (isinstance(job, int) and isinstance(attempt, int) and isinstance(rank, int)):
         raise NotOne("no job is named")
     target = (job, attempt, rank)
-    theirs = _text(said, "challenge")
-    if not hmac.compare_digest(_proof("asker", mine, theirs, target), _text(said, "proof")):
+    client_challenge = _text(fields, "challenge")
+    if not hmac.compare_digest(_proof("asker", own_challenge, client_challenge, target), _text(fields, "proof")):
         raise NotOne("another key")
-    return target, line(proof=_proof("relay", mine, theirs, target))
+    return target, line(proof=_proof("relay", own_challenge, client_challenge, target))
 
 
-def check(said: Mapping[str, Any], challenged: Mapping[str, Any], mine: str, target: tuple[int, int, int]) -> None:
+def check(
+    fields: Mapping[str, Any], challenged: Mapping[str, Any], own_challenge: str, target: tuple[int, int, int]
+) -> None:
     """Check the relay's own proof.
 
     Args:
@@ -91,18 +93,20 @@ def check(said: Mapping[str, Any], challenged: Mapping[str, Any], mine: str, tar
     Raises:
         NotOne: it does not know the key.
     """
-    if not hmac.compare_digest(_proof("relay", _text(challenged, "challenge"), mine, target), _text(said, "proof")):
+    if not hmac.compare_digest(
+        _proof("relay", _text(challenged, "challenge"), own_challenge, target), _text(fields, "proof")
+    ):
         raise NotOne("another key")
 
 
-def _text(words: Mapping[str, Any], name: str) -> str:
-    text = words.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    text = fields.get(name)
     if not isinstance(text, str) or not text.isascii():
         raise NotOne(f"no {name}")
     return text
 
 
-def _proof(who: str, of_relay: str, of_asker: str, target: tuple[int, int, int]) -> str:
-    words = json.dumps([who, of_relay, of_asker, *target])
-    key = kept.kept(settings.DATA_ROOT / KEY)
-    return salted_hmac("workers.execution.exec.greeting", words, secret=key, algorithm="sha256").hexdigest()
+def _proof(side: str, of_relay: str, of_asker: str, target: tuple[int, int, int]) -> str:
+    text = json.dumps([side, of_relay, of_asker, *target])
+    key = kept.load_or_create(settings.DATA_ROOT / KEY)
+    return salted_hmac("workers.execution.exec.greeting", text, secret=key, algorithm="sha256").hexdigest()

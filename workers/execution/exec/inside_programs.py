@@ -11,8 +11,8 @@ from pathlib import Path
 from workers.supervisor import exec_socket
 
 
-def put(folder: Path, name: str, module: str, *words: str) -> None:
-    """Put a program into a folder that jobs read; one that is there is replaced at once, also under those who run it.
+def write_program(folder: Path, name: str, module: str, *arguments: str) -> None:
+    """Write a program into a folder that jobs read; an existing one is replaced at once, also while it runs.
 
     Args:
         module: the file in workers/supervisor/inside that it starts.
@@ -21,13 +21,13 @@ def put(folder: Path, name: str, module: str, *words: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    command = [sys.executable, "-I", "-S", str(Path(exec_socket.INSIDE) / module), *words]
-    beside = folder / f".{name}.{secrets.token_hex(8)}"  # new, whatever somebody else may have put there before
-    opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    command = [sys.executable, "-I", "-S", str(Path(exec_socket.INSIDE) / module), *arguments]
+    partial = folder / f".{name}.{secrets.token_hex(8)}"  # new, whatever somebody else may have put there before
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-            os.fchmod(opened, 0o755)
-        beside.rename(folder / name)
+            os.fchmod(descriptor, 0o755)
+        partial.rename(folder / name)
     finally:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)

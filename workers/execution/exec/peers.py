@@ -29,7 +29,7 @@ from aiplatform.lib.errors import DomainError
 from workers.core.models import Allocation, Attempt
 from workers.execution.exec import channels, inside_programs, socket_paths
 from workers.execution.exec.channels import ChannelRefused, Way
-from workers.execution.exec.relay import Streams, both_ways, close
+from workers.execution.exec.relay import Streams, close, copy_both_ways
 from workers.supervisor import exec_socket
 
 log = logging.getLogger(__name__)
@@ -70,12 +70,12 @@ def make(own: Rank, uid: int, *, is_open: bool = False) -> Path:
     if uid:
         os.chown(folder, -1, uid)
     folder.chmod(0o750)
-    inside_programs.put(folder, PROGRAM, "rank_shell.py", str(folder / socket_paths.PEERS_SOCKET))
+    inside_programs.write_program(folder, PROGRAM, "rank_shell.py", str(folder / socket_paths.PEERS_SOCKET))
     return folder
 
 
 def way_from(own: Rank, to: str) -> Way:
-    """Return the way from a rank to another one of the same attempt, by the rows.
+    """Return the route from a rank to another one of the same attempt, by the rows.
 
     Args:
         to: its number, or the address or name of its machine.
@@ -89,11 +89,11 @@ def way_from(own: Rank, to: str) -> Way:
     if attempt is None or attempt.job.attempt_number != number:
         raise NoPeer(_("This part of the job is over."))
     held = Allocation.objects.filter(attempt=attempt, released_at=None).select_related("node").order_by("rank", "pk")
-    meant = [one.rank for one in held if to in (str(one.rank), one.node.address, one.node.name)]
+    meant = [row.rank for row in held if to in (str(row.rank), row.node.address, row.node.name)]
     if not meant:
-        machines = ", ".join(dict.fromkeys(f"{one.rank} ({one.node.address})" for one in held))
+        machines = ", ".join(dict.fromkeys(f"{row.rank} ({row.node.address})" for row in held))
         raise NoPeer(_("It is no machine of this job. Those are: %(machines)s.") % {"machines": machines})
-    other = next((one for one in meant if one != rank), rank)  # several ranks of a test may share one address
+    other = next((row for row in meant if row != rank), rank)  # several ranks of a test may share one address
     return channels.way_to(attempt.job, other)
 
 
@@ -104,13 +104,13 @@ class Peers:
         self.servers: dict[Path, asyncio.Server] = {}
         self._open: dict[Rank, int] = {}
 
-    async def keep(self) -> None:
-        """Bring a socket to each rank that begins, and take away those of attempts that are over, for ever."""
+    async def maintain(self) -> None:
+        """Serve a socket for each rank that starts, and remove those of attempts that are over, forever."""
         swept = 0.0
         loop = asyncio.get_running_loop()
         while True:
             try:
-                await self.look()
+                await self.update()
             except OSError:  # nothing that lies in these folders may end the way of all ranks
                 log.exception("the folders of ranks could not be looked at")
             if loop.time() - swept >= SWEEP_S:
@@ -119,12 +119,12 @@ class Peers:
                     await database_sync_to_async(sweep)()
             await asyncio.sleep(LOOK_S)
 
-    async def look(self) -> None:
-        """Listen for the ranks whose folders are there, and for no others."""
-        there = _folders()
-        for folder in set(self.servers) - set(there):
+    async def update(self) -> None:
+        """Listen for the ranks whose folders exist, and for no others."""
+        present = _folders()
+        for folder in set(self.servers) - set(present):
             self.servers.pop(folder).close()
-        for folder, own in there.items():
+        for folder, own in present.items():
             if folder not in self.servers:
                 with suppress(OSError):  # gone meanwhile
                     self.servers[folder] = await self._listen(own, folder / socket_paths.PEERS_SOCKET)
@@ -151,16 +151,18 @@ class Peers:
             return
         self._open[own] = self._open.get(own, 0) + 1
         try:
-            inner = await self._begin(own, reader, writer)
+            inner = await self._open_stream(own, reader, writer)
             if inner:
-                await both_ways((reader, writer), inner)
+                await copy_both_ways((reader, writer), inner)
         except (OSError, ValueError):
             writer.transport.abort()
         finally:
             self._open[own] -= 1
 
-    async def _begin(self, own: Rank, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Streams | None:
-        """Open what a rank asks for; None where it is refused, with the reason said."""
+    async def _open_stream(
+        self, own: Rank, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Streams | None:
+        """Open what a rank requests; None where it is refused, with the reason sent to it."""
         async with asyncio.timeout(REQUEST_S):
             request = read(await reader.readline())
         try:
@@ -176,36 +178,36 @@ class Peers:
 
 
 def read(line: bytes) -> dict[str, Any]:
-    """What a rank asks for, with nothing in it but what it may ask for.
+    """Parse a rank's request, reduced to the fields it may contain.
 
     Raises:
         ValueError: it cannot be read.
     """
     try:
-        said = json.loads(line)
+        request = json.loads(line)
     except RecursionError as exc:
         raise ValueError("no request") from exc
-    if not line.endswith(b"\n") or not isinstance(said, dict) or not isinstance(said.get("to"), str):
+    if not line.endswith(b"\n") or not isinstance(request, dict) or not isinstance(request.get("to"), str):
         raise ValueError("no request")
-    command, pty = said.get("command"), said.get("pty")
+    command, pty = request.get("command"), request.get("pty")
     if not (command is None or isinstance(command, str)) or not (pty is None or isinstance(pty, dict)):
         raise ValueError("no request")
-    return {"to": said["to"], "command": command, "pty": pty}
+    return {"to": request["to"], "command": command, "pty": pty}
 
 
 async def open_session(own: Rank, request: dict[str, Any]) -> Streams:
-    """Open a session in another rank; waits for one that has not begun yet.
+    """Open a session in another rank; waits for one that has not started yet.
 
     Raises:
         NoPeer, ChannelRefused: nobody is reached.
     """
-    asked = {"act": "session", "command": request["command"], "pty": request["pty"], "env": {}}
+    session = {"act": "session", "command": request["command"], "pty": request["pty"], "env": {}}
     loop = asyncio.get_running_loop()
     deadline = loop.time() + BEGIN_S
     while True:
-        way = await database_sync_to_async(way_from)(own, request["to"])
+        route = await database_sync_to_async(way_from)(own, request["to"])
         try:
-            return await channels.open_channel(way, asked)
+            return await channels.open_channel(route, session)
         except ChannelRefused as exc:
             if exc.code != "unreachable" or loop.time() > deadline:
                 raise
@@ -214,10 +216,10 @@ async def open_session(own: Rank, request: dict[str, Any]) -> Streams:
 
 def sweep() -> None:
     """Take away the folders of attempts that are over."""
-    there = _folders()
-    rows = Attempt.objects.filter(job__in={own[0] for own in there.values()}, ended_at=None)
+    present = _folders()
+    rows = Attempt.objects.filter(job__in={own[0] for own in present.values()}, ended_at=None)
     live = set(rows.values_list("job_id", "number"))
-    for folder, own in there.items():
+    for folder, own in present.items():
         if own[:2] not in live:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -228,9 +230,9 @@ def _folders() -> dict[Path, Rank]:
 
 def _below(top: Path) -> Iterator[tuple[Rank, Path]]:
     try:
-        found = list(top.iterdir()) if exec_socket.is_own(str(top), PASSABLE) else []
+        paths = list(top.iterdir()) if exec_socket.is_own(str(top), PASSABLE) else []
     except FileNotFoundError:
         return
-    for path in found:
+    for path in paths:
         if own := socket_paths.rank_of(path.name):
             yield own, path

@@ -25,14 +25,14 @@ class Ended:
     output: str
 
 
-def run(way: Way, command: str, *, stdin: bytes = b"", patience_s: float) -> Ended:
-    """Run a command line in the job's own shell, as the job's user. What it prints is the job's word.
+def run(route: Way, command: str, *, stdin: bytes = b"", patience_s: float) -> Ended:
+    """Run a command line in the job's own shell, as the job's user. Its output is not trusted.
 
     Raises:
         ChannelRefused: the job cannot be reached, or the program did not end in time.
     """
     deadline = time.monotonic() + patience_s
-    channel = channels.connect(way, {"act": "session", "command": command, "env": {}}, patience_s=patience_s)
+    channel = channels.connect(route, {"act": "session", "command": command, "env": {}}, patience_s=patience_s)
     with channel:
         try:
             channel.settimeout(patience_s)

@@ -20,8 +20,8 @@ MOST_GREETING = 256  # of them, who has shown nothing yet: strangers leave room 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def both_ways(left: Streams, right: Streams, idle_s: float | None = None) -> None:
-    """Copy bytes until both sides have said all, and lose none of the last ones; both are closed then.
+async def copy_both_ways(left: Streams, right: Streams, idle_s: float | None = None) -> None:
+    """Copy bytes in both directions to the end of both, losing none; both are closed then.
 
     Args:
         idle_s: how long neither side may say anything; None: for ever.
@@ -32,20 +32,20 @@ async def both_ways(left: Streams, right: Streams, idle_s: float | None = None) 
     try:
         async with asyncio.timeout(idle_s) as silence:
 
-            def heard() -> None:
+            def on_data() -> None:
                 if idle_s is not None:
                     silence.reschedule(asyncio.get_running_loop().time() + idle_s)
 
-            await asyncio.gather(_copy(left[0], right[1], heard), _copy(right[0], left[1], heard))
+            await asyncio.gather(_copy(left[0], right[1], on_data), _copy(right[0], left[1], on_data))
     finally:
         await asyncio.gather(close(left[1]), close(right[1]))
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, heard: Callable[[], None]) -> None:
-    """Copy one direction to its end. Where the target is gone, the other direction hears that by itself."""
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, on_data: Callable[[], None]) -> None:
+    """Copy one direction to its end. A closed target ends the other direction by itself."""
     with contextlib.suppress(OSError):
         while data := await source.read(CHUNK):
-            heard()
+            on_data()
             target.write(data)
             await target.drain()
     with contextlib.suppress(OSError, RuntimeError):
@@ -54,7 +54,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, hear
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """Close once the last bytes have left, or cut off whoever does not take them."""
+    """Close once the last bytes have been sent, or abort where the peer does not read them."""
     writer.close()
     try:
         async with asyncio.timeout(FLUSH_S):
@@ -71,7 +71,7 @@ class Relay:
         self._greeting = asyncio.Semaphore(MOST_GREETING)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Greet whoever connects and carry the channel to its end; not where too many are open, as each holds files."""
+        """Authenticate a client and carry its channel to the end; refuse where too many are open."""
         if self._room.locked() or self._greeting.locked():
             writer.transport.abort()
             return
@@ -83,7 +83,7 @@ class Relay:
                 log.warning("peer=%s no channel: %s", writer.get_extra_info("peername"), exc or type(exc).__name__)
                 writer.transport.abort()
                 return
-            await both_ways((reader, writer), inner)
+            await copy_both_ways((reader, writer), inner)
 
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Streams:
         """Find out that the asker is one of ours, and which job it means.
@@ -92,11 +92,11 @@ class Relay:
             OSError: that job has no server here.
             ValueError: no greeting.
         """
-        mine = greeting.challenge()
-        writer.write(greeting.line(challenge=mine))
+        challenge = greeting.challenge()
+        writer.write(greeting.line(challenge=challenge))
         await writer.drain()
-        target, proof = greeting.admit(greeting.read(await reader.readline()), mine)
-        inner = await asyncio.open_unix_connection(str(socket_paths.of(*target)))
+        target, proof = greeting.admit(greeting.read(await reader.readline()), challenge)
+        inner = await asyncio.open_unix_connection(str(socket_paths.for_rank(*target)))
         writer.write(proof)
         await writer.drain()
         return inner

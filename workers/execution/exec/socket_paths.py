@@ -23,7 +23,7 @@ _ROOM = len("/") + len(_NAME.format(job=10**10, attempt=10**5, rank=10**3)) + le
 
 
 def folder() -> Path:
-    """Return the folder of all of them. Whoever asks must find the one that the supervisor was told."""
+    """Return the folder of all sockets. Callers must use the path that the supervisor received."""
     return _short("exec")
 
 
@@ -38,11 +38,11 @@ def egress_folder() -> Path:
     Raises:
         OSError: somebody else made it.
     """
-    made = egress().parent
-    made.parent.mkdir(parents=True, exist_ok=True)
-    exec_socket.own_folder(str(made), 0o755)
-    made.chmod(0o755)
-    return made
+    path = egress().parent
+    path.parent.mkdir(parents=True, exist_ok=True)
+    exec_socket.own_folder(str(path), 0o755)
+    path.chmod(0o755)
+    return path
 
 
 def mps() -> Path:
@@ -76,7 +76,7 @@ def peers_of(job_id: int, attempt: int, rank: int, *, is_open: bool = False) -> 
 
 
 def rank_of(name: str) -> tuple[int, int, int] | None:
-    """Job, attempt and rank that a name of `of` or `peers_of` stands for; None for any other name."""
+    """Parse job, attempt and rank from a name of `for_rank` or `peers_of`; None for any other name."""
     parts = name.split("-")
     if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts):
         return None
@@ -100,19 +100,19 @@ def short_name(name: str) -> str:
     return f"aip-{name}-{os.geteuid()}-{digest}"
 
 
-def of(job_id: int, attempt: int, rank: int = 0) -> Path:
-    """Return the socket of one rank of an attempt, made or not."""
+def for_rank(job_id: int, attempt: int, rank: int = 0) -> Path:
+    """Return the socket of one rank of an attempt, whether it exists or not."""
     return folder() / _NAME.format(job=job_id, attempt=attempt, rank=rank)
 
 
 def sweep() -> list[str]:
-    """Remove sockets that nobody listens at: killed supervisors left them. Returns their names."""
+    """Remove sockets without a listener: killed supervisors left them. Returns their names."""
     removed, open_here = [], _open_here()
     for path in folder().iterdir() if folder().is_dir() else ():
         with contextlib.suppress(FileNotFoundError):
-            about, known = path.lstat(), os.fsencode(path) in open_here
-            young = about.st_mtime > time.time() - YOUNG_S
-            if stat.S_ISSOCK(about.st_mode) and not known and not young and _is_deaf(path):
+            status, is_open = path.lstat(), os.fsencode(path) in open_here
+            young = status.st_mtime > time.time() - YOUNG_S
+            if stat.S_ISSOCK(status.st_mode) and not is_open and not young and _is_deaf(path):
                 path.unlink()
                 removed.append(path.name)
     return removed

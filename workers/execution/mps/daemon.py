@@ -94,7 +94,7 @@ class Daemon:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else starts, joins or ends it meanwhile.
+        """Hold the lock: no other process starts, joins or ends the daemon meanwhile.
 
         Raises:
             Unavailable: its folder cannot be made.
@@ -126,7 +126,7 @@ class Daemon:
         return self.pipe.is_dir()
 
     def ensure(self, uid: int, cards: Sequence[str], bwrap: str) -> None:
-        """Have it run; only while `locked`.
+        """Start the daemon unless it runs; only while `locked`.
 
         Args:
             uid: the user of the jobs; 0 is the platform's own.
@@ -137,7 +137,7 @@ class Daemon:
             Unavailable: it cannot be started, or serves another user yet.
         """
         wanted = uid or os.geteuid()
-        if self.is_alive() or self._found_again():
+        if self.is_alive() or self._rediscover():
             if self.uid != wanted:
                 raise Unavailable(wording.message("mps.other_user"))
             return
@@ -146,35 +146,35 @@ class Daemon:
             raise Unavailable(wording.message("mps.no_program"))
         try:
             self._make_folders(wanted, shared_memory=bool(bwrap))
-            said = self._run([*self._inside(bwrap), binary, "-d"], START_S, CUDA_VISIBLE_DEVICES=",".join(cards))
+            result = self._run([*self._inside(bwrap), binary, "-d"], START_S, CUDA_VISIBLE_DEVICES=",".join(cards))
         except (OSError, subprocess.SubprocessError) as exc:
             raise Unavailable(wording.message("mps.not_started", error=f"{type(exc).__name__}: {exc}"[:300])) from exc
         until = time.monotonic() + ASK_S
-        while said.returncode == 0 and time.monotonic() < until:
-            if self._found_again():
+        while result.returncode == 0 and time.monotonic() < until:
+            if self._rediscover():
                 return
             time.sleep(0.05)
-        raise Unavailable(wording.message("mps.not_started", error=self._why(said.stdout)))
+        raise Unavailable(wording.message("mps.not_started", error=self._why(result.stdout)))
 
-    def ask(self, *words: str) -> str | None:
-        """What the daemon answers to a command; None where it does not, within `ASK_S`."""
+    def send_command(self, *arguments: str) -> str | None:
+        """Send a command to the daemon and return its output; None without an answer within `ASK_S`."""
         binary = program()
         if not binary or not self.pipe.is_dir():
             return None
         try:
-            done = self._run([*self._user(), binary], ASK_S, words=" ".join(words))
+            result = self._run([*self._user(), binary], ASK_S, stdin=" ".join(arguments))
         except (OSError, subprocess.SubprocessError):
             return None
-        return done.stdout if done.returncode == 0 else None
+        return result.stdout if result.returncode == 0 else None
 
     def programs(self) -> list[Program] | None:
         """The programs that are its clients; None where it does not say."""
-        return listed(self.ask)
+        return listed(self.send_command)
 
     def end(self) -> None:
         """End it and what it started, and remove its folders; only while `locked`."""
         if self.is_alive():
-            self.ask("quit")
+            self.send_command("quit")
         for number, patience_s in ((0, END_S), (signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
             until = time.monotonic() + patience_s
             while (left := self._processes()) and time.monotonic() < until:
@@ -190,23 +190,23 @@ class Daemon:
         """Take a daemon that ended by itself for ended, so that the next job has it started again."""
         (self.home / "record.json").unlink(missing_ok=True)
 
-    def _found_again(self) -> bool:
-        """Whether its process id and an answer show that it runs; writes them down then.
+    def _rediscover(self) -> bool:
+        """Whether its process id and an answer show that it runs; its record is written then.
 
         The id stands in a folder that jobs write to: it counts only for a process of that user with that name.
         """
         pid = _number_in(self.pipe / _PID)
-        if pid is None or pid not in self._processes() or self.ask("get_server_list") is None:
+        if pid is None or pid not in self._processes() or self.send_command("get_server_list") is None:
             return False
         ticks = records.start_ticks(pid)
-        about = {"pid": pid, "start_ticks": ticks, "boot_id": records.boot_id(), "uid": self.uid}
-        records.write(self.home / "record.json", about)
+        record = {"pid": pid, "start_ticks": ticks, "boot_id": records.boot_id(), "uid": self.uid}
+        records.write(self.home / "record.json", record)
         return ticks is not None
 
     def _processes(self) -> list[int]:
-        """Daemon and servers of these folders that run."""
+        """Running daemon and servers of these folders."""
         mark = f"CUDA_MPS_PIPE_DIRECTORY={self.pipe}".encode()
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -214,8 +214,8 @@ class Daemon:
                 if not (entry / "comm").read_text().startswith(_COMM) or entry.stat().st_uid != self.uid:
                     continue
                 if mark in (entry / "environ").read_bytes().split(b"\0") and records.start_ticks(int(entry.name)):
-                    found.append(int(entry.name))
-        return found
+                    pids.append(int(entry.name))
+        return pids
 
     def _make_folders(self, uid: int, *, shared_memory: bool) -> None:
         longest = len(os.fsencode(self.pipe / _PID))
@@ -248,13 +248,13 @@ class Daemon:
         if not bwrap:
             return self._user()
         rights = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") if os.geteuid() == 0 else ()
-        kept = [word for right in rights for word in ("--cap-add", right)]
-        return [bwrap, "--dev-bind", "/", "/", "--bind", str(self.shm), str(SHM), *kept, "--", *self._user()]
+        capabilities = [word for right in rights for word in ("--cap-add", right)]
+        return [bwrap, "--dev-bind", "/", "/", "--bind", str(self.shm), str(SHM), *capabilities, "--", *self._user()]
 
     def _run(
-        self, argv: list[str], limit_s: float, *, words: str = "", **more: str
+        self, argv: list[str], limit_s: float, *, stdin: str = "", **more: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end. What it leaves running keeps no pipe of ours open."""
+        """Run a command to its end. Processes that it leaves running keep no pipe of ours open."""
         environ = {
             "PATH": PATH,
             "CUDA_MPS_PIPE_DIRECTORY": str(self.pipe),
@@ -262,18 +262,18 @@ class Daemon:
             "AIP_OUTPUT_DIR": f"{settings.DATA_ROOT}/mps",  # the mark of our processes, see agent.cards
             **more,
         }
-        with tempfile.TemporaryFile("w+", errors="replace") as said, tempfile.TemporaryFile("w+") as asked:
-            asked.write(words + "\n" if words else "")
-            asked.seek(0)
+        with tempfile.TemporaryFile("w+", errors="replace") as output, tempfile.TemporaryFile("w+") as input_file:
+            input_file.write(stdin + "\n" if stdin else "")
+            input_file.seek(0)
             done = subprocess.run(  # noqa: S603 - NVIDIA's program and words of ours
-                argv, stdin=asked, stdout=said, stderr=subprocess.STDOUT, env=environ, cwd="/", timeout=limit_s,
+                argv, stdin=input_file, stdout=output, stderr=subprocess.STDOUT, env=environ, cwd="/", timeout=limit_s,
                 check=False, start_new_session=True,
             )  # fmt: skip
-            said.seek(0)
-            return subprocess.CompletedProcess(argv, done.returncode, said.read(1 << 20))
+            output.seek(0)
+            return subprocess.CompletedProcess(argv, done.returncode, output.read(1 << 20))
 
-    def _why(self, said: str) -> str:
-        lines = (said + "\n" + _end_of(self.log / "control.log")).strip().splitlines()
+    def _why(self, output: str) -> str:
+        lines = (output + "\n" + _end_of(self.log / "control.log")).strip().splitlines()
         return lines[-1][:300] if lines else "it says nothing"
 
 
@@ -283,14 +283,14 @@ def _number_in(path: Path) -> int | None:
 
 
 def _end_of(path: Path) -> str:
-    """The end of a file in a folder that jobs write to: no link is followed and nothing is waited for."""
+    """The end of a file in a folder that jobs write to: follows no link and waits for nothing."""
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
-    with os.fdopen(opened, "rb") as file:
-        about = os.fstat(opened)
-        if not stat.S_ISREG(about.st_mode):
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return ""
-        file.seek(max(0, about.st_size - _LONGEST_LOG))
+        file.seek(max(0, status.st_size - _LONGEST_LOG))
         return file.read(_LONGEST_LOG).decode(errors="replace")

@@ -63,21 +63,21 @@ def join(attempt: Attempt, held: list[Allocation], *, uid: int, tier: int, bwrap
 
 
 def _join(attempt: Attempt, part: Allocation, uid: int, tier: int, bwrap: str) -> Client:
-    about = judged(part.device, tier)
+    capabilities = check_card(part.device, tier)
     daemon = Daemon(attempt.job.owner_id)
     shares_memory = tier >= sandbox.BUBBLEWRAP
     with daemon.locked():
         daemon.ensure(uid, usable(part.node.devices.all(), tier), bwrap if shares_memory else "")
-        most = MOST if about.capability >= LIMITS_FROM else MOST_BEFORE
-        if clients_on(daemon, part) >= most:
-            raise Unavailable(wording.message("mps.full", card=part.device.index, most=most))
+        limit = MOST if capabilities.capability >= LIMITS_FROM else MOST_BEFORE
+        if clients_on(daemon, part) >= limit:
+            raise Unavailable(wording.message("mps.full", card=part.device.index, most=limit))
         # while the lock is held: who ends daemons without clients looks at these rows
         Allocation.objects.filter(pk=part.pk).update(mps=True, mps_refusal=Message())
-    return Client(daemon.pipe, daemon.shm if shares_memory else None, about.capability >= LIMITS_FROM)
+    return Client(daemon.pipe, daemon.shm if shares_memory else None, capabilities.capability >= LIMITS_FROM)
 
 
-def judged(card: Device, tier: int) -> Sharing:
-    """What a card that may be shared by MPS says of itself.
+def check_card(card: Device, tier: int) -> Sharing:
+    """Return the sharing capabilities of a GPU that MPS may share.
 
     Raises:
         Unavailable: it may not be, with the reason.
@@ -88,34 +88,34 @@ def judged(card: Device, tier: int) -> Sharing:
         raise Unavailable(wording.message("mps.simulated", card=card.index))
     if card.parent is not None:
         raise Unavailable(wording.message("mps.slice", card=card.index))
-    about = nvml.sharing(card.uuid)
-    if about is None:
+    capabilities = nvml.sharing(card.uuid)
+    if capabilities is None:
         raise Unavailable(wording.message("mps.silent", card=card.index))
-    if about.capability < LEAST:
-        has = ".".join(map(str, about.capability))
+    if capabilities.capability < LEAST:
+        has = ".".join(map(str, capabilities.capability))
         raise Unavailable(wording.message("mps.old_card", card=card.index, has=has))
-    if about.mode != "default":
+    if capabilities.mode != "default":
         raise Unavailable(wording.message("mps.exclusive", card=card.index))
-    return about
+    return capabilities
 
 
 def usable(cards: Iterable[Device], tier: int) -> list[str]:
-    """Unique ids of the cards that a daemon may be shown: one that MPS cannot use keeps its server from starting."""
-    found = []
+    """Unique ids of the GPUs to show to a daemon: one that MPS cannot use keeps its server from starting."""
+    uuids = []
     for card in cards:
         if card.kind == Device.Kind.GPU and card.health != Device.Health.GONE:
             try:
-                judged(card, tier)
+                check_card(card, tier)
             except Unavailable:
                 continue
-            found.append(card.uuid)
-    return found
+            uuids.append(card.uuid)
+    return uuids
 
 
 def clients_on(daemon: Daemon, part: Allocation) -> int:
-    """How many clients a daemon has on a card beside this one: programs that run, or jobs let in, the larger number."""
+    """Number of other clients that a daemon has on a GPU: running programs or admitted jobs, whichever is larger."""
     let_in = Allocation.objects.filter(
         device=part.device_id, mps=True, released_at=None, attempt__job__owner=daemon.owner
     ).exclude(pk=part.pk)
-    running = [one for one in daemon.programs() or [] if one.is_on(part.device.uuid)]
+    running = [program for program in daemon.programs() or [] if program.is_on(part.device.uuid)]
     return max(len(running), let_in.count())

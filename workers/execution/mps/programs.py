@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    """A program that computes through a daemon. `card` begins its card's unique id; "" where that is not said."""
+    """A program that computes through a daemon. `card` is a prefix of its GPU's unique id; "" where unknown."""
 
     pid: int
     card: str = ""
@@ -39,5 +39,5 @@ def listed(ask: Callable[..., str | None]) -> list[Program] | None:
     return [Program(number) for server in servers for number in _numbers(ask("get_client_list", str(server)))]
 
 
-def _numbers(said: str | None) -> list[int]:
-    return [int(word) for word in (said or "").split() if word.isascii() and word.isdecimal()]
+def _numbers(output: str | None) -> list[int]:
+    return [int(word) for word in (output or "").split() if word.isascii() and word.isdecimal()]

@@ -17,7 +17,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers.core import clock, queues
 from workers.core.models import Node
-from workers.core.models.nodes import tier_words
+from workers.core.models.nodes import tier_label
 from workers.images.containers import copies, registry_client
 from workers.images.containers.reference import HUB, Reference, parse
 from workers.images.models import Image, RegistryLogin, State, Visibility
@@ -34,7 +34,7 @@ class NotHere(DomainError):
 
 
 class CannotLookUp(DomainError):
-    """An image that is no tag of a registry and lies on no machine."""
+    """An image that is no tag of a registry and exists on no node."""
 
     code = "cannot_look_up"
 
@@ -73,27 +73,27 @@ def check(
         Invalid: a name that is none, a source that does not fit, credentials of another registry.
         NameTaken: another image of this person has the name and the tag.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         engines.check_name(user=user, name=name, tag=tag)
-    with found:
+    with refusals:
         if source not in Image.Source.values:
             raise Invalid(
                 _("An image lies on the machines already, on Docker Hub, or in another registry."), field="source"
             )
         _check_place(parse(reference), source)
-    with found:
+    with refusals:
         _check_login(user, reference, source, login)
-    with found:
+    with refusals:
         check_machines(field="source")
-    found.end()
+    refusals.end()
 
 
-def _check_place(asked: Reference, source: str) -> None:
-    on_hub = asked.host == HUB
+def _check_place(reference: Reference, source: str) -> None:
+    on_hub = reference.host == HUB
     if source == Image.Source.HUB and not on_hub:
         raise Invalid(
-            _("%(host)s is not Docker Hub. Choose another registry as the source.") % {"host": asked.host},
+            _("%(host)s is not Docker Hub. Choose another registry as the source.") % {"host": reference.host},
             field="source",
         )
     if source == Image.Source.REGISTRY and on_hub:
@@ -118,7 +118,7 @@ def check_machines(*, field: str) -> None:
     rows = list(Node.objects.exclude(state=Node.State.REMOVED).values_list("name", "sandbox_tier"))
     if not rows or any(tier >= sandbox.CONTAINER for _name, tier in rows):
         return
-    offered = "; ".join(f"{name}: {tier}, {tier_words(tier)}" for name, tier in rows[:20])
+    offered = "; ".join(f"{name}: {tier}, {tier_label(tier)}" for name, tier in rows[:20])
     raise Invalid(
         _(
             "Container images need a machine with isolation tier 4, and there is none (%(offered)s). Choose another "
@@ -134,7 +134,7 @@ def can_look(image: Image) -> bool:
     return image.kind == Image.Kind.CONTAINER and not image.is_saved and image.status != State.LOOKING
 
 
-def look_again(image: Image) -> None:
+def look_up_again(image: Image) -> None:
     """Look an image up once more: its tag may name another one now, or what failed may work.
 
     Raises:
@@ -150,7 +150,7 @@ def look_again(image: Image) -> None:
 
 
 def _send(image: Image) -> None:
-    """Let a machine look that can: one with containers for what lies there, else this one."""
+    """Send the look-up to a node that can do it: one with containers for local images, otherwise this one."""
     node = settings.NODE
     if image.source == Image.Source.LOCAL:
         able = Node.objects.filter(sandbox_tier__gte=sandbox.CONTAINER, state=Node.State.LIVE)
@@ -159,50 +159,50 @@ def _send(image: Image) -> None:
 
 
 def run(image_id: int) -> None:
-    """Look one image up and note what was found; somebody else who is at it is left alone. Safe to send twice."""
+    """Look one image up and save the result; one that another process looks up is skipped. Safe to send twice."""
     rows = Image.objects.filter(pk=image_id, kind=Image.Kind.CONTAINER, state=State.LOOKING)
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     image = rows.select_related("login").first() if claim else None
     if claim is None or image is None:
         return
     try:
-        found = _local(image) if image.source == Image.Source.LOCAL else _remote(image)
+        columns = _local(image) if image.source == Image.Source.LOCAL else _remote(image)
     except Exception as exc:
         ours = isinstance(exc, DomainError)
         log.info("image=%s not found: %s", image_id, exc, exc_info=not ours)
-        said = wording.of_error(exc) if ours else wording.message("image.look_failed", error=str(exc))
-        claim.release(state=State.FAILED, message=said)
+        message = wording.of_error(exc) if ours else wording.message("image.look_failed", error=str(exc))
+        claim.release(state=State.FAILED, message=message)
         return
-    claim.release(state=State.READY, message=wording.Message(), **found)
+    claim.release(state=State.READY, message=wording.Message(), **columns)
 
 
 def _remote(image: Image) -> dict[str, object]:
-    found = registry_client.look(image)
-    return {"digest": found.digest, "size_bytes": found.manifest.bytes, "facts": found.facts}
+    current = registry_client.look_up(image)
+    return {"digest": current.digest, "size_bytes": current.manifest.bytes, "facts": current.facts}
 
 
 def _local(image: Image) -> dict[str, object]:
     own = copies.engine()
     try:
-        about = own.image(image.reference) if own else None
+        details = own.image(image.reference) if own else None
     except OSError:
-        about = None
-    if about is None:
+        details = None
+    if details is None:
         raise NotHere(wording.message("image.not_on_machine", name=image.reference, node=settings.NODE))
     facts = {
-        "os": about.get("Os", ""),
-        "architecture": about.get("Architecture", ""),
-        "created": about.get("Created", ""),
+        "os": details.get("Os", ""),
+        "architecture": details.get("Architecture", ""),
+        "created": details.get("Created", ""),
     }
     return {
-        "digest": str(about["Id"]),
-        "size_bytes": int(about.get("Size") or 0),
+        "digest": str(details["Id"]),
+        "size_bytes": int(details.get("Size") or 0),
         "facts": {name: str(value)[:40] for name, value in facts.items() if value},
     }
 
 
-def go_on() -> None:
-    """Send again what nobody looks up, because a message was lost."""
+def resend() -> None:
+    """Send again look-ups that no process works on, because a message was lost."""
     for image in Image.objects.filter(kind=Image.Kind.CONTAINER, state=State.LOOKING)[:50]:
         if CLAIMS.is_free(image) or is_gone(image.holder):
             _send(image)

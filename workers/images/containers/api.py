@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.access.permissions import Action
 from accounts.http import ApiRequest
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 from workers.images.containers import logins
 from workers.images.models import RegistryLogin, Visibility
 
@@ -83,13 +83,15 @@ class RegistryLoginViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=LoginIn, responses={201: LoginOut})
     def create(self, request: ApiRequest) -> Response:
         """Keep credentials of a registry, sealed."""
-        return self._answer(logins.add(user=request.user, **sent(LoginIn(data=request.data), logins.check)), 201)
+        return self._answer(
+            logins.add(user=request.user, **parse_request(LoginIn(data=request.data), logins.check)), 201
+        )
 
     @extend_schema(request=LoginEditIn, responses=LoginOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         login = self._own(request, pk)
-        given = {"ca": login.ca, "visibility": login.visibility} | sent(LoginEditIn(data=request.data))
-        return self._answer(logins.change(login=login, by=request.user, **given))
+        values = {"ca": login.ca, "visibility": login.visibility} | parse_request(LoginEditIn(data=request.data))
+        return self._answer(logins.change(login=login, by=request.user, **values))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -23,7 +23,7 @@ END = bytes(2 * BLOCK)  # of an archive, and of nothing that was cut
 
 
 class BrokenBlob(DomainError):
-    """What lies in the data folder is not what it must be; it was removed, so that it is fetched again."""
+    """A blob in the data folder has another digest; it was removed, so that it is fetched again."""
 
     code = "broken_blob"
 
@@ -49,8 +49,8 @@ def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tup
 def names_an_image(source: IO[bytes]) -> bool:
     """Whether an archive says which images it holds, as docker does or as OCI has it; it is read, not unpacked."""
     try:
-        with tarfile.open(fileobj=source, mode="r|", bufsize=CHUNK) as there:
-            return any(member.name in ("manifest.json", "index.json") for member in there)
+        with tarfile.open(fileobj=source, mode="r|", bufsize=CHUNK) as archive:
+            return any(member.name in ("manifest.json", "index.json") for member in archive)
     except tarfile.TarError:
         return False
 
@@ -58,15 +58,15 @@ def names_an_image(source: IO[bytes]) -> bool:
 def _pieces(members: dict[str, Path | bytes], digests: dict[str, str]) -> Iterator[bytes]:
     for name, content in members.items():
         size = _size(content)
-        about = tarfile.TarInfo(name)
-        about.size, about.mode = size, 0o644
-        yield about.tobuf(tarfile.GNU_FORMAT)
-        found = hashlib.sha256()
+        header = tarfile.TarInfo(name)
+        header.size, header.mode = size, 0o644
+        yield header.tobuf(tarfile.GNU_FORMAT)
+        digest = hashlib.sha256()
         with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
             while piece := file.read(CHUNK):
-                found.update(piece)
+                digest.update(piece)
                 yield piece
-        if isinstance(content, Path) and found.hexdigest() != digests[name]:
+        if isinstance(content, Path) and digest.hexdigest() != digests[name]:
             content.unlink(missing_ok=True)
             raise BrokenBlob(wording.message("image.blob_broken"))
         yield b"\0" * (_padded(size) - size)
@@ -86,16 +86,16 @@ def _hex(digest: str) -> str:
 
 
 def layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[bytes]:
-    """The packed box as an archive for the root of a container: everybody may read it, root owns it."""
+    """The packed box as an archive for the root of a container: readable for everyone, owned by root."""
     top = folder.strip("/")
     for name in (str(Path(top).parent), top):
         yield _head(name, tarfile.DIRTYPE, 0o755)
     with (
         packed.open("rb") as file,
         zstandard.ZstdDecompressor().stream_reader(file) as unpacked,
-        tarfile.open(fileobj=unpacked, mode="r|") as whole,
+        tarfile.open(fileobj=unpacked, mode="r|") as archive,
     ):
-        for entry in whole:
+        for entry in archive:
             alive()
             if entry.name.rpartition("/")[2].startswith(WHITEOUT):
                 continue  # nothing below is hidden: the folder is the job's alone
@@ -104,12 +104,12 @@ def layer(packed: Path, folder: str, alive: Callable[[], object]) -> Iterator[by
             entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
             entry.pax_headers = {}
             yield entry.tobuf(tarfile.PAX_FORMAT)
-            yield from _content(whole, entry)
+            yield from _content(archive, entry)
     yield END
 
 
-def _content(whole: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
-    content = whole.extractfile(entry) if entry.isreg() else None
+def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
+    content = archive.extractfile(entry) if entry.isreg() else None
     while content and (piece := content.read(CHUNK)):
         yield piece
     if content:
@@ -117,6 +117,6 @@ def _content(whole: tarfile.TarFile, entry: tarfile.TarInfo) -> Iterator[bytes]:
 
 
 def _head(name: str, kind: bytes, mode: int) -> bytes:
-    made = tarfile.TarInfo(name)
-    made.type, made.mode = kind, mode
-    return made.tobuf(tarfile.PAX_FORMAT)
+    header = tarfile.TarInfo(name)
+    header.type, header.mode = kind, mode
+    return header.tobuf(tarfile.PAX_FORMAT)

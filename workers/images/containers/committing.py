@@ -60,7 +60,7 @@ def helper(image: int) -> str:
 
 
 def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Callable[[], object]) -> Figures:
-    """Make the image out of the packed box, and put its archive in the place of that; figures of the archive.
+    """Build the image from the packed box, and replace the box by the image's archive; return the archive's figures.
 
     Raises:
         CannotCommit: the image below is no longer on this machine.
@@ -73,15 +73,15 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
     source = copies.name_in_engine(below, use.digest or below.digest)
     if not copies.is_here(source):
         raise CannotCommit(wording.message("image.not_on_machine", name=use.name, node=settings.NODE))
-    about = own.image(source)
+    details = own.image(source)
     target = paths.packed(image.pk)
-    if files.free_bytes(target.parent) < int(about.get("Size") or 0) + 2 * figures.bytes + env.MIN_FREE_BYTES // 8:
+    if files.free_bytes(target.parent) < int(details.get("Size") or 0) + 2 * figures.bytes + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     # unpacked into a container, then into a layer, and all of it once more for the archive
-    room.check(own, int(about.get("Size") or 0) + 3 * figures.bytes)
+    room.check(own, int(details.get("Size") or 0) + 3 * figures.bytes)
     name = f"{OWN}:{secrets.token_hex(32)}"
     claim.write(reference=name)  # whoever tidies the engine leaves it
-    _commit(own, image.pk, source, name, about, archive.layer(target, packages.folder(below), alive))
+    _commit(own, image.pk, source, name, details, archive.layer(target, packages.folder(below), alive))
     try:
         pulse = _Counted(alive)
         figures.bytes, figures.packed, figures.sha256 = exported.write(own.export(name), target, pulse)
@@ -89,7 +89,7 @@ def make(image: Image, use: ImageUse, figures: Figures, claim: Claim, alive: Cal
         with suppress(OSError):
             own.remove_image(name)
         raise
-    facts = image.facts | {"architecture": str(about.get("Architecture") or manifests.architecture())[:20]}
+    facts = image.facts | {"architecture": str(details.get("Architecture") or manifests.architecture())[:20]}
     claim.write(digest=str(own.image(name)["Id"]), facts=facts)
     return figures
 
@@ -104,8 +104,8 @@ class _Counted:
         self.alive()
 
 
-def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, Any], layer: Iterator[bytes]) -> None:
-    own_config = about.get("Config") or {}
+def _commit(own: Engine, image: int, source: str, name: str, details: dict[str, Any], layer: Iterator[bytes]) -> None:
+    own_config = details.get("Config") or {}
     config = {key: value for key, value in own_config.items() if key in _KEPT and value}
     config |= {key: own_config.get(key) or [] for key in _STARTS}
     labels = config.get("Labels") or {}
@@ -118,7 +118,7 @@ def _commit(own: Engine, image: int, source: str, name: str, about: dict[str, An
     described = {"Image": source, "Entrypoint": ["/bin/true"], "Cmd": [], "Labels": blank}
     own.create(box, described | {"HostConfig": {"NetworkMode": "none"}})
     try:
-        own.put(box, layer)
+        own.upload(box, layer)
         own.commit(box, name, config)
     finally:
         own.remove(box)

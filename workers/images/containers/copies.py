@@ -49,8 +49,8 @@ class CannotFetch(DomainError):
 
 def engine(answer_s: float = 30.0) -> Engine | None:
     """The container engine of this machine, None where it offers no containers."""
-    place = tickets.containers().container.get("engine", "")
-    return Engine(place, answer_s) if place else None
+    socket = tickets.containers().container.get("engine", "")
+    return Engine(socket, answer_s) if socket else None
 
 
 def name_of(reference: str, digest: str) -> str:
@@ -75,13 +75,13 @@ def is_here(name: str) -> bool:
 
 
 def request(image_id: int, digest: str) -> NodeCopy:
-    """Ask for a copy on this machine; one that failed before is tried again by whoever asks anew. Safe to repeat."""
-    copy, made = NodeCopy.objects.get_or_create(image_id=image_id, digest=digest, node=settings.NODE)
+    """Request a copy on this node; a request for one that failed before tries again. Safe to repeat."""
+    copy, created = NodeCopy.objects.get_or_create(image_id=image_id, digest=digest, node=settings.NODE)
     if copy.state == State.READY:  # the engine forgot it
         again = NodeCopy.objects.filter(pk=copy.pk, state=State.READY)
         again.update(state=State.NEW, done_bytes=0, tries=0, changed_at=clock.now())
         copy.refresh_from_db()
-    if made or CLAIMS.is_free(copy):
+    if created or CLAIMS.is_free(copy):
         enqueue("images.fetch", queue=queues.work(settings.NODE), copy_id=copy.pk)
     return copy
 
@@ -94,9 +94,9 @@ def try_again(copy: NodeCopy) -> None:
 
 
 def run(copy_id: int) -> None:
-    """Fetch one copy; somebody else who is at it is left alone. Safe to send twice."""
+    """Fetch one copy; one that another process fetches is skipped. Safe to send twice."""
     rows = NodeCopy.objects.filter(pk=copy_id, state=State.NEW, node=settings.NODE)
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
         return
@@ -106,7 +106,7 @@ def run(copy_id: int) -> None:
         if stored.is_needed(copy.image) and stored.here(copy) is None:
             claim.release(tries=copy.tries - 1)  # the server fetches it, and sends this again
             return
-        _bring(copy, claim)
+        _fetch_and_load(copy, claim)
     except ClaimLost:
         return
     except Exception as exc:
@@ -123,8 +123,8 @@ def words(exc: Exception) -> wording.Message:
     )
 
 
-def _bring(copy: NodeCopy, claim: Claim) -> None:
-    """Fetch what is missing and give it to the engine."""
+def _fetch_and_load(copy: NodeCopy, claim: Claim) -> None:
+    """Fetch what is missing and load it into the engine."""
     name = name_in_engine(copy.image, copy.digest)
     own = engine(LOAD_S)
     if own is None:
@@ -143,15 +143,15 @@ def _bring(copy: NodeCopy, claim: Claim) -> None:
         pulse = Pulse(claim, manifest.bytes)
         pulse(manifest.bytes)
     else:
-        asked, reference = registry_client.of(copy.image)
-        manifest = registry_client.manifest_here(asked, reference, asked.manifest(reference.name, copy.digest)[1])
+        registry, reference = registry_client.for_image(copy.image)
+        manifest = registry_client.manifest_for(registry, reference, registry.manifest(reference.name, copy.digest)[1])
         pulse = Pulse(claim, manifest.bytes)
-        fetch(asked, reference, manifest, folder, pulse)
+        fetch(registry, reference, manifest, folder, pulse)
     _load(own, manifest, name, folder, pulse)
 
 
-def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Path, pulse: Pulse) -> None:
-    """Fetch the blobs of an image that are not there yet.
+def fetch(registry: Registry, reference: Reference, manifest: Manifest, folder: Path, pulse: Pulse) -> None:
+    """Fetch missing blobs of an image.
 
     Raises:
         DiskFull: they find no room.
@@ -164,22 +164,24 @@ def fetch(asked: Registry, reference: Reference, manifest: Manifest, folder: Pat
         raise disk.DiskFull()
     pace = Pace()
 
-    def came(count: int) -> None:
+    def on_bytes(count: int) -> None:
         if not pace.keeps_up(count):
-            raise refused("slow", asked.host)
+            raise refused("slow", registry.host)
         pulse(count)
 
     for blob in missing:
-        _fetch(asked, reference, blob, folder, came)
+        _fetch(registry, reference, blob, folder, on_bytes)
 
 
-def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, came: Callable[[int], object]) -> None:
-    """Fetch one blob; it is at its place only when it is whole and what it must be."""
+def _fetch(
+    registry: Registry, reference: Reference, blob: Blob, folder: Path, on_bytes: Callable[[int], object]
+) -> None:
+    """Fetch one blob; it gets its final path only when it is complete and verified."""
     target = paths.blob(folder, blob.digest)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # of all machines, so no process id
     try:
         with paths.closed_file(part) as file:
-            asked.blob(reference.name, blob.digest, blob.size, file, came)
+            registry.blob(reference.name, blob.digest, blob.size, file, on_bytes)
             file.flush()
             os.fsync(file.fileno())
         part.rename(target)
@@ -190,9 +192,9 @@ def _fetch(asked: Registry, reference: Reference, blob: Blob, folder: Path, came
 def _load(own: Engine, manifest: Manifest, name: str, folder: Path, pulse: Pulse) -> None:
     room.check(own, room.UNPACKED * manifest.bytes)
     length, pieces = archive.stream(manifest, name, partial(paths.blob, folder))
-    said = pulse.during(lambda: own.load(length, pieces))
+    output = pulse.during(lambda: own.load(length, pieces))
     if not is_here(name):
-        raise Refused(500, said[-300:] or "the engine took the image and does not have it")
+        raise Refused(500, output[-300:] or "the engine took the image and does not have it")
 
 
 def note(log_file: Path, shown: str, copy: NodeCopy) -> None:

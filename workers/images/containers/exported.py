@@ -65,7 +65,7 @@ def _names_an_image(path: Path) -> bool:
 
 
 def load(own: Engine, image: Image, pulse: Pulse) -> None:
-    """Give a saved image to this machine's engine, if it is still what was saved.
+    """Load a saved image into this node's engine, if it is unchanged.
 
     Raises:
         BrokenArchive: it is not, or is for another kind of processor.
@@ -74,18 +74,18 @@ def load(own: Engine, image: Image, pulse: Pulse) -> None:
     """
     kind = str(image.facts.get("architecture") or "")
     if kind and kind != manifests.architecture():
-        told = {"node": settings.NODE, "needed": kind, "there": manifests.architecture()}
-        raise BrokenArchive(wording.message("image.other_processor", **told))
+        facts = {"node": settings.NODE, "needed": kind, "there": manifests.architecture()}
+        raise BrokenArchive(wording.message("image.other_processor", **facts))
     path = paths.packed(image.pk)
     if _checksum(path, pulse) != image.sha256:
         why = wording.message("image.layer_checksum")
         raise BrokenArchive(wording.message("image.layer_broken", name=str(image), why=why))
     room.check(own, image.unpacked_bytes)
-    said = pulse.during(lambda: own.load(None, _unpacked(path, pulse.count)))
+    output = pulse.during(lambda: own.load(None, _unpacked(path, pulse.count)))
     try:
         own.image(image.reference)
     except Refused:
-        raise Refused(500, said[-300:] or "the engine took the image and does not have it") from None
+        raise Refused(500, output[-300:] or "the engine took the image and does not have it") from None
 
 
 def _checksum(path: Path, alive: Callable[[int], object]) -> str:
@@ -99,8 +99,8 @@ def _checksum(path: Path, alive: Callable[[int], object]) -> str:
 
 def _unpacked(path: Path, count: Callable[[int], object]) -> Iterator[bytes]:
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as packed:
-        told = 0
+        counted = 0
         while piece := packed.read(PIECE):
-            count(file.tell() - told)
-            told = file.tell()
+            count(file.tell() - counted)
+            counted = file.tell()
             yield piece

@@ -36,8 +36,8 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
     """
     level = tickets.tier()[0]
     if level < sandbox.CONTAINER:
-        told = {"node": settings.NODE, "name": use.name, "tier": level}
-        raise CannotUse(wording.message("image.needs_container", **told))
+        facts = {"node": settings.NODE, "name": use.name, "tier": level}
+        raise CannotUse(wording.message("image.needs_container", **facts))
     digest = use.digest or _first_digest(use, image)
     local = image.source == Image.Source.LOCAL
     own = {
@@ -49,7 +49,7 @@ def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:
 
 
 def _first_digest(use: ImageUse, image: Image) -> str:
-    """Note which one a new job gets: its restores get the same, whatever becomes of the image's row.
+    """Save the digest for a new job: its restores use the same, even after the image's row is deleted.
 
     Raises:
         CannotUse: the image was not found, or the server was refused.
@@ -68,13 +68,13 @@ def _first_digest(use: ImageUse, image: Image) -> str:
 
 
 def _digest(image: Image) -> str:
-    """Which one a new job gets: the one that was noted, or what its tag names now."""
+    """The digest for a new job: the saved one, or the one that its tag names now."""
     if image.policy == Image.Policy.PINNED or image.source in (Image.Source.LOCAL, Image.Source.SAVED):
         return image.digest
-    found = registry_client.look(image)
-    newest = {"digest": found.digest, "size_bytes": found.manifest.bytes, "facts": found.facts}
+    current = registry_client.look_up(image)
+    newest = {"digest": current.digest, "size_bytes": current.manifest.bytes, "facts": current.facts}
     Image.objects.filter(pk=image.pk).update(**newest)
-    return found.digest
+    return current.digest
 
 
 def arrive(attempt: Attempt, launch: Launch, home: Path) -> None:
@@ -95,7 +95,7 @@ def arrive(attempt: Attempt, launch: Launch, home: Path) -> None:
         if copy.changed_at >= attempt.assigned_at:
             raise CannotUse(wording.message("image.not_fetched", name=shown, why=copy.message))
         copies.try_again(copy)
-    _say(home, shown, copy)
+    _write_progress(home, shown, copy)
     raise NotYet(wording.message("image.on_its_way", name=shown))
 
 
@@ -103,7 +103,7 @@ def _shown(attempt: Attempt) -> str:
     return ImageUse.objects.filter(job=attempt.job_id).values_list("name", flat=True).first() or ""
 
 
-def _say(home: Path, shown: str, copy: NodeCopy) -> None:
+def _write_progress(home: Path, shown: str, copy: NodeCopy) -> None:
     last = home / SAID
     if last.exists() and time.time() - last.stat().st_mtime < SAY_S:
         return

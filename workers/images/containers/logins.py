@@ -51,21 +51,21 @@ def check(
     Raises:
         Invalid: no such host, a name without a password, an authority that is none, everybody as the users.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_host(host)
-    with found:
+    with refusals:
         if bool(username) != bool(password):
             raise Invalid(_("Give both a username and a password or token, or neither."), field="password")
-    with found:
+    with refusals:
         if ":" in username or not (username + password).isprintable():
             raise Invalid(_("A username has no colon, and neither has signs that cannot be seen."), field="username")
-    with found:
+    with refusals:
         _check_ca(ca)
-    with found:
+    with refusals:
         if visibility not in (Visibility.PRIVATE, Visibility.GROUP):
             raise Invalid(_("Credentials are for you alone, or for your groups."), field="visibility")
-    found.end()
+    refusals.end()
 
 
 def _check_ca(ca: str) -> None:
@@ -94,27 +94,27 @@ def change(*, login: RegistryLogin, by: User, password: str = "", ca: str, visib
 
 
 def test(login: RegistryLogin) -> bool:
-    """Sign in at the registry, and note how that went; whether it took them."""
-    said = wording.Message()
+    """Sign in at the registry, and save the outcome; return whether it accepted the credentials."""
+    message = wording.Message()
     try:
         registry_client.registry(login.host, login).check()
     except DomainError as exc:
-        said = wording.of_error(exc)
-    RegistryLogin.objects.filter(pk=login.pk).update(tested_at=timezone.now(), message=said)
+        message = wording.of_error(exc)
+    RegistryLogin.objects.filter(pk=login.pk).update(tested_at=timezone.now(), message=message)
     login.refresh_from_db()
-    return not said
+    return not message
 
 
 def delete(*, login: RegistryLogin, by: User) -> None:
-    """Forget credentials at once, whoever uses them; images that are fetched with them fail, and say why.
+    """Delete credentials at once, even if in use; images that are fetched with them fail with a reason.
 
     Raises:
         StillInUse: an image was added with them this very moment.
     """
-    said = wording.message("image.registry_deleted", host=login.host)
+    message = wording.message("image.registry_deleted", host=login.host)
     try:
         with transaction.atomic():
-            count = login.images.update(login=None, state=State.FAILED, message=said, holder="")
+            count = login.images.update(login=None, state=State.FAILED, message=message, holder="")
             audit.record(by, "registry_login_deleted", login, images=count)
             login.delete()
     except ProtectedError:

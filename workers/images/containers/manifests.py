@@ -47,7 +47,7 @@ def architecture(processor: str = "") -> str:
 
 
 def choices(text: bytes, host: str) -> dict[str, str]:
-    """Digests by architecture, where this is an index of images for several; none where it is one image.
+    """Digests by architecture of an index of images for several; empty for a single image.
 
     Raises:
         RegistryRefused: it is neither.
@@ -55,14 +55,14 @@ def choices(text: bytes, host: str) -> dict[str, str]:
     value = _parsed(text, host)
     if value.get("mediaType") in INDEXES or "manifests" in value:
         rows = value.get("manifests")
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for row in rows if isinstance(rows, list) else []:
-            about = row.get("platform") if isinstance(row, dict) else None
-            if isinstance(about, dict) and about.get("os") == "linux" and _DIGEST.fullmatch(str(row.get("digest"))):
-                found.setdefault(str(about.get("architecture"))[:20], row["digest"])
-        if not found:
+            target = row.get("platform") if isinstance(row, dict) else None
+            if isinstance(target, dict) and target.get("os") == "linux" and _DIGEST.fullmatch(str(row.get("digest"))):
+                digests.setdefault(str(target.get("architecture"))[:20], row["digest"])
+        if not digests:
             raise refused("no_linux", host)
-        return found
+        return digests
     return {}
 
 
@@ -81,15 +81,15 @@ def read(text: bytes, host: str) -> Manifest:
     return Manifest(_blob(value.get("config"), host), layers)
 
 
-def about(config: bytes, host: str) -> dict[str, Any]:
-    """What people are told of an image, out of its configuration.
+def read_facts(config: bytes, host: str) -> dict[str, Any]:
+    """Facts of an image that users see, read from its configuration.
 
     Raises:
         RegistryRefused: it cannot be read.
     """
     value = _parsed(config, host)
-    given = value.get("config")
-    inner: dict[str, Any] = given if isinstance(given, dict) else {}
+    section = value.get("config")
+    inner: dict[str, Any] = section if isinstance(section, dict) else {}
     variables = dict(
         line.partition("=")[::2] for line in inner.get("Env") or [] if isinstance(line, str)
     )  # what programs of the engine are called stands there by convention

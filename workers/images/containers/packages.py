@@ -18,8 +18,8 @@ SAVED = "saved"  # among the facts of an image: how many were saved on top of on
 
 def number(image: Image) -> int:
     """How many saved images an image consists of."""
-    found = image.facts.get(SAVED, 0)
-    return found if isinstance(found, int) else 0
+    count = image.facts.get(SAVED, 0)
+    return count if isinstance(count, int) else 0
 
 
 def folder(image: Image) -> str:
@@ -28,19 +28,19 @@ def folder(image: Image) -> str:
 
 
 def variables(image: Image, *, boxed: bool) -> dict[str, str]:
-    """What tells Python and shells of the packages in the image; pip too, of the job's own, where it is boxed.
+    """Variables that point Python and shells to the packages in the image; pip too, to those of a boxed job.
 
     What the image itself has in PATH and PYTHONPATH is known inside alone and comes after these, see
     `supervisor/container.py`. What pip is told is in `environments/start.py`.
     """
-    found = [f"{TOP}/{each}" for each in range(number(image) - (not boxed), -1, -1)]
-    if not found:
+    folders = [f"{TOP}/{each}" for each in range(number(image) - (not boxed), -1, -1)]
+    if not folders:
         return {}
-    told = {
-        "AIP_PATH": os.pathsep.join(f"{each}/bin" for each in found),
-        "AIP_PYTHONPATH": os.pathsep.join(f"{each}/site" for each in found),
+    values = {
+        "AIP_PATH": os.pathsep.join(f"{each}/bin" for each in folders),
+        "AIP_PYTHONPATH": os.pathsep.join(f"{each}/site" for each in folders),
     }
-    return told | _own(found[0]) if boxed else told
+    return values | _own(folders[0]) if boxed else values
 
 
 def _own(folder: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Patience:
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> Patience:
-        self.again(self._seconds)
+        self.extend(self._seconds)
         return self
 
     def __exit__(
@@ -59,8 +59,8 @@ class Patience:
         """What is left of the time; never nothing, so that it may be a time-out."""
         return max(0.1, self._end - time.monotonic())
 
-    def again(self, seconds: float) -> None:
-        """Begin the time anew; what is over stays so."""
+    def extend(self, seconds: float) -> None:
+        """Restart the time; an expired one stays expired."""
         if self._timer:
             self._timer.cancel()
         self._end = time.monotonic() + seconds

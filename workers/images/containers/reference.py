@@ -39,25 +39,25 @@ class Reference:
 
     @property
     def server(self) -> str:
-        """Who is asked for it."""
+        """The host that serves it."""
         return HUB_SERVER if self.host == HUB else self.host
 
     @property
     def version(self) -> str:
-        """What a registry is asked for: the digest where one is named, else the tag."""
+        """The version to request from a registry: the digest where one is named, otherwise the tag."""
         return self.digest or self.tag
 
 
 def parse(text: str, *, field: str = "reference") -> Reference:
-    """Read a name as people write it; what they leave out is filled in as docker does.
+    """Parse a name as users write it; missing parts are filled in as docker does.
 
     Raises:
         Invalid: it is none, or names a registry without HTTPS.
     """
-    given = text.strip()
-    if given.lower().startswith("http://"):
+    name_text = text.strip()
+    if name_text.lower().startswith("http://"):
         raise Invalid(_("Registries are spoken to by HTTPS alone: write the name without http://."), field=field)
-    rest, _at, digest = given.removeprefix("https://").partition("@")
+    rest, _at, digest = name_text.removeprefix("https://").partition("@")
     first, slash, more = rest.partition("/")
     host, name = (
         (first.lower(), more) if slash and ("." in first or ":" in first or first == "localhost") else ("", rest)
@@ -68,21 +68,21 @@ def parse(text: str, *, field: str = "reference") -> Reference:
         host = HUB
     if host == HUB and "/" not in name:
         name = f"library/{name}"
-    found = Reference(host, name, tag or ("" if digest else "latest"), digest)
-    well = (
-        len(given) <= LONGEST
-        and _is_host(found.host)
-        and _NAME.fullmatch(found.name)
-        and (not found.tag or _TAG.fullmatch(found.tag))
-        and (not found.digest or _DIGEST.fullmatch(found.digest))
+    reference = Reference(host, name, tag or ("" if digest else "latest"), digest)
+    is_valid = (
+        len(name_text) <= LONGEST
+        and _is_host(reference.host)
+        and _NAME.fullmatch(reference.name)
+        and (not reference.tag or _TAG.fullmatch(reference.tag))
+        and (not reference.digest or _DIGEST.fullmatch(reference.digest))
         and (not colon or tag)
         and (not _at or digest)
     )
-    if not well:
+    if not is_valid:
         raise Invalid(_("A name like pytorch/pytorch:2.1.0 or registry.example.org/lab/torch:2.1."), field=field)
-    if f"{found.host}/{found.name}".startswith(OWN):
+    if f"{reference.host}/{reference.name}".startswith(OWN):
         raise Invalid(_("This is the platform's own copy of an image. Choose that image in the list."), field=field)
-    return found
+    return reference
 
 
 def _is_host(text: str) -> bool:
@@ -92,15 +92,15 @@ def _is_host(text: str) -> bool:
 
 
 def check_host(text: str, *, field: str = "host") -> str:
-    """Return a registry's name, as it stands before the first slash of its images.
+    """Return a registry's name, as it precedes the first slash of its images.
 
     Raises:
         Invalid: it is none.
     """
-    given = text.strip().lower()
-    if given.startswith("http://"):
+    address = text.strip().lower()
+    if address.startswith("http://"):
         raise Invalid(_("Registries are spoken to by HTTPS alone: write the name without http://."), field=field)
-    host = given.removeprefix("https://").rstrip("/")
+    host = address.removeprefix("https://").rstrip("/")
     if not _is_host(host) or len(host) > 255:
         raise Invalid(_("A name like registry.example.org or registry.example.org:5000."), field=field)
     return HUB if host in ("index.docker.io", HUB_SERVER, "hub.docker.com") else host

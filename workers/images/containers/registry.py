@@ -39,14 +39,14 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class RegistryRefused(DomainError):
-    """A registry that does not give what was asked; the message says why and what to do."""
+    """A registry refused a request; the message gives the reason and what to do."""
 
     code = "registry_refused"
 
 
 @dataclass(frozen=True)
 class Login:
-    """How a registry is asked: by whom, and whose certificates are believed besides the machine's own."""
+    """Credentials for a registry, and certificates that are trusted in addition to the node's own."""
 
     username: str = ""
     password: str = field(default="", repr=False)
@@ -54,7 +54,7 @@ class Login:
 
 
 def refused(code: str, host: str, **facts: Any) -> RegistryRefused:
-    """What is said of a registry; the texts stand in workers.images.messages."""
+    """Return the refusal of a registry; the texts are in workers.images.messages."""
     return RegistryRefused(wording.message(f"image.registry_{code}", host=host, **facts))
 
 
@@ -121,25 +121,25 @@ class Registry:
         Raises:
             RegistryRefused: it is not there, or another than was asked for.
         """
-        found, left, patience = hashlib.sha256(), size, Patience(WHOLE_S)
+        checksum, left, patience = hashlib.sha256(), size, Patience(WHOLE_S)
         with self._get(f"/v2/{name}/blobs/{digest}", scope=name, patience=patience) as answer:
-            patience.again(PIECE_S)
+            patience.extend(PIECE_S)
             while piece := answer.read(min(CHUNK, left + 1)):
                 left -= len(piece)
                 if left < 0:
                     break
-                found.update(piece)
+                checksum.update(piece)
                 into.write(piece)
                 alive(len(piece))
-                patience.again(PIECE_S)
-        if left or f"sha256:{found.hexdigest()}" != digest:
+                patience.extend(PIECE_S)
+        if left or f"sha256:{checksum.hexdigest()}" != digest:
             raise refused("checksum", self.host, what=digest)
 
     @contextmanager
     def _get(
         self, path: str, *, scope: str, accept: str = "*/*", patience: Patience | None = None
     ) -> Iterator[http.client.HTTPResponse]:
-        """Ask for a path, signed in where it wants that; redirects are followed, never with our credentials."""
+        """Request a path, signed in where required; redirects are followed, never with our credentials."""
         url = f"https://{self.host}{path}"
         with patience or Patience(WHOLE_S) as patience:
             try:
@@ -149,8 +149,8 @@ class Registry:
                         if unproven and other:
                             raise refused("stranger", self.host, other=other)
                         if unproven and not again:
-                            asked = answer.headers.get_all("WWW-Authenticate") or []
-                            self._proof[scope] = self._signed_in(asked, scope, patience)
+                            challenges = answer.headers.get_all("WWW-Authenticate") or []
+                            self._proof[scope] = self._signed_in(challenges, scope, patience)
                             continue
                         self._check_status(answer.status, path)
                         yield answer
@@ -183,7 +183,7 @@ class Registry:
             headers = {"Accept": accept, "User-Agent": "aiplatform"}
             if proof and own:
                 headers["Authorization"] = proof
-            with self._asked(parts, headers, patience) as answer:
+            with self._response(parts, headers, patience) as answer:
                 if answer.status not in _REDIRECTS or not answer.headers.get("Location"):
                     yield answer, "" if own else _place(parts)[0]
                     return
@@ -194,7 +194,7 @@ class Registry:
         raise refused("answered", self.host, status=310)
 
     def _split(self, url: str) -> SplitResult:
-        """Take apart where somebody leads us.
+        """Split the URL of a redirect or of a token service.
 
         Raises:
             RegistryRefused: it is no address that is followed.
@@ -209,10 +209,10 @@ class Registry:
         return parts
 
     @contextmanager
-    def _asked(
+    def _response(
         self, parts: SplitResult, headers: dict[str, str], patience: Patience
     ) -> Iterator[http.client.HTTPResponse]:
-        """One question to one host, and its answer."""
+        """Send one request to one host and yield its response."""
         host, port = _place(parts)
         connection = self._connected(host, port, patience)
         try:
@@ -235,19 +235,19 @@ class Registry:
                 return f"Bearer {self._token(params, scope, patience)}"
         return ""
 
-    def _token(self, told: dict[str, str], scope: str, patience: Patience) -> str:
-        """Ask where the registry itself says that tokens are given; redirects from there are not followed."""
-        asked = {"service": told.get("service", "")} | ({"scope": f"repository:{scope}:pull"} if scope else {})
+    def _token(self, challenge: dict[str, str], scope: str, patience: Patience) -> str:
+        """Request a token from the service that the registry names; redirects from there are not followed."""
+        query = {"service": challenge.get("service", "")} | ({"scope": f"repository:{scope}:pull"} if scope else {})
         if self.login.username:
-            asked["account"] = self.login.username
-        realm = told.get("realm", "")
+            query["account"] = self.login.username
+        realm = challenge.get("realm", "")
         headers = {"Authorization": self._basic()} if self.login.username else {}
-        parts = self._split(f"{realm}{'&' if '?' in realm else '?'}{urlencode(asked)}")
-        with self._asked(parts, headers, patience) as answer:
+        parts = self._split(f"{realm}{'&' if '?' in realm else '?'}{urlencode(query)}")
+        with self._response(parts, headers, patience) as answer:
             self._check_status(answer.status, "/v2/")
             try:
-                found = json.loads(answer.read(MOST_TOKEN))
-                token = str(found.get("token") or found["access_token"])
+                body = json.loads(answer.read(MOST_TOKEN))
+                token = str(body.get("token") or body["access_token"])
                 if not (token.isascii() and token.isprintable()):  # it goes into a header
                     raise ValueError
                 return token

@@ -31,7 +31,7 @@ class Found:
 
 
 def registry(host: str, login: RegistryLogin | None) -> Registry:
-    """The registry of a host, asked with these credentials.
+    """The registry of a host, used with these credentials.
 
     Raises:
         RegistryRefused: the credentials cannot be read any more.
@@ -48,7 +48,7 @@ def registry(host: str, login: RegistryLogin | None) -> Registry:
     return Registry(server, Login(login.username, password, login.ca), allowed=env.REGISTRIES)
 
 
-def of(image: Image) -> tuple[Registry, Reference]:
+def for_image(image: Image) -> tuple[Registry, Reference]:
     """The registry of an image, and its reference.
 
     Raises:
@@ -72,27 +72,27 @@ def check_login(image: Image) -> None:
         raise refused("withdrawn", image.login.host)
 
 
-def look(image: Image) -> Found:
-    """What its reference names now.
+def look_up(image: Image) -> Found:
+    """Return what its reference names now.
 
     Raises:
         RegistryRefused: says why and what to do.
     """
-    asked, reference = of(image)
-    digest, text = asked.manifest(reference.name, reference.version)
+    client, reference = for_image(image)
+    digest, text = client.manifest(reference.name, reference.version)
     by_architecture = manifests.choices(text, reference.host)
-    manifest = manifest_here(asked, reference, text)
+    manifest = manifest_for(client, reference, text)
     into = io.BytesIO()
     if manifest.config.size > MOST_CONFIG:
         raise refused("no_image", reference.host)
     pace = Pace(CONFIG_S)
 
-    def came(count: int) -> None:
+    def on_bytes(count: int) -> None:
         if not pace.keeps_up(count):
             raise refused("slow", reference.host)
 
-    asked.blob(reference.name, manifest.config.digest, manifest.config.size, into, came)
-    facts = manifests.about(into.getvalue(), reference.host)
+    client.blob(reference.name, manifest.config.digest, manifest.config.size, into, on_bytes)
+    facts = manifests.read_facts(into.getvalue(), reference.host)
     if by_architecture:
         facts["architecture"] = ", ".join(sorted(by_architecture))[:100]
     return Found(digest, manifest, facts)
@@ -104,8 +104,8 @@ class Manifests(Protocol):
     def manifest(self, name: str, version: str, /) -> tuple[str, bytes]: ...
 
 
-def manifest_here(asked: Manifests, reference: Reference, text: bytes, processor: str = "") -> Manifest:
-    """The manifest for one kind of machine, out of a manifest or of an index of several.
+def manifest_for(source: Manifests, reference: Reference, text: bytes, processor: str = "") -> Manifest:
+    """The manifest for one kind of node, from a manifest or from an index of several.
 
     Args:
         processor: its kind; this machine's for "".
@@ -119,5 +119,5 @@ def manifest_here(asked: Manifests, reference: Reference, text: bytes, processor
         if own is None:
             names = ", ".join(sorted(by_architecture))
             raise refused("other_machines", reference.host, names=names, own=manifests.architecture(processor))
-        text = asked.manifest(reference.name, own)[1]
+        text = source.manifest(reference.name, own)[1]
     return manifests.read(text, reference.host)

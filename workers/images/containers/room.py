@@ -37,5 +37,5 @@ def check(own: Engine, needed: int) -> None:
     except OSError:
         return
     if free is not None and free < needed + env.MIN_FREE_BYTES:
-        told = {"node": settings.NODE, "path": folder, "mib": (needed + env.MIN_FREE_BYTES) / (1 << 20)}
-        raise EngineFull(wording.message("image.engine_full", **told))
+        facts = {"node": settings.NODE, "path": folder, "mib": (needed + env.MIN_FREE_BYTES) / (1 << 20)}
+        raise EngineFull(wording.message("image.engine_full", **facts))

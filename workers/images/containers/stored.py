@@ -20,8 +20,8 @@ def source_of(reference: Reference) -> str:
     return f"{reference.host}/{reference.name}"
 
 
-class Kept:
-    """Manifests in the data folder, asked as a registry is."""
+class StoredManifests:
+    """Manifests in the data folder, with the interface of a registry."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,19 +50,19 @@ def is_needed(image: Image) -> bool:
 
 
 def here(copy: NodeCopy) -> Manifest | None:
-    """What a copy is made of on its machine, if all of it is in the data folder."""
+    """The manifest of a copy on its node, if all of its blobs are in the data folder."""
     reference = parse(copy.image.reference)
     folder = paths.blobs(source_of(reference))
     try:
-        kept = Kept(folder)
-        text = kept.manifest(reference.name, copy.digest)[1]
-        manifest = registry_client.manifest_here(kept, reference, text, processor_of(copy.node))
+        source = StoredManifests(folder)
+        text = source.manifest(reference.name, copy.digest)[1]
+        manifest = registry_client.manifest_for(source, reference, text, processor_of(copy.node))
     except FileNotFoundError:
         return None
     return manifest if all(paths.blob(folder, blob.digest).exists() for blob in manifest.blobs) else None
 
 
 def processor_of(node: str) -> str:
-    """The kind of processor that a machine said it has; "" where nobody knows."""
+    """The architecture that a node reported; "" where it is unknown."""
     facts = Node.objects.filter(name=node).values_list("facts", flat=True).first() or {}
     return str(facts.get("machine") or "")

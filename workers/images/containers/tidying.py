@@ -18,18 +18,18 @@ OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries
 
 
 def wanted() -> set[str]:
-    """Names in an engine of what an image names now, or a job that has not ended was begun with."""
+    """Names in an engine of images with a row now, or used by a job that has not ended."""
     rows = Image.objects.filter(kind=Image.Kind.CONTAINER)
     fetched = rows.exclude(source=Image.Source.SAVED)
     named = fetched.exclude(digest="").values_list("reference", "digest")
     live = ImageUse.objects.filter(~Q(job__state__in=FINAL), ~Q(digest=""), image__in=fetched)
-    found = {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
+    names = {copies.name_of(*each) for each in (*named, *live.values_list("image__reference", "digest"))}
     saved = rows.filter(source=Image.Source.SAVED, state__in=[State.SAVING, State.READY])  # a failed one is made anew
-    return found | set(saved.values_list("reference", flat=True))
+    return names | set(saved.values_list("reference", flat=True))
 
 
 def tidy_engine() -> int:
-    """Forget copies in this machine's engine that nobody needs; return how many. What runs keeps its image."""
+    """Delete unneeded copies from this node's engine; return how many. Running containers keep their image."""
     own = copies.engine(5.0)
     if own is None:
         return 0
@@ -51,16 +51,16 @@ def tidy_engine() -> int:
 
 
 def tidy_blobs() -> int:
-    """Delete blobs that are old and whose image is on all machines that asked, or gone; return how many.
+    """Delete old blobs whose image is on all nodes that requested it, or deleted; return how many.
 
     A blob is only a copy of what the registry has: whoever misses one fetches it again.
     """
     folder = paths.all_blobs()
     if not folder.is_dir() or NodeCopy.objects.filter(state=State.NEW).exists():
         return 0
-    gone = 0
+    removed = 0
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if time.time() - path.stat().st_mtime > OLD_S:
             path.unlink(missing_ok=True)
-            gone += 1
-    return gone
+            removed += 1
+    return removed

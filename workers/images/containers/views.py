@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_as_messages, errors_shown_on, is_name_confirmed, needs
 from workers.images.containers import adding, logins
 from workers.images.containers.forms import ContainerForm, LoginEditForm, LoginForm
 from workers.images.models import Image, RegistryLogin
@@ -21,22 +21,22 @@ def new(request: SignedInRequest) -> HttpResponse:
     """Add a container image."""
     form = ContainerForm(request.POST or None, user=request.user)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             image = adding.add(user=request.user, **form.cleaned_data)
             return redirect("images:detail", image.pk)
     else:
-        look_further(form, adding.check, user=request.user)
+        check_valid_fields(form, adding.check, user=request.user)
     return render(request, "images/container.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @needs(Action.JOBS_SUBMIT)
 @require_POST
-def look(request: SignedInRequest, pk: int) -> HttpResponse:
+def look_up(request: SignedInRequest, pk: int) -> HttpResponse:
     """Look a container image up again."""
     rows = Image.objects.editable_by(request.user).filter(kind=Image.Kind.CONTAINER)
     image = get_object_or_404(rows, pk=pk)
-    with refusals_said(request):
-        adding.look_again(image)
+    with errors_as_messages(request):
+        adding.look_up_again(image)
     return redirect("images:detail", pk)
 
 
@@ -56,12 +56,12 @@ def login_new(request: SignedInRequest) -> HttpResponse:
     """Keep credentials of a registry, and test them at once."""
     form = LoginForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             login = logins.add(user=request.user, **form.cleaned_data)
-            _tell(request, login, works=logins.test(login))
+            _show_result(request, login, works=logins.test(login))
             return redirect("images:logins")
     else:
-        look_further(form, logins.check)
+        check_valid_fields(form, logins.check)
     return render(request, "images/login.html", {"form": form, "login": None}, status=422 if form.errors else 200)
 
 
@@ -71,9 +71,9 @@ def login_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
     form = LoginEditForm(request.POST or None, initial={"ca": login.ca, "visibility": login.visibility})
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             login = logins.change(login=login, by=request.user, **form.cleaned_data)
-            _tell(request, login, works=logins.test(login))
+            _show_result(request, login, works=logins.test(login))
             return redirect("images:logins")
     return render(request, "images/login.html", {"form": form, "login": login}, status=422 if form.errors else 200)
 
@@ -83,22 +83,22 @@ def login_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def login_test(request: SignedInRequest, pk: int) -> HttpResponse:
     """Sign in at the registry with credentials."""
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    _tell(request, login, works=logins.test(login))
+    _show_result(request, login, works=logins.test(login))
     return redirect("images:logins")
 
 
 @needs(Action.JOBS_SUBMIT)
 @require_POST
 def login_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Forget credentials, whoever uses them; their name must have been typed."""
+    """Delete credentials, even if in use; their name must be typed."""
     login = get_object_or_404(RegistryLogin.objects.editable_by(request.user), pk=pk)
-    if name_typed(request, str(login)):
-        with refusals_said(request):
+    if is_name_confirmed(request, str(login)):
+        with errors_as_messages(request):
             logins.delete(login=login, by=request.user)
     return redirect("images:logins")
 
 
-def _tell(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
+def _show_result(request: SignedInRequest, login: RegistryLogin, *, works: bool) -> None:
     if works:
         messages.success(request, _("%(host)s answers and takes these credentials.") % {"host": login.host})
     else:

@@ -47,7 +47,7 @@ def collect(copy_id: int) -> None:
 
 @contextmanager
 def _turn() -> Iterator[bool]:
-    """Whether nobody else on this machine fetches: the other processes for long work stay free for other work."""
+    """Whether no other process on this node fetches: the other processes for long work stay free for other work."""
     folder = paths.open_folder(paths.local())
     with (folder / ".collecting").open("a") as file:
         try:
@@ -60,7 +60,7 @@ def _turn() -> Iterator[bool]:
 
 def _claimed(copy_id: int) -> None:
     rows = _wanted().filter(pk=copy_id)
-    claim = copies.CLAIMS.take(rows)
+    claim = copies.CLAIMS.acquire(rows)
     copy = rows.select_related("image__login").first() if claim else None
     if claim is None or copy is None:
         return
@@ -79,17 +79,17 @@ def _claimed(copy_id: int) -> None:
 
 
 def _collect(copy: NodeCopy, pulse: Pulse) -> None:
-    asked, reference = registry_client.of(copy.image)
+    registry, reference = registry_client.for_image(copy.image)
     kind = stored.processor_of(copy.node)
     folder = paths.blobs(stored.source_of(reference))
     paths.make_closed(folder)
-    digest, text = asked.manifest(reference.name, copy.digest)
+    digest, text = registry.manifest(reference.name, copy.digest)
     own = _own(text, reference, kind)
-    for name, content in {digest: text, **({own: asked.manifest(reference.name, own)[1]} if own else {})}.items():
-        files.write_whole(paths.blob(folder, name), content)
-    manifest = registry_client.manifest_here(stored.Kept(folder), reference, text, kind)
+    for name, content in {digest: text, **({own: registry.manifest(reference.name, own)[1]} if own else {})}.items():
+        files.write_atomically(paths.blob(folder, name), content)
+    manifest = registry_client.manifest_for(stored.StoredManifests(folder), reference, text, kind)
     pulse.total = manifest.bytes
-    copies.fetch(asked, reference, manifest, folder, pulse)
+    copies.fetch(registry, reference, manifest, folder, pulse)
 
 
 def _own(text: bytes, reference: Reference, kind: str) -> str:
@@ -110,11 +110,11 @@ def _waiting() -> Exists:
 
 
 def _end_unwanted() -> None:
-    """End what no job waits for, and what a machine that is gone would have taken."""
+    """End fetches that no job waits for, and those for missing nodes."""
     free = copies.CLAIMS.free(NodeCopy.objects.filter(state=State.NEW))
     own = Node.objects.filter(name=OuterRef("node")).exclude(state=Node.State.REMOVED)
-    there = Exists(own.exclude(state=Node.State.LOST, heartbeat_at__lt=clock.now() - AWAY))
-    for code, rows in (("image.fetch_unwanted", ~_waiting()), ("image.fetch_machine_gone", ~there)):
+    is_present = Exists(own.exclude(state=Node.State.LOST, heartbeat_at__lt=clock.now() - AWAY))
+    for code, rows in (("image.fetch_unwanted", ~_waiting()), ("image.fetch_machine_gone", ~is_present)):
         free.filter(rows).update(state=State.FAILED, message=wording.message(code), changed_at=clock.now())
 
 
@@ -170,18 +170,20 @@ def _unknown() -> QuerySet[ImageUse]:
 
 
 def newest(job_id: int) -> None:
-    """Note for one job which image its tag names now. Safe to send twice."""
+    """Save for one job which image its tag names now. Safe to send twice."""
     use = _unknown().filter(pk=job_id).select_related("image__login").first()
     if use is None or use.image is None:
         return
     image = use.image
     try:
-        found = registry_client.look(image)
+        current = registry_client.look_up(image)
     except DomainError as exc:  # the job ends with it
-        said = wording.of_error(exc)
-        ImageUse.objects.filter(pk=use.pk, digest="").update(message=said)
-        if said.code in GONE:
-            Image.objects.filter(pk=image.pk, state=State.READY).update(state=State.FAILED, message=said)
+        message = wording.of_error(exc)
+        ImageUse.objects.filter(pk=use.pk, digest="").update(message=message)
+        if message.code in GONE:
+            Image.objects.filter(pk=image.pk, state=State.READY).update(state=State.FAILED, message=message)
         return
-    Image.objects.filter(pk=image.pk).update(digest=found.digest, size_bytes=found.manifest.bytes, facts=found.facts)
-    ImageUse.objects.filter(pk=use.pk, digest="").exclude(job__state__in=FINAL).update(digest=found.digest)
+    Image.objects.filter(pk=image.pk).update(
+        digest=current.digest, size_bytes=current.manifest.bytes, facts=current.facts
+    )
+    ImageUse.objects.filter(pk=use.pk, digest="").exclude(job__state__in=FINAL).update(digest=current.digest)

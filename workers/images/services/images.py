@@ -20,7 +20,7 @@ OLD_S = 3600.0  # what is younger may be in the making
 
 
 def edit(*, image: Image, description: str, visibility: str) -> Image:
-    """Change what an image is said to be, and who sees it. Jobs that run with it go on.
+    """Change an image's description and its visibility. Running jobs continue.
 
     Raises:
         Invalid: no such visibility, or more people than the image below allows.
@@ -69,13 +69,13 @@ def delete(*, image: Image, by: User) -> None:
 
 
 def clean_layers() -> None:
-    """Delete unpacked layers on this machine that no image has any more, and what killed unpackers left."""
+    """Delete unpacked layers on this node without an image, and remains of killed unpackers."""
     folder = paths.layer("x").parent
     if not folder.is_dir():
         return
-    known = set(Image.objects.filter(kind=Image.Kind.SAVED).values_list("sha256", flat=True))
+    checksums = set(Image.objects.filter(kind=Image.Kind.SAVED).values_list("sha256", flat=True))
     saving = Image.objects.filter(state=State.SAVING).exists()
     for path in folder.iterdir():
         old = time.time() - path.stat().st_mtime > OLD_S
-        if path.name not in known and old and not saving:
+        if path.name not in checksums and old and not saving:
             paths.remove(path)

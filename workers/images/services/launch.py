@@ -45,7 +45,7 @@ def with_image(launch: Launch, job: Job) -> Launch:
         NotYet: its engine is being built, or its box is being saved; it is asked for again.
         DomainError: it cannot run here; says what to do.
     """
-    use = uses.of(job)
+    use = uses.find(job)
     if use is None:
         return launch
     if use.image is None:
@@ -65,7 +65,7 @@ def with_image(launch: Launch, job: Job) -> Launch:
     uid = job_users.uid_of(job.owner_id)
     overlay: dict[str, Any] = {
         "target": str(folder),
-        "layers": [str(folder), *map(str, layers.here(use.image, told=launch.notes.append))],
+        "layers": [str(folder), *map(str, layers.here(use.image, on_line=launch.notes.append))],
         # one folder for all jobs: what is mounted there is seen by the processes of one alone
         "mapped": str(paths.open_folder(paths.local() / "mounts")) if uid and level >= sandbox.OWN_UID else "",
     }
@@ -79,8 +79,8 @@ def with_image(launch: Launch, job: Job) -> Launch:
 
 def _contained(launch: Launch, job: Job, use: ImageUse, image: Image) -> Launch:
     """A container that finds what was saved in its image, and the box of its job where it has one."""
-    told = _index() | kept.variables(image, boxed=use.boxed)
-    launch = dataclasses.replace(launch, env=told | launch.env, read_only=[*launch.read_only, *_wheels()])
+    variables = _index() | kept.variables(image, boxed=use.boxed)
+    launch = dataclasses.replace(launch, env=variables | launch.env, read_only=[*launch.read_only, *_wheels()])
     if not use.boxed:
         return launch
     _check_place(use)
@@ -91,26 +91,26 @@ def _contained(launch: Launch, job: Job, use: ImageUse, image: Image) -> Launch:
 
 
 def further(launch: Launch, job: Job) -> Launch:
-    """The launch of a job's further machine: its layers are unpacked on each machine's own disk.
+    """The launch of a job's further rank: its layers are unpacked on each node's own disk.
 
     Raises:
         DomainError: it cannot run here; says what to do.
     """
-    use = uses.of(job)
+    use = uses.find(job)
     if not launch.overlay or use is None or use.image is None:
         return launch
-    found = layers.here(use.image)
-    if found and not layers_work(tickets.tier()[1]):
+    folders = layers.here(use.image)
+    if folders and not layers_work(tickets.tier()[1]):
         raise CannotUse(wording.message("image.no_layers", node=settings.NODE))
     target = str(launch.overlay["target"])
     mapped = str(paths.open_folder(paths.local() / "mounts")) if launch.overlay["mapped"] else ""
-    overlay = launch.overlay | {"layers": [target, *map(str, found)], "mapped": mapped}
+    overlay = launch.overlay | {"layers": [target, *map(str, folders)], "mapped": mapped}
     return dataclasses.replace(launch, overlay=overlay)
 
 
 def home(job: Job) -> Path | None:
     """The folder of the environment that a job runs in, None for the platform's own."""
-    use = uses.of(job)
+    use = uses.find(job)
     if use is None or use.engine is None:
         return None
     thin = paths.box(job.pk) / boxes.VENV
@@ -129,7 +129,7 @@ def program(job: Job, name: str) -> str:
     own = folder / "bin" / name if folder else None
     if own and own.exists():
         return str(own)
-    use = uses.of(job)
+    use = uses.find(job)
     return str(paths.engine(use.engine.digest) / "bin" / name) if use and use.engine else name
 
 
@@ -192,21 +192,21 @@ def _settled(use: ImageUse, inner: str, make: Callable[[], Path]) -> Path:
 
 
 def _thin(launch: Launch, use: ImageUse, folder: Path) -> Launch:
-    """Without layers an engine is read, and a box is an environment of its own beside it."""
+    """Without layers an engine is read-only, and a box is a separate environment on top of it."""
     if layers.chain(use.image) if use.image else False:
         raise CannotUse(wording.message("image.no_layers", node=settings.NODE))
     if not use.boxed:
         return dataclasses.replace(launch, read_only=[*launch.read_only, folder], env=_environment(folder) | launch.env)
     uid = job_users.uid_of(use.job.owner_id)
     venv = _settled(use, boxes.VENV, lambda: boxes.make_thin(use.job, folder, uid)) / boxes.VENV
-    told = _environment(venv)
-    told["PATH"] = os.pathsep.join([str(venv / "bin"), _environment(folder)["PATH"]])
+    variables = _environment(venv)
+    variables["PATH"] = os.pathsep.join([str(venv / "bin"), _environment(folder)["PATH"]])
     return dataclasses.replace(
         launch,
         read_only=[*launch.read_only, folder],
         read_write=[*launch.read_write, venv],
         own_folders=[*launch.own_folders, venv],
-        env=told | launch.env,
+        env=variables | launch.env,
     )
 
 
@@ -216,14 +216,14 @@ def _wheels() -> list[Path]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What tells programs that they run in this environment."""
-    told = {
+    """Variables that let programs run in this environment."""
+    variables = {
         "PATH": os.pathsep.join([str(folder / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]),
         "VIRTUAL_ENV": str(folder),
         "PYTHONNOUSERSITE": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    return told | _index()
+    return variables | _index()
 
 
 def _index() -> dict[str, str]:

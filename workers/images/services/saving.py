@@ -58,7 +58,7 @@ class CannotSave(DomainError):
 
 def why_not(job: Job, by: User) -> str:
     """Why this person can save nothing of this job; "" where they can."""
-    use = uses.of(job)
+    use = uses.find(job)
     if use is None or not use.boxed:
         return _("This job keeps no packages, so there is nothing to save.")
     if use.image is None:
@@ -81,22 +81,22 @@ def why_not(job: Job, by: User) -> str:
 def request(
     *, job: Job, by: User, name: str, tag: str = "", description: str = "", visibility: str = Visibility.PRIVATE
 ) -> Image:
-    """Ask for an image of what is in the job's box.
+    """Request an image of the content of the job's box.
 
     Raises:
         CannotSave: it has none, or not now.
         Invalid, NameTaken: the name or the tag, or more people than see the image below.
     """
-    use = uses.of(job)
-    found = Refusals()
-    with found:
+    use = uses.find(job)
+    refusals = Refusals()
+    with refusals:
         engines.check_name(user=by, name=name, tag=tag)
-    with found:
+    with refusals:
         if why := why_not(job, by):
             raise CannotSave(why)
         if use and use.image:
             below.check(use.image, by, visibility)
-    found.end()
+    refusals.end()
     assert use is not None
     assert use.image is not None
     contained = use.image.kind == Image.Kind.CONTAINER
@@ -128,7 +128,7 @@ def again(image: Image, *, by: User) -> None:
         raise CannotSave(_("Only an image that could not be saved is saved again, while its job is there."))
     if why := why_not(image.job, by):
         raise CannotSave(why)
-    use = uses.of(image.job)
+    use = uses.find(image.job)
     assert use is not None
     assert use.image is not None
     below.check(use.image, by, image.visibility)
@@ -140,7 +140,7 @@ def again(image: Image, *, by: User) -> None:
 
 
 def run(image_id: int) -> None:
-    """Save one image; somebody else who is at it, or at its box, is left alone. Safe to send twice.
+    """Save one image; one that another process saves, or whose box is in use, is skipped. Safe to send twice.
 
     The box is locked before the row is claimed: whoever holds the lock lives, however long a file takes them.
     """
@@ -156,7 +156,7 @@ def run(image_id: int) -> None:
 
 
 def _claimed(rows: QuerySet[Image], box: Path) -> None:
-    claim = CLAIMS.take(rows)
+    claim = CLAIMS.acquire(rows)
     image = rows.select_related("job", "engine").first() if claim else None
     if claim is None or image is None:
         return
@@ -170,8 +170,8 @@ def _claimed(rows: QuerySet[Image], box: Path) -> None:
         exc = disk.DiskFull() if disk.is_full(met) else met
         log.warning("image=%s not saved: %s", image.pk, met, exc_info=None if isinstance(exc, DomainError) else met)
         places.packed(image.pk).unlink(missing_ok=True)
-        said = wording.of_error(exc) if isinstance(exc, DomainError) else wording.verbatim(exc)
-        failed = said if isinstance(exc, DomainError) else wording.message("image.save_failed", error=str(exc))
+        message = wording.of_error(exc) if isinstance(exc, DomainError) else wording.verbatim(exc)
+        failed = message if isinstance(exc, DomainError) else wording.message("image.save_failed", error=str(exc))
         claim.release(state=State.FAILED, message=failed)
         return
     claim.release(
@@ -189,8 +189,8 @@ def _save(image: Image, box: Path, claim: Claim) -> archive.Figures:
     _remove_parts(image.pk)
     size = archive.measure(box / boxes.UPPER).bytes
     if size > env.MAX_SAVED_BYTES:
-        told = {"mib": size / (1 << 20), "limit_mib": env.MAX_SAVED_BYTES / (1 << 20)}
-        raise CannotSave(wording.message("image.box_too_large", **told))
+        facts = {"mib": size / (1 << 20), "limit_mib": env.MAX_SAVED_BYTES / (1 << 20)}
+        raise CannotSave(wording.message("image.box_too_large", **facts))
     if files.free_bytes(target.parent) < 2 * size + env.MIN_FREE_BYTES // 8:
         raise disk.DiskFull()
     alive = _Pulse(claim)
@@ -231,7 +231,7 @@ class _Pulse:
 
 @contextmanager
 def _at_rest(job: Job) -> Iterator[Callable[[], bool]]:
-    """Let the job's processes stand still, if it runs; whatever becomes of us, they go on.
+    """Hold the job's processes still, if it runs; they continue even if this process dies.
 
     Yields:
         Whether they have stood still since.
@@ -240,11 +240,11 @@ def _at_rest(job: Job) -> Iterator[Callable[[], bool]]:
         CannotSave: they do not come to rest.
     """
     job.refresh_from_db()
-    run, word = RunDir.of(job.pk, job.attempt_number).path, secrets.token_hex(8)
+    run, word = RunDir.for_attempt(job.pk, job.attempt_number).path, secrets.token_hex(8)
     if _stands(run):
         yield lambda: _stands(run) and not Job.objects.filter(pk=job.pk, attempt_number__gt=job.attempt_number).exists()
         return
-    hold.ask(run, word)
+    hold.request(run, word)
     try:
         deadline = time.monotonic() + REST_S
         while not (hold.is_held(run, word) or _stands(run)):
@@ -269,8 +269,8 @@ def _remove_parts(image: int) -> None:
         part.unlink(missing_ok=True)
 
 
-def go_on() -> None:
-    """Send again what nobody is at; machines that are away find it when they are back, if that is soon."""
+def resend() -> None:
+    """Send again what no process works on; nodes that return soon find it then."""
     for image in CLAIMS.free(Image.objects.filter(state=State.SAVING)).select_related("job")[:50]:
         node = ImageUse.objects.filter(job=image.job_id).values_list("node", flat=True).first()
         if not node:
@@ -282,7 +282,7 @@ def go_on() -> None:
 
 
 def _is_away(node: str, *, since: datetime) -> bool:
-    """Whether a machine is gone for good, or silent for so long that nobody should wait for it."""
+    """Whether a node is removed, or silent for so long that waiting for it is pointless."""
     row = Node.objects.filter(name=node).first()
     if row is None or row.state == Node.State.REMOVED:
         return True
@@ -294,15 +294,15 @@ def _give_up(image: Image, message: Message) -> None:
 
 
 def sweep_files() -> None:
-    """Remove from the folder of packed layers what no image needs: of savers that died, and of images that are gone."""
+    """Remove packed layers that no image needs: of savers that died, and of deleted images."""
     folder, old = places.packed(0).parent, time.time() - OLD_S
-    found: dict[int, list[Path]] = {}
+    by_image: dict[int, list[Path]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         if (name := PACKED.fullmatch(path.name)) and path.lstat().st_mtime < old:
-            found.setdefault(int(name["image"]), []).append(path)
-    rows = Image.objects.filter(Q(kind=Image.Kind.SAVED) | Q(source=Image.Source.SAVED), pk__in=found)
+            by_image.setdefault(int(name["image"]), []).append(path)
+    rows = Image.objects.filter(Q(kind=Image.Kind.SAVED) | Q(source=Image.Source.SAVED), pk__in=by_image)
     state_of = dict(rows.values_list("pk", "state"))
-    for image, paths in found.items():
+    for image, paths in by_image.items():
         state = state_of.get(image)
         for path in paths:
             if state != State.SAVING and (state != State.READY or path != places.packed(image)):

@@ -22,7 +22,7 @@ class ImageGone(DomainError):
 
 
 def check(user: User, image: Image | None, *, field: str = "image") -> None:
-    """Refuse an image that this person may not use, or that cannot be used at all.
+    """Refuse an image that this user may not use, or that cannot be used at all.
 
     Raises:
         Invalid: with what to do.
@@ -32,8 +32,8 @@ def check(user: User, image: Image | None, *, field: str = "image") -> None:
     if not Image.objects.usable_by(user).filter(pk=image.pk).exists():
         raise Invalid(_("There is no such image for you."), field=field)
     if image.kind != Image.Kind.ENGINE and image.status != State.READY:
-        said = _("The image %(name)s is not ready: %(state)s. Wait until it is, or choose another one.")
-        raise Invalid(said % {"name": image, "state": image.status_word}, field=field)
+        text = _("The image %(name)s is not ready: %(state)s. Wait until it is, or choose another one.")
+        raise Invalid(text % {"name": image, "state": image.status_word}, field=field)
     if image.kind == Image.Kind.CONTAINER:
         adding.check_machines(field=field)
     elif only_containers():
@@ -80,24 +80,24 @@ def attach(job: Job, image: Image | None, *, boxed: bool = False) -> ImageUse | 
     return ImageUse.objects.create(job=job, image=image, engine=engine, name=str(image)[:160], boxed=boxed)
 
 
-def of(job: Job) -> ImageUse | None:
-    """What a job runs in, None for the platform's own programs."""
+def find(job: Job) -> ImageUse | None:
+    """The image use of a job, None for the platform's own programs."""
     return ImageUse.objects.filter(job=job).select_related("image__engine", "image__parent", "engine").first()
 
 
 def image_of(job: Job) -> Image | None:
     """The image of a job, None without one or where it was deleted."""
-    use = of(job)
+    use = find(job)
     return use.image if use else None
 
 
 def check_restore(job: Job) -> None:
-    """Refuse to run a job again whose image is gone, or no longer its owner's to use.
+    """Refuse to run a job again whose image is deleted, or that its owner may no longer use.
 
     Raises:
         ImageGone: with what to do. A box of its own needs no one's permission any more.
     """
-    use = of(job)
+    use = find(job)
     if use is None:
         return
     if use.image is None:

@@ -130,7 +130,7 @@ class _Heard:
 
 @dataclass
 class _Entry:
-    """Something in a layer: its name there, what it is, and the open folder it lies in."""
+    """A member of a layer: its name, its type, and the open folder that contains it."""
 
     path: str
     name: str
@@ -141,7 +141,7 @@ class _Entry:
 
 
 def _walk(top: Path, figures: Figures) -> Iterator[_Entry]:
-    """Everything that is saved, a folder before what lies in it; notes in `figures` what is not."""
+    """Yield everything that is saved, a folder before its content; what is left out is noted in `figures`."""
     opened = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield from _below(opened, "", figures, {})
@@ -149,7 +149,7 @@ def _walk(top: Path, figures: Figures) -> Iterator[_Entry]:
         os.close(opened)
 
 
-def _below(folder: int, under: str, figures: Figures, seen: dict[tuple[int, int], str]) -> Iterator[_Entry]:
+def _below(folder: int, under: str, figures: Figures, first_paths: dict[tuple[int, int], str]) -> Iterator[_Entry]:
     if under.count("/") > DEEPEST:
         raise Unpackable(f"{_shown(under[:200])}: too deep")
     for name in sorted(os.listdir(folder)):
@@ -165,11 +165,11 @@ def _below(folder: int, under: str, figures: Figures, seen: dict[tuple[int, int]
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             try:
                 yield _Entry(path, name, folder, info, opaque=any(_mark(inner, mark) for mark in MARKS))
-                yield from _below(inner, path, figures, seen)
+                yield from _below(inner, path, figures, first_paths)
             finally:
                 os.close(inner)
         elif stat.S_ISREG(info.st_mode):
-            first = seen.setdefault((info.st_dev, info.st_ino), path)
+            first = first_paths.setdefault((info.st_dev, info.st_ino), path)
             yield _Entry(path, name, folder, info, first=first if first != path else None)
         elif stat.S_ISLNK(info.st_mode) or _is_whiteout(info):
             yield _Entry(path, name, folder, info)
@@ -194,17 +194,17 @@ def _mark(folder: int, name: str) -> bool:
 
 @contextmanager
 def _readable(folder: int, name: str, info: os.stat_result, bits: int) -> Iterator[None]:
-    """Let the platform read for a moment what its own user closed for itself; root reads it anyway."""
+    """Give the platform temporary read access to files that its own user closed for itself; root can read anyway."""
     closed = os.geteuid() != 0 and info.st_mode & bits != bits and info.st_uid == os.geteuid()
     if not closed:
         yield
         return
-    known = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        about = os.fstat(known)
-        if (about.st_dev, about.st_ino) != (info.st_dev, info.st_ino):  # a program put something else in its place
+        status = os.fstat(descriptor)
+        if (status.st_dev, status.st_ino) != (info.st_dev, info.st_ino):  # a program put something else in its place
             raise Unpackable(f"{_shown(name[:200])}: it changed while it was read")
-        itself, mode = Path(f"/proc/self/fd/{known}"), stat.S_IMODE(info.st_mode)
+        itself, mode = Path(f"/proc/self/fd/{descriptor}"), stat.S_IMODE(info.st_mode)
         itself.chmod(mode | bits)
         try:
             yield
@@ -212,41 +212,43 @@ def _readable(folder: int, name: str, info: os.stat_result, bits: int) -> Iterat
             with suppress(OSError):
                 itself.chmod(mode)
     finally:
-        os.close(known)
+        os.close(descriptor)
 
 
 def _add(archive: tarfile.TarFile, entry: _Entry, figures: Figures, alive: Callable[[], object]) -> None:
     info = entry.info
-    made = tarfile.TarInfo(entry.path)
-    made.mode, made.mtime = stat.S_IMODE(info.st_mode) & 0o777, int(info.st_mtime)  # no setuid travels
+    member = tarfile.TarInfo(entry.path)
+    member.mode, member.mtime = stat.S_IMODE(info.st_mode) & 0o777, int(info.st_mtime)  # no setuid travels
     if _is_whiteout(info):
-        made.name = entry.path[: -len(entry.name)] + WHITEOUT + entry.name
-        made.mode, figures.whiteouts = 0o644, figures.whiteouts + 1
-        archive.addfile(made)
+        member.name = entry.path[: -len(entry.name)] + WHITEOUT + entry.name
+        member.mode, figures.whiteouts = 0o644, figures.whiteouts + 1
+        archive.addfile(member)
     elif stat.S_ISDIR(info.st_mode):
-        made.type = tarfile.DIRTYPE
-        archive.addfile(made)
+        member.type = tarfile.DIRTYPE
+        archive.addfile(member)
         if entry.opaque:
             figures.opaque += 1
             archive.addfile(tarfile.TarInfo(f"{entry.path}/{OPAQUE}"))
     elif stat.S_ISLNK(info.st_mode):
-        made.type, made.linkname = tarfile.SYMTYPE, os.readlink(entry.name, dir_fd=entry.folder)
-        archive.addfile(made)
+        member.type, member.linkname = tarfile.SYMTYPE, os.readlink(entry.name, dir_fd=entry.folder)
+        archive.addfile(member)
     elif entry.first is not None:
-        made.type, made.linkname = tarfile.LNKTYPE, entry.first
-        archive.addfile(made)
+        member.type, member.linkname = tarfile.LNKTYPE, entry.first
+        archive.addfile(member)
     else:
-        _add_file(archive, entry, made, alive)
-        figures.bytes += made.size
+        _add_file(archive, entry, member, alive)
+        figures.bytes += member.size
     figures.files += 1
 
 
-def _add_file(archive: tarfile.TarFile, entry: _Entry, made: tarfile.TarInfo, alive: Callable[[], object]) -> None:
+def _add_file(archive: tarfile.TarFile, entry: _Entry, member: tarfile.TarInfo, alive: Callable[[], object]) -> None:
     with _readable(entry.folder, entry.name, entry.info, 0o400):
-        opened = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=entry.folder)
-    with os.fdopen(opened, "rb") as file:
-        about: Any = os.fstat(file.fileno())
-        if (about.st_dev, about.st_ino) != (entry.info.st_dev, entry.info.st_ino):
+        descriptor = os.open(
+            entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=entry.folder
+        )
+    with os.fdopen(descriptor, "rb") as file:
+        status: Any = os.fstat(file.fileno())
+        if (status.st_dev, status.st_ino) != (entry.info.st_dev, entry.info.st_ino):
             raise Unpackable(f"{_shown(entry.path[:200])}: it changed while it was read")
-        made.size = about.st_size
-        archive.addfile(made, _Heard(file, alive))  # type: ignore[arg-type]  # it only reads
+        member.size = status.st_size
+        archive.addfile(member, _Heard(file, alive))  # type: ignore[arg-type]  # it only reads

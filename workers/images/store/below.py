@@ -29,7 +29,7 @@ def widest(below: Image, by: User) -> Visibility:
 
 
 def _widest_of(below: Image, by: User) -> Visibility:
-    """The image below belongs to somebody else: groups count where all of this person's are the owner's as well."""
+    """Widest visibility above another owner's image: groups count where this user's are all the owner's too."""
     if below.visibility != Visibility.GROUP:
         return Visibility(below.visibility)
     other = UserGroup.objects.filter(users=by).exclude(users=below.owner)
@@ -37,30 +37,30 @@ def _widest_of(below: Image, by: User) -> Visibility:
 
 
 def check(below: Image, by: User, visibility: str) -> None:
-    """Refuse to show what is saved to more people than the image below.
+    """Refuse to share a saved image with more users than the image below.
 
     Raises:
         Invalid: says whom to ask.
     """
-    most = widest(below, by)
-    if visibility in WIDER and WIDER.index(Visibility(visibility)) > WIDER.index(most):
-        said = _("It stands on %(name)s of %(owner)s, so it can be at most “%(most)s”. Ask for more, or choose that.")
-        raise Invalid(said % {"name": below, "owner": below.owner, "most": most.label}, field="visibility")
+    limit = widest(below, by)
+    if visibility in WIDER and WIDER.index(Visibility(visibility)) > WIDER.index(limit):
+        text = _("It stands on %(name)s of %(owner)s, so it can be at most “%(most)s”. Ask for more, or choose that.")
+        raise Invalid(text % {"name": below, "owner": below.owner, "most": limit.label}, field="visibility")
 
 
 def check_wider(image: Image, visibility: str) -> None:
-    """Refuse to show a saved image to more people than its bound.
+    """Refuse to share a saved image with more users than its limit.
 
     Raises:
         Invalid: says what to do.
     """
-    most = Visibility(image.widest)
-    if WIDER.index(Visibility(visibility)) > WIDER.index(most):
-        said = _(
+    limit = Visibility(image.widest)
+    if WIDER.index(Visibility(visibility)) > WIDER.index(limit):
+        text = _(
             "It was saved on top of somebody else's image, so it can be at most “%(most)s”. Ask that person to open "
             "theirs, then save it once more."
         )
-        raise Invalid(said % {"most": most.label}, field="visibility")
+        raise Invalid(text % {"most": limit.label}, field="visibility")
 
 
 def check_share(image: Image) -> None:

@@ -74,7 +74,7 @@ def make_thin(job: Job, engine: Path, uid: int) -> Path:
         _build_thin(venv, packages, engine)
     if uid and venv.stat().st_uid != uid:
         with trees.opened(venv) as opened:
-            trees.give(opened, uid)
+            trees.change_owner(opened, uid)
     return box
 
 
@@ -88,8 +88,8 @@ def _build_thin(venv: Path, packages: Path, engine: Path) -> None:
     for name in ("pip", "pip3"):
         (venv / "bin" / name).write_text(PIP.format(venv / "bin/python"))
         (venv / "bin" / name).chmod(0o755)
-    seen = next(engine.glob("lib/python3*/site-packages"))
-    files.write_whole(packages / SEEN, LINE.format(str(seen)).encode())
+    site_packages = next(engine.glob("lib/python3*/site-packages"))
+    files.write_atomically(packages / SEEN, LINE.format(str(site_packages)).encode())
     (packages / SEEN).chmod(0o644)
 
 
@@ -102,7 +102,7 @@ def _folder(job: Job, uid: int) -> Path:
 
 @contextmanager
 def alone(box: Path) -> Iterator[bool]:
-    """Whether nobody else reads or removes this box meanwhile."""
+    """Lock the box; yield whether no other process reads or removes it."""
     with (box / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,23 +113,23 @@ def alone(box: Path) -> Iterator[bool]:
 
 
 def measure(use: ImageUse) -> archive.Figures | None:
-    """What is in a box of this machine; notes its size. None where there is nothing to save."""
+    """Measure a box of this node and save its size. None where there is nothing to save."""
     upper = places.box(use.pk) / UPPER
     if use.node != settings.NODE or not upper.is_dir():
         return None
     try:
-        found = archive.measure(upper)
+        figures = archive.measure(upper)
     except (OSError, archive.Unpackable):  # programs change it meanwhile
         return None
-    ImageUse.objects.filter(pk=use.pk).update(size_bytes=found.bytes, measured_at=timezone.now())
-    return found
+    ImageUse.objects.filter(pk=use.pk).update(size_bytes=figures.bytes, measured_at=timezone.now())
+    return figures
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How large a box is, and what of it is never saved; `known` is false where another machine is asked yet."""
+    """Size of a box, and what of it is never saved; `is_known` is false until another node has measured it."""
 
-    known: bool = False
+    is_known: bool = False
     bytes: int = 0
     files: int = 0
     left_out: tuple[str, ...] = ()
@@ -137,13 +137,15 @@ class Measured:
 
 
 def measured(use: ImageUse) -> Measured:
-    """What saving a box would take; what lies on another machine is as it was last measured there."""
-    if found := measure(use):
+    """What saving a box would take; a box on another node is shown as last measured there."""
+    if figures := measure(use):
         own = tuple(system.installed(places.box(use.pk)))
-        return Measured(known=True, bytes=found.bytes, files=found.files, left_out=tuple(found.left_out), system=own)
+        return Measured(
+            is_known=True, bytes=figures.bytes, files=figures.files, left_out=tuple(figures.left_out), system=own
+        )
     if use.node and use.node != settings.NODE:
         enqueue("images.measure", queue=queues.work(use.node), job_id=use.pk)
-    return Measured(known=use.measured_at is not None, bytes=use.size_bytes)
+    return Measured(is_known=use.measured_at is not None, bytes=use.size_bytes)
 
 
 @transaction.atomic
@@ -165,7 +167,7 @@ def forget(job: Job, *, by: User) -> None:
 
 
 def can_forget(job: Job) -> bool:
-    """Whether nothing of the job runs: it is over, or waits, perhaps for the machine that its box lies on."""
+    """Whether nothing of the job runs: it is over, or waits, perhaps for the node with its box."""
     return job.is_final or job.state == JobState.QUEUED
 
 
@@ -177,13 +179,13 @@ def discard(use: ImageUse) -> None:
 
 
 def clean(job_id: int) -> None:
-    """Delete the folder of a box that nobody keeps or reads; safe to send twice, and a sweep comes back to it."""
+    """Delete the folder of a box without a row or reader; safe to send twice, and repeated by a sweep."""
     if not ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists():
         clear(job_id)
 
 
 def clear(job_id: int) -> bool:
-    """Delete what lies here of a box that the row does not know of; whether nothing of it is there any more."""
+    """Delete the local folder of a box without a row; return whether nothing of it is left."""
     box = places.box(job_id)
     if not box.is_dir():
         return True
@@ -194,21 +196,21 @@ def clear(job_id: int) -> bool:
 
 
 def machines(jobs: QuerySet[Job]) -> dict[int, str]:
-    """The machine with the box of each of these jobs that has one; nowhere else can it start."""
-    kept = ImageUse.objects.filter(boxed=True, job__in=jobs).exclude(node="")
-    return dict(kept.values_list("pk", "node"))
+    """The node with the box of each of these jobs that has one; it can start only there."""
+    uses = ImageUse.objects.filter(boxed=True, job__in=jobs).exclude(node="")
+    return dict(uses.values_list("pk", "node"))
 
 
-def kept() -> list[tuple[str, str, int]]:
-    """How many boxes lie on each machine, by the state of their jobs."""
+def count_by_node() -> list[tuple[str, str, int]]:
+    """Number of boxes on each node, by the state of their jobs."""
     rows = ImageUse.objects.filter(boxed=True).exclude(node="").values_list("node", "job__state")
     return [(node, state, count) for node, state, count in rows.annotate(count=Count("pk")).order_by()]
 
 
 def strays() -> list[int]:
-    """Boxes on this machine that no row knows any more; young ones may be in the making."""
+    """Boxes on this node without a row; young ones may be under construction."""
     folder, old = places.box(0).parent, time.time() - YOUNG_S
     paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
-    found = {int(path.name) for path in paths if path.stat().st_mtime < old}
-    known = ImageUse.objects.filter(node=settings.NODE, pk__in=found).values_list("pk", flat=True)
-    return sorted(found - set(known))
+    numbers = {int(path.name) for path in paths if path.stat().st_mtime < old}
+    with_row = ImageUse.objects.filter(node=settings.NODE, pk__in=numbers).values_list("pk", flat=True)
+    return sorted(numbers - set(with_row))

@@ -17,7 +17,7 @@ PLATFORM, JUPYTER, TENSORBOARD = "platform", "jupyter", "tensorboard"
 class BuiltIn:
     """An engine of the platform: what it is for, and what it adds to the platform's own packages."""
 
-    about: Any
+    description: Any
     requirements: str = ""
 
 
@@ -29,7 +29,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 
 
 def builtin(name: str) -> Image:
-    """The row of an image that the platform brings along, made when it is first asked for.
+    """The row of a built-in image, created on first use.
 
     Raises:
         KeyError: there is none of this name.
@@ -41,15 +41,15 @@ def builtin(name: str) -> Image:
     return image
 
 
-def all_there() -> None:
-    """Make the rows of all of them."""
-    known = set(Image.objects.exclude(built_in="").values_list("built_in", flat=True))
+def create_all() -> None:
+    """Create the missing rows of built-in images."""
+    existing = set(Image.objects.exclude(built_in="").values_list("built_in", flat=True))
     for name in BUILT_IN:
-        if name not in known:
+        if name not in existing:
             builtin(name)
 
 
-def about(image: Image) -> str:
-    """What an image is, in words: its owner's, or ours."""
-    known = BUILT_IN.get(image.built_in)
-    return str(known.about) if known else image.description
+def describe(image: Image) -> str:
+    """Description of an image: its owner's, or ours."""
+    built_in = BUILT_IN.get(image.built_in)
+    return str(built_in.description) if built_in else image.description

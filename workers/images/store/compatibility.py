@@ -21,7 +21,7 @@ SHOWN = 3  # machines that the sentence names
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine beside what an image needs. `why` is empty where programs of the image run there."""
+    """A node compared with the needs of an image. `why` is empty where programs of the image run."""
 
     name: str
     processor: str
@@ -58,7 +58,7 @@ def machines(image: Image, *, cards: bool = True) -> list[Machine]:
 
 
 def why_not_here(image: Image, name: str, *, cards: bool) -> wording.Message | None:
-    """Why programs of an image do not run on the machine of this name; None where they do, or nobody knows."""
+    """Why programs of an image do not run on the node of this name; None where they do, or it is unknown."""
     facts, needs = Node.objects.filter(name=name).values_list("facts", flat=True).first() or {}, needs_of(image)
     driver, processor = planner_input.machine_of(facts)
     if not machine_needs.fits(needs, driver=driver, arch=processor, cards=False):
@@ -70,28 +70,32 @@ def why_not_here(image: Image, name: str, *, cards: bool) -> wording.Message | N
 
 def sentence(image: Image, *, cards: bool) -> str:
     """ "Fits 2 of 3 machines; gpu-03: driver 470 is too old for CUDA 12.4."; "" where there is no machine."""
-    found = machines(image, cards=cards)
-    bad = [one for one in found if not one.fits]
-    if not found:
+    rows = machines(image, cards=cards)
+    bad = [machine for machine in rows if not machine.fits]
+    if not rows:
         return ""
-    said = ngettext("Fits %(good)s of %(all)s machine", "Fits %(good)s of %(all)s machines", len(found))
-    said = said % {"good": len(found) - len(bad), "all": len(found)}
+    text = ngettext("Fits %(good)s of %(all)s machine", "Fits %(good)s of %(all)s machines", len(rows))
+    text = text % {"good": len(rows) - len(bad), "all": len(rows)}
     if not bad:
-        return _("%(sentence)s.") % {"sentence": said}
+        return _("%(sentence)s.") % {"sentence": text}
     named = "; ".join(_named(bad))
-    return _("%(sentence)s; %(why)s.") % {"sentence": said, "why": named}
+    return _("%(sentence)s; %(why)s.") % {"sentence": text, "why": named}
 
 
 def _named(machines: Iterable[Machine]) -> list[str]:
     rows = list(machines)
     more = len(rows) - SHOWN
-    named = [_("%(machine)s: %(why)s") % {"machine": one.name, "why": one.why} for one in rows[:SHOWN]]
+    named = [_("%(machine)s: %(why)s") % {"machine": machine.name, "why": machine.why} for machine in rows[:SHOWN]]
     return [*named, ngettext("and %(n)s more", "and %(n)s more", more) % {"n": more}] if more > 0 else named
 
 
 def _machine(node: Node, needs: Needs, *, cards: bool) -> Machine:
     driver, processor = planner_input.machine_of(node.facts)
-    own = [one for one in node.devices.all() if one.kind == Device.Kind.GPU and one.health != Device.Health.GONE]
+    own = [
+        device
+        for device in node.devices.all()
+        if device.kind == Device.Kind.GPU and device.health != Device.Health.GONE
+    ]
     why = ""
     if not machine_needs.fits(needs, driver=driver, arch=processor, cards=False):
         why = _("its processor is %(there)s, the image is for %(needed)s") % {"there": processor, "needed": needs.arch}
@@ -101,6 +105,6 @@ def _machine(node: Node, needs: Needs, *, cards: bool) -> Machine:
         name=node.name,
         processor=processor,
         driver=str(node.facts.get("driver") or ""),
-        cards=", ".join(dict.fromkeys(_(one.model) for one in own if one.model)),
+        cards=", ".join(dict.fromkeys(_(device.model) for device in own if device.model)),
         why=why,
     )

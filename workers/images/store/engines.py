@@ -74,12 +74,12 @@ def check(*, user: User, name: str = "x", tag: str = "", requirements: str = "pi
         Invalid: a name or a line that is none.
         NameTaken: another image of this person has the name and the tag.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         check_name(user=user, name=name, tag=tag)
-    with found:
+    with refusals:
         _check_requirements(requirements)
-    found.end()
+    refusals.end()
 
 
 def _check_requirements(text: str) -> None:
@@ -89,33 +89,33 @@ def _check_requirements(text: str) -> None:
             _("At most %(most)s lines and %(longest)s characters.") % {"most": MOST_LINES, "longest": LONGEST},
             field="requirements",
         )
-    found = Refusals()
+    refusals = Refusals()
     for line in lines:
-        with found:
+        with refusals:
             if _OPTION.match(line):
                 raise Invalid(
                     _("“%(line)s”: a line names a package, as in torchmetrics==1.4; options and paths have no place.")
                     % {"line": line[:80]},
                     field="requirements",
                 )
-    found.end()
+    refusals.end()
 
 
 def check_name(*, user: User, name: str = "x", tag: str = "") -> None:
-    """Refuse names that are none, and those that another image of this person has."""
-    found = Refusals()
+    """Refuse invalid names, and those that another image of this user has."""
+    refusals = Refusals()
     for field, text, room in (("name", name, 100), ("tag", tag, 50)):
-        with found:
+        with refusals:
             if (text or field == "name") and (not TITLE.regex.match(text) or len(text) > room):  # type: ignore[union-attr]  # compiled by the validator
                 raise Invalid(TITLE.message, field=field)
-    with found:
+    with refusals:
         if Image.objects.filter(owner=user, name=name, tag=tag).exists():
             raise taken(name, tag)
-    found.end()
+    refusals.end()
 
 
 def taken(name: str, tag: str) -> NameTaken:
-    """What is said where a person has such an image already."""
+    """Return the error for a user who has such an image already."""
     shown = f"{name}:{tag}" if tag else name
     return NameTaken(_("You already have an image called “%(name)s”. Give it another name or tag.") % {"name": shown})
 
@@ -163,8 +163,8 @@ def current(image: Image) -> Engine:
 def _engine(requirements: str, with_platform: bool) -> Engine:
     lines = normalised(requirements)
     base = {"python": sys.version, "machine": platform.machine(), "base": sys.base_prefix}
-    seen = platform_folders() if with_platform else []
-    text = json.dumps([lines, base, seen])
+    folders = platform_folders() if with_platform else []
+    text = json.dumps([lines, base, folders])
     digest = hashlib.sha256(text.encode()).hexdigest()
     engine, _made = Engine.objects.select_related("job").get_or_create(
         digest=digest,
@@ -188,7 +188,7 @@ def platform_folders() -> list[str]:
 
 
 def plan(engine: Engine) -> dict[str, Any]:
-    """What the builder is told."""
+    """Input of the builder."""
     return {
         "target": str(places.engine(engine.digest)),
         "base": str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"),
@@ -199,7 +199,7 @@ def plan(engine: Engine) -> dict[str, Any]:
     }
 
 
-def seal(engine: Engine, job: Job, found: dict[str, Any]) -> None:
+def seal(engine: Engine, job: Job, result: dict[str, Any]) -> None:
     """Make a built folder the platform's own, readable and unchangeable for all jobs, and the engine ready.
 
     Only what this job was to build: a folder that another job builds, or that is ready, stays as it is.
@@ -208,9 +208,9 @@ def seal(engine: Engine, job: Job, found: dict[str, Any]) -> None:
         return
     folder = places.engine(engine.digest)
     size = _take_over(folder)
-    facts = {name: str(found[name])[:40] for name in ("python", "torch", "cuda", "machine") if found.get(name)}
-    if isinstance(found.get("packages"), int):
-        facts["packages"] = found["packages"]
+    facts = {name: str(result[name])[:40] for name in ("python", "torch", "cuda", "machine") if result.get(name)}
+    if isinstance(result.get("packages"), int):
+        facts["packages"] = result["packages"]
     rows = Engine.objects.filter(pk=engine.pk, job=job, state=State.BUILDING)
     if rows.update(state=State.READY, facts=facts, size_bytes=size, message=wording.Message()):
         engine.refresh_from_db()
@@ -246,6 +246,6 @@ def forget_unused() -> None:
 
 
 def settle() -> None:
-    """End builds whose job is gone without having said so."""
+    """End builds whose job was deleted before it reported its end."""
     for engine in Engine.objects.filter(state=State.BUILDING, job=None)[:20]:
         Engine.objects.filter(pk=engine.pk, job=None).update(state=State.NEW)

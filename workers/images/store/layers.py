@@ -21,16 +21,16 @@ class BrokenLayer(DomainError):
 
 def chain(image: Image) -> list[Image]:
     """The saved images that one consists of, the lowest first; none for an engine."""
-    found: list[Image] = []
+    images: list[Image] = []
     at: Image | None = image
     while at is not None and at.kind == Image.Kind.SAVED:
-        found.append(at)
+        images.append(at)
         at = at.parent
-    return found[::-1]
+    return images[::-1]
 
 
 def here(
-    image: Image, alive: Callable[[], object] = lambda: None, told: Callable[[str], object] = lambda line: None
+    image: Image, alive: Callable[[], object] = lambda: None, on_line: Callable[[str], object] = lambda line: None
 ) -> list[Path]:
     """Folders of the saved layers on this machine, the lowest first; what is not there is unpacked.
 
@@ -40,14 +40,19 @@ def here(
     Raises:
         BrokenLayer: one cannot be unpacked.
     """
-    found, links = [], chain(image)
-    for number, each in enumerate(links, 1):
-        missing, begun = not paths.layer(each.sha256).is_dir(), time.monotonic()
-        found.append(_here(each, alive))
+    folders, links = [], chain(image)
+    for number, image_layer in enumerate(links, 1):
+        missing, started_at = not paths.layer(image_layer.sha256).is_dir(), time.monotonic()
+        folders.append(_here(image_layer, alive))
         if missing:
-            facts = {"number": number, "of": len(links), "bytes": each.size_bytes, "seconds": time.monotonic() - begun}
-            told(log_lines.line(log_lines.IMAGE, "layer", **facts))
-    return found
+            facts = {
+                "number": number,
+                "of": len(links),
+                "bytes": image_layer.size_bytes,
+                "seconds": time.monotonic() - started_at,
+            }
+            on_line(log_lines.line(log_lines.IMAGE, "layer", **facts))
+    return folders
 
 
 def _here(image: Image, alive: Callable[[], object]) -> Path:

@@ -15,7 +15,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 
 
 def variables(*, proxies: bool = True, contained: bool = False) -> dict[str, str]:
-    """What of the platform's own environment tells pip where packages come from.
+    """Variables of the platform's own environment that tell pip where packages come from.
 
     Args:
         proxies: with the machine's way out; False for jobs that are given one of their own.
@@ -25,8 +25,8 @@ def variables(*, proxies: bool = True, contained: bool = False) -> dict[str, str
     left_out = {*_TARGETS, *(() if proxies else ("PIP_PROXY",))}
     if contained:
         left_out |= {*_ALL_CERTIFICATES, "PIP_CERT", "PIP_CLIENT_CERT", "PIP_CONFIG_FILE"} - _certificates().keys()
-    told = {name: value for name, value in os.environ.items() if name in names or name.startswith("PIP_")}
-    return {name: value for name, value in told.items() if name not in left_out}
+    values = {name: value for name, value in os.environ.items() if name in names or name.startswith("PIP_")}
+    return {name: value for name, value in values.items() if name not in left_out}
 
 
 def files(*, contained: bool = False) -> list[Path]:
@@ -36,7 +36,7 @@ def files(*, contained: bool = False) -> list[Path]:
 
 
 def _certificates() -> dict[str, Path]:
-    """The files of certificates that programs are told of, those that anybody may read."""
+    """Certificate files in the environment, those that are readable for everyone."""
     named = {name: Path(os.environ[name]) for name in (*_CERTIFICATES, "PIP_CERT") if os.environ.get(name)}
     return {
         name: path

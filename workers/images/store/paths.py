@@ -68,7 +68,7 @@ def open_folder(folder: Path) -> Path:
 
 
 def make_closed(folder: Path) -> None:
-    """Make a folder of what images are made of, where nobody but the platform looks in: some of them are private."""
+    """Create a folder of image contents that only the platform may enter: some images are private."""
     folder.mkdir(parents=True, exist_ok=True)
     top = packed(0).parent
     if folder.is_relative_to(top) and stat.S_IMODE(top.stat().st_mode) != 0o700:
@@ -76,11 +76,11 @@ def make_closed(folder: Path) -> None:
 
 
 def closed_file(path: Path) -> BinaryIO:
-    """Open a file for writing, emptied, that nobody else may read; a link is not followed."""
+    """Open a file for writing, emptied and private; a link is not followed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    opened = os.open(path, flags, 0o600)
-    os.fchmod(opened, 0o600)  # it may have been there
-    return os.fdopen(opened, "wb")
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)  # it may have been there
+    return os.fdopen(descriptor, "wb")
 
 
 def takes_marks(folder: Path) -> bool:

@@ -81,18 +81,20 @@ def folders(box: Path, uid: int, home: str) -> list[dict[str, str]]:
         job_users.enclose(own, uid)
         (own / MADE).touch()
     closed = hidden(int(time.time() // FRESH_S))
-    found = []
+    layers = []
     for name, target in _mapped().items():
-        found.append(_layer(own, name, target, uid, mapped=True))
+        layers.append(_layer(own, name, target, uid, mapped=True))
         _hide(own / name, closed.get(target, []), uid)
-    found += [_layer(own, name, target, uid, mapped=False) for name, (target, _) in ADDED.items() if _is_folder(target)]
-    found += [{"target": f"/{name}", "upper": str(own / name)} for name in ("etc", "var")]
-    return sorted(found, key=lambda each: each["target"].count("/"))
+    layers += [
+        _layer(own, name, target, uid, mapped=False) for name, (target, _) in ADDED.items() if _is_folder(target)
+    ]
+    layers += [{"target": f"/{name}", "upper": str(own / name)} for name in ("etc", "var")]
+    return sorted(layers, key=lambda each: each["target"].count("/"))
 
 
 def installed(box: Path) -> list[str]:
     """Names of the distribution's packages that a job installed or changed in its box, by the lists of dpkg."""
-    found: set[str] = set()
+    packages: set[str] = set()
     with suppress(FileNotFoundError, NotADirectoryError, OutsideRoot), trees.opened(box / FOLDER) as own:
         folder = trees.open_folder(own, (b"dpkg", b"info"))
         try:
@@ -100,14 +102,14 @@ def installed(box: Path) -> list[str]:
                 names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
         finally:
             os.close(folder)
-        found = {name.removesuffix(".list").partition(":")[0] for name in names if name.endswith(".list")}
-    return sorted(found)
+        packages = {name.removesuffix(".list").partition(":")[0] for name in names if name.endswith(".list")}
+    return sorted(packages)
 
 
 def _mapped() -> dict[str, str]:
     """Those of MAPPED that are there; one that is closed as a whole is none of the job's business."""
-    there = {name: target for name, target in MAPPED.items() if _is_folder(target)}
-    return {name: target for name, target in there.items() if Path(target).stat().st_mode & 0o005 == 0o005}
+    present = {name: target for name, target in MAPPED.items() if _is_folder(target)}
+    return {name: target for name, target in present.items() if Path(target).stat().st_mode & 0o005 == 0o005}
 
 
 def _layer(own: Path, name: str, target: str, uid: int, *, mapped: bool) -> dict[str, str]:
@@ -166,15 +168,15 @@ def _lines(path: Path) -> list[str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy what everybody may read, links as links."""
+    """Copy what is readable for everyone, links as links."""
     with suppress(FileNotFoundError):
-        about = source.lstat()
-        if stat.S_ISLNK(about.st_mode):
+        status = source.lstat()
+        if stat.S_ISLNK(status.st_mode):
             target.symlink_to(source.readlink())
-        elif stat.S_ISREG(about.st_mode) and about.st_mode & stat.S_IROTH:
+        elif stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IROTH:
             shutil.copyfile(source, target)
-            target.chmod(about.st_mode & 0o755)
-        elif stat.S_ISDIR(about.st_mode) and about.st_mode & 0o005 == 0o005:
+            target.chmod(status.st_mode & 0o755)
+        elif stat.S_ISDIR(status.st_mode) and status.st_mode & 0o005 == 0o005:
             target.mkdir(exist_ok=True)
             for entry in source.iterdir():
                 _copy(entry, target / entry.name)
@@ -202,16 +204,16 @@ def hidden(_moment: int) -> dict[str, list[str]]:
             [*FIND, *targets, *CLOSED.split()], capture_output=True, timeout=LOOK_S, check=True
         )
     except (OSError, subprocess.SubprocessError) as exc:
-        told = os.fsdecode(getattr(exc, "stderr", None) or b"").splitlines()
+        lines = os.fsdecode(getattr(exc, "stderr", None) or b"").splitlines()
         late = isinstance(exc, subprocess.TimeoutExpired)
-        why = f"find > {LOOK_S:g} s" if late else (told or [str(exc)])[0][:200]
+        why = f"find > {LOOK_S:g} s" if late else (lines or [str(exc)])[0][:200]
         raise NotLookedThrough(wording.message("image.closed_unknown", node=settings.NODE, error=why)) from exc
-    found: dict[str, list[str]] = {target: [] for target in targets}
+    paths: dict[str, list[str]] = {target: [] for target in targets}
     for path in filter(None, done.stdout.split(b"\0")):
         text = os.fsdecode(path)
         target = next(each for each in targets if text == each or text.startswith(f"{each}/"))
-        found[target].append(os.path.relpath(text, target))
-    return found
+        paths[target].append(os.path.relpath(text, target))
+    return paths
 
 
 def _hide(upper: Path, paths: list[str], uid: int) -> None:

@@ -71,7 +71,7 @@ def _read(file: IO[bytes], reader: _Unpacker, alive: Callable[[], object]) -> No
         stream: Any = _Bounded(raw, reader, alive)
         with raw, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
-                reader.take(archive, entry)
+                reader.add(archive, entry)
     except (tarfile.TarError, zstandard.ZstdError, EOFError, UnicodeError) as exc:
         raise BadLayer(wording.message("image.layer_torn", error=str(exc))) from None
 
@@ -92,14 +92,14 @@ class _Bounded:
 
 
 class _Unpacker:
-    """Puts entries below a folder that nobody else writes to."""
+    """Unpacks entries below a folder that no other process writes to."""
 
     def __init__(self, top: Path, most_bytes: int, most_files: int) -> None:
         self.top, self.most_bytes, self.most_files = top, most_bytes, most_files
         self.modes: list[tuple[Path, int]] = []
         self.bytes = self.files = 0
 
-    def take(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+    def add(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
         """Put one entry in its place.
 
         Raises:
@@ -154,7 +154,7 @@ class _Unpacker:
         elif entry.issym():
             path.symlink_to(entry.linkname)  # never followed here; in a job it leads where the job sees it
         elif entry.islnk():
-            os.link(self._known(entry), path, follow_symlinks=False)
+            os.link(self._link_target(entry), path, follow_symlinks=False)
         elif entry.isreg():
             source = archive.extractfile(entry)
             with path.open("xb") as file:
@@ -165,8 +165,8 @@ class _Unpacker:
         else:
             self._refuse("image.layer_special", entry)
 
-    def _known(self, entry: tarfile.TarInfo) -> Path:
-        """The file that a hard link names: one of this layer, on no way through a link."""
+    def _link_target(self, entry: tarfile.TarInfo) -> Path:
+        """The file that a hard link names: one of this layer, on a path without links."""
         named = tarfile.TarInfo(entry.linkname)
         if {"", ".", ".."} & set(entry.linkname.split("/")):
             self._refuse("image.layer_link", entry)

@@ -154,7 +154,7 @@ class SteeredJobViewSet(JobViewSet):
         job = self._own()
         sent = MoreTimeIn(data=request.data)
         sent.is_valid(raise_exception=True)
-        return Response(TimeRequestOut(more_time.ask(job, by=user, **sent.validated_data)).data, status=201)
+        return Response(TimeRequestOut(more_time.request_time(job, by=user, **sent.validated_data)).data, status=201)
 
     def _request(self, act: Callable[..., Any]) -> Response:
         """Write the request; 202, because what follows is reported in the job's state."""

@@ -58,21 +58,21 @@ class ApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action == "answer":
             rows = rows.answerable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            if "answer" in given:
-                rows = rows.filter(answer=queries.one_of(given, "answer", *Approval.Answer.values))
+            params = queries.read_filters(self.request)
+            if "answer" in params:
+                rows = rows.filter(answer=queries.read_choice(params, "answer", *Approval.Answer.values))
             for name, column in (("cluster", "job__cluster"), ("job", "job")):
-                if name in given:
-                    rows = rows.filter(**{column: queries.whole(given, name)})
+                if name in params:
+                    rows = rows.filter(**{column: queries.read_int(params, name)})
         return rows
 
     @extend_schema(request=ApprovalIn, responses=ApprovalOut)
     @action(detail=True, methods=["post"])
     @once
     def answer(self, request: Request, pk: str) -> Response:
-        """Let the job start, or refuse it; a refused one ends as stopped, and its owner is told."""
+        """Let the job start, or refuse it; a refused one ends as stopped, and its owner is notified."""
         user: Any = request.user
         row = self.get_object()
-        sent = ApprovalIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        return Response(ApprovalOut(approval.answer(row, by=user, **sent.validated_data)).data)
+        serializer = ApprovalIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return Response(ApprovalOut(approval.answer(row, by=user, **serializer.validated_data)).data)

@@ -14,8 +14,8 @@ NAMES = ("after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
 
 def _numbers(help_text: str) -> serializers.ListField:
-    one = serializers.IntegerField(min_value=1, max_value=2**53)
-    return serializers.ListField(child=one, default=list, max_length=following.MOST_JOBS, help_text=help_text)
+    number = serializers.IntegerField(min_value=1, max_value=2**53)
+    return serializers.ListField(child=number, default=list, max_length=following.MOST_JOBS, help_text=help_text)
 
 
 class FollowingIn(serializers.Serializer):

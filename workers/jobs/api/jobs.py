@@ -46,21 +46,21 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Newest first. Filters: `state` (also `live`), `kind`, `cluster`, `array` (ids), `search` (in the name)."""
-        given = queries.given(request)
+        params = queries.read_filters(request)
         rows = self.get_queryset()
-        if given.get("state") == "live":
+        if params.get("state") == "live":
             rows = rows.filter(ended_at=None)
-        elif "state" in given:
-            if given["state"] not in JobState.values:
-                raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
-            rows = rows.filter(state=given["state"])
-        if "kind" in given:
-            rows = rows.filter(kind=given["kind"])
-        if "cluster" in given:
-            rows = rows.filter(cluster=queries.whole(given, "cluster"))
-        if "array" in given:
-            rows = rows.filter(array=queries.whole(given, "array"))
-        rows = search.having(rows, given.get("search", ""), "name")
+        elif "state" in params:
+            if params["state"] not in JobState.values:
+                raise Invalid(_("There is no state %(name)s.") % {"name": params["state"][:30]})
+            rows = rows.filter(state=params["state"])
+        if "kind" in params:
+            rows = rows.filter(kind=params["kind"])
+        if "cluster" in params:
+            rows = rows.filter(cluster=queries.read_int(params, "cluster"))
+        if "array" in params:
+            rows = rows.filter(array=queries.read_int(params, "array"))
+        rows = search.filter_by_text(rows, params.get("search", ""), "name")
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
 
     @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])
@@ -71,9 +71,9 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         and owner show, never the name.
         """
         user: Any = request.user
-        given = queries.given(request)
-        mine = given.get("mine") in {"1", "True"}
-        entries, total = queue.waiting(user, cluster=queries.whole(given, "cluster"), mine=mine)
+        params = queries.read_filters(request)
+        mine = params.get("mine") in {"1", "True"}
+        entries, total = queue.waiting(user, cluster=queries.read_int(params, "cluster"), mine=mine)
         return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
     @action(detail=True)

@@ -68,13 +68,13 @@ class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action == "answer":
             rows = rows.answerable_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            if "answer" in given:
-                rows = rows.filter(answer=given["answer"])
-            if "cluster" in given:
-                rows = rows.filter(job__cluster=queries.whole(given, "cluster"))
-            if "job" in given:
-                rows = rows.filter(job=queries.whole(given, "job"))
+            params = queries.read_filters(self.request)
+            if "answer" in params:
+                rows = rows.filter(answer=params["answer"])
+            if "cluster" in params:
+                rows = rows.filter(job__cluster=queries.read_int(params, "cluster"))
+            if "job" in params:
+                rows = rows.filter(job=queries.read_int(params, "job"))
         return rows
 
     @extend_schema(request=AnswerIn, responses=TimeRequestOut)

@@ -111,8 +111,8 @@ class JobDetailOut(JobOut):
 
     def get_places(self, job: Job) -> list[dict[str, Any]]:
         return [
-            {"rank": rank, "node": place["node"].name, "address": place["node"].address, "ports": place["ports"]}
-            for rank, place in panels.ranks_of(job).items()
+            {"rank": rank, "node": item["node"].name, "address": item["node"].address, "ports": item["ports"]}
+            for rank, item in panels.ranks_of(job).items()
         ]
 
     def get_isolation(self, job: Job) -> dict[str, Any] | None:
@@ -137,7 +137,7 @@ class JobDetailOut(JobOut):
         return span.total_seconds() if span else None
 
     def get_actions(self, job: Job) -> list[dict[str, Any]]:
-        return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.of(job)]
+        return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.list_buttons(job)]
 
 
 class EventOut(OutMixin, serializers.ModelSerializer[JobEvent]):

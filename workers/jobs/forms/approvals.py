@@ -9,6 +9,6 @@ from workers.jobs.approval import WORDS
 
 
 class ApprovalForm(forms.Form):
-    """A word that the owner reads beside the answer."""
+    """A comment that the owner reads with the answer."""
 
     word = forms.CharField(label=_("A word to the owner"), max_length=WORDS, required=False)

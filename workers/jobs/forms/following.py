@@ -21,11 +21,11 @@ class JobNumbers(forms.CharField):
         super().__init__(max_length=2000, required=False, **kwargs)
 
     def to_python(self, value: Any) -> list[int]:  # type: ignore[override]  # a list of what was one text
-        words = [word.removeprefix("#") for word in re.split(r"[\s,]+", super().to_python(value) or "") if word]
-        wrong = next((word for word in words if not re.fullmatch(r"[1-9]\d{0,15}", word)), None)
+        numbers = [word.removeprefix("#") for word in re.split(r"[\s,]+", super().to_python(value) or "") if word]
+        wrong = next((word for word in numbers if not re.fullmatch(r"[1-9]\d{0,15}", word)), None)
         if wrong:
             raise forms.ValidationError(_("“%(word)s” is no number of a job.") % {"word": wrong[:30]})
-        return [int(word) for word in dict.fromkeys(words)]
+        return [int(word) for word in dict.fromkeys(numbers)]
 
     def run_validators(self, value: Any) -> None:
         """Nothing more to check: the text was turned into numbers."""
@@ -87,11 +87,11 @@ class FollowingFields(FollowForm):
 
     @property
     def following_is_set(self) -> bool:
-        """Whether one of the folded fields has an error, or says more than nothing."""
+        """Whether one of the folded fields has an error or a value."""
         names = (*following.FIELDS, "retries", "retry_pause_s", "array")
-        given = (*following.FIELDS, "retries", "array")
+        set_names = (*following.FIELDS, "retries", "array")
         return any(self.errors.get(name) for name in names) or any(
-            self[name].value() not in (None, "", 0, "0") for name in given if name in self.fields
+            self[name].value() not in (None, "", 0, "0") for name in set_names if name in self.fields
         )
 
 

@@ -99,8 +99,8 @@ class ResourceForm(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        mine = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)
-        offer(mine, self.fields["cluster"])
+        clusters = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)
+        offer(clusters, self.fields["cluster"])
         self.fields["cluster"].initial = members.current_id(user)
         self.devices = device_rules.on_offer(self.device_kinds)
         self.fields["device"].choices = self._device_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
@@ -113,15 +113,15 @@ class ResourceForm(forms.Form):
         if not user.can(Action.JOBS_URGENT):
             del self.fields["urgent"]
         if self.offers_root and user.uses_root:
-            self.fields["root_inside"].help_text = _root_words(*root_rights.machines())
+            self.fields["root_inside"].help_text = _root_help(*root_rights.machines())
         else:
             del self.fields["root_inside"]
 
     def _device_choices(self) -> list[tuple[str, str]]:
-        """What the machines have, and what the form begins with though no machine has it any more."""
-        found = [(one.value, one.label) for one in self.devices]
-        begun = str(self.initial.get("device") or "")
-        return found if begun in ("", *(value for value, _label in found)) else [*found, (begun, begun)]
+        """The devices that nodes have, and the form's initial one even if no node has it any more."""
+        choices = [(device.value, device.label) for device in self.devices]
+        initial = str(self.initial.get("device") or "")
+        return choices if initial in ("", *(value for value, _label in choices)) else [*choices, (initial, initial)]
 
     @property
     def more_is_wrong(self) -> bool:
@@ -166,18 +166,18 @@ class ResourceForm(forms.Form):
         return requested
 
 
-def _root_words(names: list[str], machines: int) -> str:
-    """What root inside is, and where there is it."""
-    about = _(
+def _root_help(names: list[str], machines: int) -> str:
+    """Help text of root inside: what it is, and which nodes offer it."""
+    text = _(
         "Its programs are root in the job and you outside. An environment on one machine can install packages of the "
         "system, which stay with it and are no part of a saved image. Elsewhere the system is for reading."
     )
     if len(names) == machines:
-        return about
+        return text
     offered = (
         _("No machine offers it now.") if not names else _("Offered by %(count)s of %(machines)s machines: %(names)s.")
     )
-    return f"{about} {offered % {'count': len(names), 'machines': machines, 'names': ', '.join(names[:8])}}"
+    return f"{text} {offered % {'count': len(names), 'machines': machines, 'names': ', '.join(names[:8])}}"
 
 
 class PriorityForm(forms.Form):

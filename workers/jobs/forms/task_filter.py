@@ -34,7 +34,7 @@ class TaskFilter(forms.Form):
         """`rows` (jobs) that match."""
         self.is_valid()
         requested = self.cleaned_data
-        rows = search.having(rows, requested.get("search", ""), "name", "owner__username", "owner__nickname")
+        rows = search.filter_by_text(rows, requested.get("search", ""), "name", "owner__username", "owner__nickname")
         if requested.get("kind"):
             rows = rows.filter(kind=requested["kind"])
         if requested.get("state") == "live":

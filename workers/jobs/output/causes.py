@@ -141,7 +141,7 @@ _FATAL = re.compile(
 
 @dataclass(frozen=True)
 class Cause:
-    """What may have gone wrong: a message, and the line that says so, which may be empty."""
+    """A possible cause: a message, and the log line that shows it, which may be empty."""
 
     message: Message
     line: str = ""
@@ -153,30 +153,30 @@ def register() -> None:
 
 
 def in_text(text: str) -> list[Cause]:
-    """What the last lines of a log say, the newest line first; each cause once."""
-    found: dict[str, Cause] = {}
+    """Causes in the last lines of a log, the newest line first; each cause once."""
+    causes: dict[str, Cause] = {}
     for line in reversed(text.splitlines()):
         printed = _MARK.sub("", line)
         for code, pattern in _PATTERNS:
-            if code not in found and (match := pattern.search(printed)):
-                found[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
+            if code not in causes and (match := pattern.search(printed)):
+                causes[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
                 break
-    return list(found.values())[:MOST_SHOWN]
+    return list(causes.values())[:MOST_SHOWN]
 
 
 def in_texts(texts: Iterable[str]) -> list[Cause]:
-    """What the logs of several machines say, those of the first before the others; each cause once."""
-    found: dict[str, Cause] = {}
+    """Causes in the logs of several nodes, those of the first node first; each cause once."""
+    causes: dict[str, Cause] = {}
     for text in texts:
         for cause in in_text(text):
-            found.setdefault(cause.message.code, cause)
-    return list(found.values())[:MOST_SHOWN]
+            causes.setdefault(cause.message.code, cause)
+    return list(causes.values())[:MOST_SHOWN]
 
 
-def of(job: Job) -> list[Cause]:
+def list_causes(job: Job) -> list[Cause]:
     """The likely causes of a failed job; of one that runs, why it may be slow."""
     if job.state == JobState.RUNNING:
-        slow = waiting_cards.of(job)
+        slow = waiting_cards.diagnose(job)
         return [Cause(slow)] if slow else []
     ended = job.state == JobState.FAILED or job.reason in (
         Reason.OUT_OF_MEMORY, Reason.MAX_RUNTIME, Reason.DISK_LIMIT,
@@ -205,12 +205,12 @@ def _by_mps(job: Job, texts: Iterable[str]) -> list[Cause]:
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """What `_causes_panel.html` shows; None where nothing is certain."""
-    causes = of(job)
+    causes = list_causes(job)
     return {"causes": causes, "is_slow": job.state == JobState.RUNNING} if causes else None
 
 
 def slow_context(job: Job, user: User) -> dict[str, Any] | None:
-    """The same beside the curves, where only what is slow belongs."""
+    """The same for the page of the curves, which shows only causes of slowness."""
     return context(job, user) if job.state == JobState.RUNNING else None
 
 

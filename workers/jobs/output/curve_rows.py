@@ -32,13 +32,13 @@ class Owner:
 
     def rows(self, keys: Iterable[str]) -> dict[str, Figures]:
         """Rows of some of its keys, by key."""
-        found = self.model._default_manager.filter(**{f"{self.column}_id": self.pk}, key__in=list(keys))
-        return {row.key: row for row in found}
+        curves = self.model._default_manager.filter(**{f"{self.column}_id": self.pk}, key__in=list(keys))
+        return {row.key: row for row in curves}
 
     def new(self, key: str) -> Figures:
         """The row of a key without points."""
-        about = {f"{self.column}_id": self.pk, "key": key, "count": 0, "lowest": math.inf, "highest": -math.inf}
-        return self.model(**about)
+        columns = {f"{self.column}_id": self.pk, "key": key, "count": 0, "lowest": math.inf, "highest": -math.inf}
+        return self.model(**columns)
 
 
 def of_attempt(attempt: Attempt) -> Owner:
@@ -55,13 +55,13 @@ def add(owner: Owner, points: Iterable[Point], *, once: bool = False) -> None:
     with point_files.alone(*owner.folder):
         changed = append(owner, points, once=once)
         with transaction.atomic():
-            keep(owner, changed)
+            save(owner, changed)
 
 
 def append(
     owner: Owner, points: Iterable[Point], *, once: bool = False, sources: Mapping[str, str] | None = None
 ) -> list[Figures]:
-    """Write points behind those that count; return the rows with which they do, for `keep`.
+    """Write points behind those that count; return the changed rows, for `save`.
 
     Args:
         once: leave out those that are among the newest of their curve already.
@@ -71,10 +71,10 @@ def append(
     by_key: dict[str, Own] = {}
     for key, step, value, at in points:
         by_key.setdefault(key, []).append((step, value, at))
-    known = owner.rows(by_key)
+    curves = owner.rows(by_key)
     changed = []
     for key, reported in by_key.items():
-        source, curve = (sources or {}).get(key, ""), known.get(key)
+        source, curve = (sources or {}).get(key, ""), curves.get(key)
         if curve is None or getattr(curve, "source", "") != source:
             curve = owner.new(key)
             if isinstance(curve, Curve):
@@ -83,8 +83,8 @@ def append(
         own = _new_ones(reported, file, curve.count) if once else reported
         if not own:
             continue
-        kept = own[: max(0, MOST_KEPT - curve.count)]
-        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in kept))
+        points_to_write = own[: max(0, MOST_KEPT - curve.count)]
+        point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in points_to_write))
         for step, value, _at in own:
             if value < curve.lowest:
                 curve.lowest, curve.lowest_step = value, step
@@ -93,7 +93,7 @@ def append(
         newest = max(own, key=_place)
         if not curve.count or _place((curve.step, curve.value, curve.at)) <= _place(newest):
             curve.step, curve.value, curve.at = newest
-        curve.count += len(kept)
+        curve.count += len(points_to_write)
         changed.append(curve)
     return changed
 
@@ -104,23 +104,23 @@ def _place(point: tuple[int, float, datetime]) -> tuple[int, datetime, float]:
     return step, at, value
 
 
-def keep(owner: Owner, changed: Sequence[Figures]) -> None:
+def save(owner: Owner, changed: Sequence[Figures]) -> None:
     """Save the rows that `append` returned, inside of a transaction."""
-    figures = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
+    columns = ["count", "step", "value", "at", "lowest", "lowest_step", "highest", "highest_step"]
     if owner.model is Curve:
-        figures.append("source")
+        columns.append("source")
     owner.model._default_manager.bulk_create(
-        changed, update_conflicts=True, unique_fields=[owner.column, "key"], update_fields=figures, batch_size=100
+        changed, update_conflicts=True, unique_fields=[owner.column, "key"], update_fields=columns, batch_size=100
     )
 
 
 def _new_ones(reported: Own, file: Path, count: int) -> Own:
     newest = point_files.read(file, count, first=max(0, count - LOOKED_BACK))
-    there = set(map(tuple, newest.tolist()))
-    found = []
+    existing = set(map(tuple, newest.tolist()))
+    points = []
     for step, value, at in reported:
         point = (step, value, at.timestamp())
-        if point not in there:
-            there.add(point)
-            found.append((step, value, at))
-    return found
+        if point not in existing:
+            existing.add(point)
+            points.append((step, value, at))
+    return points

@@ -32,18 +32,18 @@ class DeviceError:
     text: str
 
 
-def of(job: Job) -> list[DeviceError]:
+def list_errors(job: Job) -> list[DeviceError]:
     """Errors of the devices of the newest attempt, newest first."""
-    folder = RunDir.of(job.pk, job.attempt_number).path / FOLDER
+    folder = RunDir.for_attempt(job.pk, job.attempt_number).path / FOLDER
     if not job.attempt_number or not folder.is_dir():
         return []
-    found = [error for path in sorted(folder.glob("*.jsonl")) for error in _read(path)]
-    return sorted(found, key=lambda error: error.at, reverse=True)[:SHOWN]
+    errors = [error for path in sorted(folder.glob("*.jsonl")) for error in _read(path)]
+    return sorted(errors, key=lambda error: error.at, reverse=True)[:SHOWN]
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
     """What `_device_errors_panel.html` shows; None where there are none."""
-    errors = of(job)
+    errors = list_errors(job)
     return {"errors": errors} if errors else None
 
 
@@ -53,15 +53,15 @@ def _read(path: Path) -> list[DeviceError]:
             lines = file.read(MOST_BYTES).split(b"\n")
     except (OSError, files.OutsideRoot):
         return []
-    found = []
+    errors = []
     for line in lines:
         try:
             row = json.loads(line)
             text = str(row["text"])
-            found.append(DeviceError(times.moment(row["at"]), path.stem, str(row["card"]), row["code"], text))
+            errors.append(DeviceError(times.moment(row["at"]), path.stem, str(row["card"]), row["code"], text))
         except (ValueError, KeyError, TypeError):  # the last one may be half written
             continue
-    return found
+    return errors
 
 
 PANEL = Panel("device-errors", "workers/_device_errors_panel.html", context, 50, job_tabs.CONSOLE)

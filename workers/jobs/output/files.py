@@ -41,7 +41,7 @@ class Output:
 
 def attempts(job: Job) -> list[int]:
     """Numbers of the attempts that have outputs on disk, newest first."""
-    root = RunDir.of(job.pk, 0).path.parent
+    root = RunDir.for_attempt(job.pk, 0).path.parent
     if not root.is_dir():
         return []
     numbers = [int(path.name) for path in root.iterdir() if path.name.isdigit()]
@@ -54,15 +54,15 @@ def attempt_of(job: Job, requested: str = "", *, usual: int = 0) -> int:
     Raises:
         NotFound: no such attempt.
     """
-    there = attempts(job)
+    numbers = attempts(job)
     if requested:
         number = ids.number(requested)
-        if number not in there:
+        if number not in numbers:
             raise NotFound(_("There is no such attempt."))
         return number
-    if usual in there:
+    if usual in numbers:
         return usual
-    return there[0] if there else job.attempt_number
+    return numbers[0] if numbers else job.attempt_number
 
 
 def listed(job: Job, attempt: int) -> tuple[list[Output], bool]:
@@ -113,7 +113,7 @@ def for_zip(job: Job, attempt: int) -> list[tuple[str, Path, str]]:
 
 def folder_of(job: Job, attempt: int) -> Path | None:
     """The outputs folder of an attempt, None while there is none."""
-    root = RunDir.of(job.pk, attempt).outputs
+    root = RunDir.for_attempt(job.pk, attempt).outputs
     return root if root.is_dir() and not root.is_symlink() else None
 
 

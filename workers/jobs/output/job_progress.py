@@ -38,7 +38,7 @@ class JobProgress:
     phase_times: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, job_id: int) -> Self:
+    def read(cls, job_id: int) -> Self:
         """Read the columns of a job."""
         return cls(**Job.objects.values(*(column.name for column in fields(cls))).get(pk=job_id))
 

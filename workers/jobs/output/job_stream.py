@@ -86,7 +86,7 @@ class JobStream:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hello(self) -> str:
-        """First frame of a new viewer: where the stream stands."""
+        """First frame of a new viewer: the position of the stream."""
         return _frame(
             "hello",
             attempt=self.attempt,
@@ -107,9 +107,9 @@ class JobStream:
                 if not self.ready.is_set() or self._nudged.is_set() or time.monotonic() - looked >= ROWS_S:
                     self._nudged.clear()
                     looked = time.monotonic()
-                    await self._look_at_rows()
+                    await self._send_rows()
                     self.ready.set()
-                await self.look_at_log()
+                await self.send_log()
             except Exception:
                 log.exception("job=%s watch stumbled, it goes on", self.job_id)
                 self.ready.set()
@@ -149,7 +149,7 @@ class JobStream:
                 if not verdicts[viewer.credential]:
                     viewer.refused.set()
 
-    async def look_at_log(self) -> None:
+    async def send_log(self) -> None:
         """Read what the log file grew by and send it, at most `MAX_GAP_BYTES` bytes of it."""
         if not self.attempt:
             return
@@ -160,8 +160,8 @@ class JobStream:
         if size - self.position > MAX_GAP_BYTES:
             self.position = await asyncio.to_thread(logs.line_start, path, size - FRAME_BYTES, size)
         while self.position < size:
-            most = min(FRAME_BYTES, size - self.position)  # the file may be longer than what readers see of it
-            text, used = await asyncio.to_thread(logs.read, path, self.position, most)
+            limit = min(FRAME_BYTES, size - self.position)  # the file may be longer than what readers see of it
+            text, used = await asyncio.to_thread(logs.read, path, self.position, limit)
             if not used:
                 return
             frame = _frame(
@@ -170,24 +170,24 @@ class JobStream:
             self.position += used
             self.broadcast(frame)
 
-    async def _look_at_rows(self) -> None:
+    async def _send_rows(self) -> None:
         rows, points, counts = await self._read_rows(self.job_id, self.counts, self.attempt)
         if rows is None:
             return
         if rows["attempt_number"] != self.attempt:
-            begun = bool(self.attempt)
+            had_attempt = bool(self.attempt)
             self.attempt = rows["attempt_number"]
             path = logs.path_of(Job(pk=self.job_id), self.attempt)
-            self.position = 0 if begun else await asyncio.to_thread(logs.size_of, path)
+            self.position = 0 if had_attempt else await asyncio.to_thread(logs.size_of, path)
         if points or points is None:
             after = GAP if points is None else sum(self.counts.values())
             last_id = sum(counts.values())
             self.broadcast(_frame("metrics", attempt=self.attempt, after=after, last_id=last_id, points=points or {}))
         self.counts = counts
         if rows != self.rows:
-            told = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
+            frame = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
             self.rows = rows
-            self.broadcast(told)
+            self.broadcast(frame)
 
     @staticmethod
     @database_sync_to_async

@@ -42,7 +42,7 @@ class Piece:
 
 def path_of(job: Job, attempt: int | None = None, rank: int = 0) -> Path:
     """The log file of one machine of an attempt, the newest by default. It may not exist yet."""
-    run = RunDir.of(job.pk, attempt or job.attempt_number)
+    run = RunDir.for_attempt(job.pk, attempt or job.attempt_number)
     return run.path / "ranks" / str(rank) / records.LOG if rank else run.log
 
 
@@ -62,11 +62,11 @@ def size_of(path: Path) -> int:
     quota = int(_ticket(path).get("log_quota_bytes") or 0)
     if not quota or size <= quota or (path.parent / records.EXIT).exists():
         return size
-    words = marker(quota).encode()
+    mark = marker(quota).encode()
     try:
         with _opened(path) as file:
             file.seek(quota)
-            return quota + len(words) if file.read(len(words)) == words else quota
+            return quota + len(mark) if file.read(len(mark)) == mark else quota
     except (OSError, files.OutsideRoot):
         return quota
 
@@ -126,16 +126,16 @@ def read(path: Path, offset: int, limit: int, *, complete: bool = False) -> tupl
     if limit <= 0:
         return "", 0
     secrets = _secrets(path)
-    more = secrecy.reach(secrets)
-    begin = max(0, offset - more)
+    reach = secrecy.reach(secrets)
+    begin = max(0, offset - reach)
     try:
         with _opened(path) as file:
             file.seek(begin)
-            seen = file.read(offset - begin + limit + more)
+            content = file.read(offset - begin + limit + reach)
             at_end = complete and offset + limit >= os.fstat(file.fileno()).st_size
     except (OSError, files.OutsideRoot):
         return "", 0
-    data = secrecy.masked(seen, secrets)[offset - begin : offset - begin + limit]
+    data = secrecy.masked(content, secrets)[offset - begin : offset - begin + limit]
     used = len(data) if at_end else len(data) - _cut_character(data)
     return data[:used].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}"), used
 
@@ -147,10 +147,10 @@ def line_start(path: Path, offset: int, size: int) -> int:
     try:
         with _opened(path) as file:
             file.seek(offset - 1)
-            found = file.read(min(PIECE, size - offset + 1)).find(b"\n")
+            newline = file.read(min(PIECE, size - offset + 1)).find(b"\n")
     except (OSError, files.OutsideRoot):
         return offset
-    return offset if found < 0 else offset + found
+    return offset if newline < 0 else offset + newline
 
 
 def _ticket(path: Path) -> dict[str, Any]:
@@ -164,8 +164,8 @@ def _ticket(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _read_ticket(path: str, changed_ns: int) -> dict[str, Any]:
-    found = records.read(Path(path)) or {}
-    return {name: found[name] for name in ("log_quota_bytes", "secrets") if name in found}
+    ticket = records.read(Path(path)) or {}
+    return {name: ticket[name] for name in ("log_quota_bytes", "secrets") if name in ticket}
 
 
 def _secrets(path: Path) -> Sequence[str]:

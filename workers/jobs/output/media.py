@@ -34,7 +34,7 @@ CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "json": "application/j
 
 @dataclass
 class _Made:
-    """One thing that is to be kept: its file lies there already."""
+    """An item to store: its file is written already."""
 
     shown: Shown
     facts: dict[str, Any]
@@ -58,24 +58,24 @@ def folder(job_id: int, number: int) -> Path:
 
 
 def prepare(attempt: Attempt, shown: Iterable[Shown]) -> Kept:
-    """Write the files of what a program shows. Nothing counts before `save`; done twice it does the same."""
+    """Write the files of shown media. They count only after `save`; repeating it changes nothing."""
     rows = MediaItem.objects.filter(series__attempt=attempt)
     used = rows.aggregate(total=Sum("size_bytes"))["total"] or 0
-    known = set(MediaSeries.objects.filter(attempt=attempt).values_list("kind", "name"))
-    kept = Kept(attempt, [], Counter())
-    for one in shown:
-        series = (one.kind, one.name)
-        fits = series in known or sum(kind == one.kind for kind, _ in known) < MOST_SERIES[K(one.kind)]
-        made = _written(attempt, one, MOST_BYTES - used) if fits else None
-        if made is not None:
-            known.add(series)
-            used += made.size_bytes
-            kept.made.append(made)
-        elif series in known:
-            kept.refused[series] += 1
+    series_keys = set(MediaSeries.objects.filter(attempt=attempt).values_list("kind", "name"))
+    prepared = Kept(attempt, [], Counter())
+    for item in shown:
+        series = (item.kind, item.name)
+        fits = series in series_keys or sum(kind == item.kind for kind, _ in series_keys) < MOST_SERIES[K(item.kind)]
+        written = _written(attempt, item, MOST_BYTES - used) if fits else None
+        if written is not None:
+            series_keys.add(series)
+            used += written.size_bytes
+            prepared.made.append(written)
+        elif series in series_keys:
+            prepared.refused[series] += 1
         else:
-            kept.nameless += 1
-    return kept
+            prepared.nameless += 1
+    return prepared
 
 
 def _written(attempt: Attempt, shown: Shown, room: int) -> _Made | None:
@@ -90,74 +90,74 @@ def _written(attempt: Attempt, shown: Shown, room: int) -> _Made | None:
         return _Made(shown, facts)
     if len(data) > room:
         return None
-    about = f"{shown.kind}\0{shown.name}\0{shown.step}\0".encode("utf-8", "replace")
-    name = f"{hashlib.sha256(about + data).hexdigest()[:40]}.{suffix}"
-    place = folder(attempt.job_id, attempt.number)
-    place.mkdir(parents=True, exist_ok=True)
-    if not (place / name).exists():
-        files.write_whole(place / name, data)
+    prefix = f"{shown.kind}\0{shown.name}\0{shown.step}\0".encode("utf-8", "replace")
+    name = f"{hashlib.sha256(prefix + data).hexdigest()[:40]}.{suffix}"
+    directory = folder(attempt.job_id, attempt.number)
+    directory.mkdir(parents=True, exist_ok=True)
+    if not (directory / name).exists():
+        files.write_atomically(directory / name, data)
     return _Made(shown, facts, name, len(data))
 
 
-def save(kept: Kept) -> None:
-    """Let what was prepared count; called within the transaction that says that it was taken in."""
-    known = {(row.kind, row.name): row for row in MediaSeries.objects.filter(attempt=kept.attempt)}
+def save(prepared: Kept) -> None:
+    """Let prepared media count; called within the transaction that records the ingestion."""
+    series_rows = {(row.kind, row.name): row for row in MediaSeries.objects.filter(attempt=prepared.attempt)}
     by_series: dict[tuple[str, str], list[_Made]] = {}
-    for made in kept.made:
-        by_series.setdefault((made.shown.kind, made.shown.name), []).append(made)
+    for item in prepared.made:
+        by_series.setdefault((item.shown.kind, item.shown.name), []).append(item)
     for key, own in by_series.items():
-        series = known.get(key)
+        series = series_rows.get(key)
         if series is None:
-            series = known[key] = MediaSeries.objects.create(attempt=kept.attempt, kind=key[0], name=key[1])
+            series = series_rows[key] = MediaSeries.objects.create(attempt=prepared.attempt, kind=key[0], name=key[1])
         _add(series, own)
-    for key, count in kept.refused.items():
-        MediaSeries.objects.filter(pk=known[key].pk).update(refused=F("refused") + count)
+    for key, count in prepared.refused.items():
+        MediaSeries.objects.filter(pk=series_rows[key].pk).update(refused=F("refused") + count)
 
 
 def _add(series: MediaSeries, own: Sequence[_Made]) -> None:
-    """Add steps; one that is there already is written over. A full series keeps every second step from then on."""
-    most, doomed, added = MOST_STEPS[K(series.kind)], [], []
-    newest = {made.shown.step: made for made in own}
+    """Add steps; an existing one is overwritten. A full series keeps every second step from then on."""
+    limit, doomed, added = MOST_STEPS[K(series.kind)], [], []
+    newest = {item.shown.step: item for item in own}
     before = {row.step: row for row in series.items.filter(step__in=newest)}
-    for step, made in newest.items():
-        columns = {"at": _moment(made.shown.at), "file": made.file, "size_bytes": made.size_bytes, "facts": made.facts}
+    for step, item in newest.items():
+        columns = {"at": _moment(item.shown.at), "file": item.file, "size_bytes": item.size_bytes, "facts": item.facts}
         if (row := before.get(step)) is not None:
-            doomed += [row.file] if row.file != made.file else []
+            doomed += [row.file] if row.file != item.file else []
             MediaItem.objects.filter(pk=row.pk).update(**columns)
             continue
-        if series.seen % series.stride == 0 or most == 1:
+        if series.seen % series.stride == 0 or limit == 1:
             added.append(MediaItem(series=series, number=series.seen, step=step, **columns))
         else:
-            doomed.append(made.file)
+            doomed.append(item.file)
         series.seen += 1
     MediaItem.objects.bulk_create(added, batch_size=100)
-    doomed += _thinned(series, most)
+    doomed += _thinned(series, limit)
     series.save(update_fields=["seen", "stride"])
     if any(doomed):
-        place = folder(series.attempt.job_id, series.attempt.number)
-        transaction.on_commit(lambda: _remove(place, filter(None, doomed)), robust=True)
+        directory = folder(series.attempt.job_id, series.attempt.number)
+        transaction.on_commit(lambda: _remove(directory, filter(None, doomed)), robust=True)
 
 
-def _thinned(series: MediaSeries, most: int) -> list[str]:
-    """Make a series as short as it may be; return the files of what went."""
-    if series.items.count() <= most:
+def _thinned(series: MediaSeries, limit: int) -> list[str]:
+    """Shorten a series to its limit; return the files of the removed steps."""
+    if series.items.count() <= limit:
         return []
-    kept, gone = list(series.items.order_by("number")), []
-    while len(kept) > most:
-        if most == 1:
-            out = kept[:-1]
+    rows, removed = list(series.items.order_by("number")), []
+    while len(rows) > limit:
+        if limit == 1:
+            out = rows[:-1]
         else:
             series.stride *= 2
-            out = [row for row in kept if row.number % series.stride]
-        gone += out
-        kept = [row for row in kept if row not in out]
-    MediaItem.objects.filter(pk__in=[row.pk for row in gone]).delete()
-    return [row.file for row in gone]
+            out = [row for row in rows if row.number % series.stride]
+        removed += out
+        rows = [row for row in rows if row not in out]
+    MediaItem.objects.filter(pk__in=[row.pk for row in removed]).delete()
+    return [row.file for row in removed]
 
 
-def _remove(place: Path, names: Iterable[str]) -> None:
+def _remove(directory: Path, names: Iterable[str]) -> None:
     for name in names:
-        (place / name).unlink(missing_ok=True)
+        (directory / name).unlink(missing_ok=True)
 
 
 def _moment(at: float) -> datetime:
@@ -191,13 +191,13 @@ def item_of(job: Job, number: int) -> MediaItem | None:
 
 def kinds_of(jobs: Iterable[Job]) -> dict[str, int]:
     """How many series of each kind the newest attempts of some jobs have."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for job in jobs:
         for kind, count in (
             series_of(job).values_list("kind").annotate(many=Count("pk", distinct=True)).order_by("kind")
         ):
-            found[kind] = found.get(kind, 0) + count
-    return found
+            counts[kind] = counts.get(kind, 0) + count
+    return counts
 
 
 def open_file(item: MediaItem) -> int:

@@ -70,7 +70,7 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
 
 def has_figures(job: Job) -> bool:
     """Whether the program of its newest attempt reported any figure; what it uses does not count."""
-    return _of(job, job.attempt_number).exclude(key__startswith="system/").exists()
+    return _curves_of(job, job.attempt_number).exclude(key__startswith="system/").exists()
 
 
 def record_system(
@@ -101,7 +101,7 @@ def add(attempt: Attempt, points: Iterable[Point], *, once: bool = False) -> Non
 def _read(attempt: Attempt, cursor: int) -> bytes:
     """Whole lines from `cursor`, at most a chunk; a chunk without line end is given as it is, to be passed over."""
     try:
-        metrics = RunDir.of(attempt.job_id, attempt.number).metrics
+        metrics = RunDir.for_attempt(attempt.job_id, attempt.number).metrics
         with os.fdopen(files.open_beneath(metrics.parent, metrics.name), "rb") as file:  # a pipe would never answer
             file.seek(cursor)
             data = file.read(CHUNK)
@@ -114,40 +114,42 @@ def _read(attempt: Attempt, cursor: int) -> bytes:
 def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
     owner = curve_rows.of_attempt(attempt)
     with point_files.alone(attempt.job_id, attempt.number):
-        mine = Attempt.objects.filter(pk=attempt.pk, metrics_cursor=cursor)
-        step = mine.values_list("metrics_step", flat=True).first()
+        unchanged = Attempt.objects.filter(pk=attempt.pk, metrics_cursor=cursor)
+        step = unchanged.values_list("metrics_step", flat=True).first()
         if step is None:
             return None
-        known = Curve.objects.filter(attempt=attempt).exclude(key__startswith="system/")
-        parsed = _Lines(set(known.values_list("key", flat=True)), step, JobProgress.of(attempt.job_id))
+        curves = Curve.objects.filter(attempt=attempt).exclude(key__startswith="system/")
+        parsed = _Lines(set(curves.values_list("key", flat=True)), step, JobProgress.read(attempt.job_id))
         for line in data.split(b"\n"):
             parsed.add(line)
         changed = curve_rows.append(owner, parsed.points)
         with transaction.atomic():
-            if not mine.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
+            if not unchanged.update(metrics_cursor=cursor + len(data), metrics_step=parsed.step):
                 return None
-            curve_rows.keep(owner, changed)
+            curve_rows.save(owner, changed)
             if parsed.has_progress:
                 parsed.progress.save(attempt.job_id, attempt.number)
     attempt.metrics_cursor = cursor + len(data)
     return len(parsed.points)
 
 
-def append_from(attempt: Attempt, found: Mapping[Source, Iterable[tuple[str, int, float, float]]]) -> list[Figures]:
-    """Write points of files (name, step, value, unix time) behind those that count; return the rows, for `keep`.
+def append_from(
+    attempt: Attempt, points_by_source: Mapping[Source, Iterable[tuple[str, int, float, float]]]
+) -> list[Figures]:
+    """Write points of files (name, step, value, unix time) behind those that count; return the rows, for `save`.
 
     Each key has one source (`naming.py`): what another has already is left out.
     """
-    known = Curve.objects.filter(attempt=attempt).values_list("key", "source")
-    owners = {key: "" if key.startswith("system/") else source for key, source in known}
-    most, points = MOST_KEYS + sum(key.startswith("system/") for key in owners), []
-    for source, own in found.items():
+    rows = Curve.objects.filter(attempt=attempt).values_list("key", "source")
+    owners = {key: "" if key.startswith("system/") else source for key, source in rows}
+    max_keys, points = MOST_KEYS + sum(key.startswith("system/") for key in owners), []
+    for source, own in points_by_source.items():
         keys: dict[str, str | None] = {}
         for name, step, value, at in own:
             if name not in keys:
                 key = keys[name] = naming.key(source, name, owners)
                 if key is not None and key not in owners:
-                    if len(owners) >= most:
+                    if len(owners) >= max_keys:
                         keys[name] = None
                     else:
                         owners[key] = str(source)
@@ -156,9 +158,9 @@ def append_from(attempt: Attempt, found: Mapping[Source, Iterable[tuple[str, int
     return curve_rows.append(curve_rows.of_attempt(attempt), points, sources=owners)
 
 
-def keep(attempt: Attempt, changed: Sequence[Figures]) -> None:
-    """Let points count that were written; called within the transaction that says they were taken in."""
-    curve_rows.keep(curve_rows.of_attempt(attempt), changed)
+def save(attempt: Attempt, changed: Sequence[Figures]) -> None:
+    """Let written points count; called within the transaction that records the ingestion."""
+    curve_rows.save(curve_rows.of_attempt(attempt), changed)
 
 
 class _Lines:
@@ -211,7 +213,7 @@ def _moment(value: Any) -> datetime:
 
 @dataclass
 class Curves:
-    """Curves of one attempt. `series` holds (step, value) by key, `times` the unix seconds beside them."""
+    """Curves of one attempt. `series` holds (step, value) by key, `times` the unix seconds of these points."""
 
     attempt: int
     attempts: list[int]
@@ -232,10 +234,10 @@ def curves(
     """
     attempts = list(job.attempts.order_by("number").values_list("number", flat=True))
     number = attempt or job.attempt_number
-    found = Curves(number, attempts, [])
-    for curve in _of(job, number).order_by("key"):
-        found.keys.append(curve.key)
-        found.last_id += curve.count
+    result = Curves(number, attempts, [])
+    for curve in _curves_of(job, number).order_by("key"):
+        result.keys.append(curve.key)
+        result.last_id += curve.count
         if keys is not None and curve.key not in keys:
             continue
         points = point_files.read(point_files.path(job.pk, number, curve.key), curve.count)
@@ -243,11 +245,11 @@ def curves(
             points = without_repeated(points)
         elif (np.diff(points["step"]) < 0).any():
             points = points[np.argsort(points["step"], kind="stable")]
-        kept = thin(points, max(2, min(max_points, MOST_POINTS)))
-        found.series[curve.key] = list(zip(kept["step"].tolist(), kept["value"].tolist(), strict=True))
-        found.times[curve.key] = kept["at"].tolist()
-        found.newest[curve.key] = {"step": curve.step, "value": curve.value}
-    return found
+        thinned = thin(points, max(2, min(max_points, MOST_POINTS)))
+        result.series[curve.key] = list(zip(thinned["step"].tolist(), thinned["value"].tolist(), strict=True))
+        result.times[curve.key] = thinned["at"].tolist()
+        result.newest[curve.key] = {"step": curve.step, "value": curve.value}
+    return result
 
 
 def without_repeated(points: Points) -> Points:
@@ -262,23 +264,23 @@ def without_repeated(points: Points) -> Points:
     return points[np.append(points["step"][:-1] < lowest_after, True)]
 
 
-def thin(points: Points, most: int) -> Points:
-    """At most `most` of the points: per stretch the lowest and the highest, in order; both ends stay."""
-    if len(points) <= most:
+def thin(points: Points, limit: int) -> Points:
+    """At most `limit` of the points: per stretch the lowest and the highest, in order; both ends stay."""
+    if len(points) <= limit:
         return points
-    if most == 2:
+    if limit == 2:
         return points[[0, -1]]
-    inner, stretches = points["value"][1:-1], max(1, (most - 2) // 2)
+    inner, stretches = points["value"][1:-1], max(1, (limit - 2) // 2)
     bounds = np.arange(stretches + 1) * len(inner) // stretches
-    kept = [0, len(points) - 1]
+    indices = [0, len(points) - 1]
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         part = inner[begin:end]
-        kept += [1 + begin + int(part.argmin()), 1 + begin + int(part.argmax())] if end > begin else []
-    return points[np.unique(kept)]
+        indices += [1 + begin + int(part.argmin()), 1 + begin + int(part.argmax())] if end > begin else []
+    return points[np.unique(indices)]
 
 
 def since(
-    job: Job, known: Mapping[str, int], *, limit: int = MOST_POINTS
+    job: Job, known_counts: Mapping[str, int], *, limit: int = MOST_POINTS
 ) -> tuple[dict[str, list[list[float]]] | None, dict[str, int]]:
     """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts).
 
@@ -288,30 +290,30 @@ def since(
     Args:
         known: how many points of each key are known.
     """
-    now_there = counts(job)
-    if sum(now_there.values()) - sum(known.values()) > limit:
-        return None, now_there
-    found: dict[str, list[list[float]]] = {}
-    for key, count in now_there.items():
-        if count > (first := known.get(key, 0)):
+    new_counts = counts(job)
+    if sum(new_counts.values()) - sum(known_counts.values()) > limit:
+        return None, new_counts
+    points_by_key: dict[str, list[list[float]]] = {}
+    for key, count in new_counts.items():
+        if count > (first := known_counts.get(key, 0)):
             points = point_files.read(point_files.path(job.pk, job.attempt_number, key), count, first=first)
-            found[key] = [list(point) for point in points.tolist()]
-    return found, now_there
+            points_by_key[key] = [list(point) for point in points.tolist()]
+    return points_by_key, new_counts
 
 
 def counts(job: Job) -> dict[str, int]:
     """How many points each key of the newest attempt has now."""
-    return dict(_of(job, job.attempt_number).order_by("key").values_list("key", "count"))
+    return dict(_curves_of(job, job.attempt_number).order_by("key").values_list("key", "count"))
 
 
 def recent(attempt: Attempt, keys: Iterable[str], since: datetime) -> dict[str, Points]:
     """Points of some keys that were reported after a moment."""
-    found = {}
+    points_by_key = {}
     for curve in Curve.objects.filter(attempt=attempt, key__in=keys, at__gt=since):
         points = point_files.read(point_files.path(attempt.job_id, attempt.number, curve.key), curve.count)
-        found[curve.key] = points[points["at"] > since.timestamp()]
-    return found
+        points_by_key[curve.key] = points[points["at"] > since.timestamp()]
+    return points_by_key
 
 
-def _of(job: Job, number: int) -> QuerySet[Curve]:
+def _curves_of(job: Job, number: int) -> QuerySet[Curve]:
     return Curve.objects.filter(attempt__job=job, attempt__number=number)

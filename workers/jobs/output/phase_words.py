@@ -9,6 +9,13 @@ from workers.supervisor.log_lines import PHASES
 
 
 def phases() -> list[tuple[str, str]]:
-    """Each phase and its word, in the order in which they come."""
-    words = (_("Environment"), _("Network"), _("Variables"), pgettext("container", "Image"), _("Command"), _("Program"))
-    return list(zip(PHASES, words, strict=True))
+    """Each phase and its label, in their order."""
+    labels = (
+        _("Environment"),
+        _("Network"),
+        _("Variables"),
+        pgettext("container", "Image"),
+        _("Command"),
+        _("Program"),
+    )
+    return list(zip(PHASES, labels, strict=True))

@@ -37,15 +37,15 @@ def path(job_id: int | str, number: int, key: str) -> Path:
 @contextmanager
 def alone(job_id: int | str, number: int) -> Iterator[None]:
     """Be the only one who adds points to an attempt; others wait."""
-    made = folder(job_id, number)
-    made.mkdir(parents=True, exist_ok=True)
-    with (made / ".lock").open("w") as lock:
+    directory = folder(job_id, number)
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def write(file: Path, behind: int, points: Iterable[tuple[int, float, float]]) -> None:
-    """Write points behind the first `behind` of a file, over whatever is there.
+    """Write points behind the first `behind` of a file, over what exists there.
 
     Raises:
         OSError: the disk is full, say. What counts is untouched.
@@ -53,10 +53,10 @@ def write(file: Path, behind: int, points: Iterable[tuple[int, float, float]]) -
     data = memoryview(np.array(list(points), POINT).tobytes())
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT, 0o640)
     try:
-        place = behind * POINT.itemsize
+        offset = behind * POINT.itemsize
         while data:
-            done = os.pwrite(descriptor, data, place)
-            data, place = data[done:], place + done
+            written = os.pwrite(descriptor, data, offset)
+            data, offset = data[written:], offset + written
     finally:
         os.close(descriptor)
 
@@ -68,11 +68,11 @@ def read(file: Path, count: int, *, first: int = 0) -> Points:
     What a machine that lost its power had not written yet is left out: the file is shorter, or holds zeros there.
     """
     try:
-        there = min(count, file.stat().st_size // POINT.itemsize) - first
+        available = min(count, file.stat().st_size // POINT.itemsize) - first
     except FileNotFoundError:
         return np.empty(0, POINT)
-    if there <= 0:
+    if available <= 0:
         return np.empty(0, POINT)
-    found = np.memmap(file, POINT, "r", first * POINT.itemsize, there)
-    written = found["at"] != 0
-    return np.asarray(found) if written.all() else found[written]
+    points = np.memmap(file, POINT, "r", first * POINT.itemsize, available)
+    written = points["at"] != 0
+    return np.asarray(points) if written.all() else points[written]

@@ -49,7 +49,7 @@ def ingest(attempt: Attempt, *, ended: bool = False) -> int:
     deadline, taken = time.monotonic() + (AT_LAST_S if ended else AT_ONCE_S), 0
     try:
         while True:
-            added, more = _look(attempt, search, deadline, ended=ended)
+            added, more = _ingest_changed(attempt, search, deadline, ended=ended)
             taken += added
             if not ended or not more or time.monotonic() > deadline:
                 break
@@ -63,7 +63,7 @@ def ingest(attempt: Attempt, *, ended: bool = False) -> int:
 
 
 def _search(attempt: Attempt) -> Search:
-    root = RunDir.of(attempt.job_id, attempt.number).path
+    root = RunDir.for_attempt(attempt.job_id, attempt.number).path
     search = _SEARCHES.pop(root, None)
     if search is None:
         search = Search(root, (attempt.started_at or attempt.assigned_at).timestamp() - OLDER_S)
@@ -73,7 +73,7 @@ def _search(attempt: Attempt) -> Search:
     return search
 
 
-def _look(attempt: Attempt, search: Search, deadline: float, *, ended: bool) -> tuple[int, bool]:
+def _ingest_changed(attempt: Attempt, search: Search, deadline: float, *, ended: bool) -> tuple[int, bool]:
     """Read from each file that changed until there is enough for one transaction.
 
     Returns:
@@ -110,14 +110,14 @@ def _row_of(path: str) -> str:
 
 def _changed(search: Search, path: str) -> bool:
     """Whether a file may have more than was read. It is opened with care later; this only saves the time."""
-    known = search.settled.get(path)
-    if known is None:
+    settled = search.settled.get(path)
+    if settled is None:
         return True
     try:
         info = os.lstat(search.root / path)
     except OSError:
         return False
-    return known != f"{info.st_size}:{info.st_mtime_ns}"
+    return settled != f"{info.st_size}:{info.st_mtime_ns}"
 
 
 def _read(search: Search, path: str, row: ReportFile, harvest: Harvest, *, ended: bool) -> bool:
@@ -134,7 +134,7 @@ def _read(search: Search, path: str, row: ReportFile, harvest: Harvest, *, ended
             path, descriptor, info.st_size, info.st_mtime, row.position, deepcopy(row.memory), final=ended
         )
         harvest.missed = Counter()
-        _READERS[reader_of(watched.name)](watched, harvest, _beside(search, watched))
+        _READERS[reader_of(watched.name)](watched, harvest, _sibling_reader(search, watched))
     finally:
         os.close(descriptor)
     if not harvest.is_full and not watched.is_fresh:
@@ -151,14 +151,14 @@ def _save(attempt: Attempt, harvest: Harvest, rows: Sequence[ReportFile]) -> Non
     if not rows:
         return
     changed = metrics.append_from(attempt, harvest.points)
-    kept = media.prepare(attempt, harvest.shown)
-    if kept.nameless:
-        rows[0].missed = dict(Counter(rows[0].missed) + Counter(media_refused=kept.nameless))
+    prepared = media.prepare(attempt, harvest.shown)
+    if prepared.nameless:
+        rows[0].missed = dict(Counter(rows[0].missed) + Counter(media_refused=prepared.nameless))
     with transaction.atomic():
         for row in rows:
             _save_row(row)
-        metrics.keep(attempt, changed)
-        media.save(kept)
+        metrics.save(attempt, changed)
+        media.save(prepared)
 
 
 def _save_row(row: ReportFile) -> None:
@@ -170,19 +170,19 @@ def _save_row(row: ReportFile) -> None:
         raise _Outrun
 
 
-def _beside(search: Search, watched: Watched) -> Callable[[str, int], bytes]:
-    """Gives the first bytes of a file in the same folder; empty where there is none, or a name that leads elsewhere."""
-    place = watched.path.rpartition("/")[0]
+def _sibling_reader(search: Search, watched: Watched) -> Callable[[str, int], bytes]:
+    """Return a reader of the first bytes of a file in the same folder; empty for a missing name or one elsewhere."""
+    folder = watched.path.rpartition("/")[0]
 
-    def read(name: str, most: int) -> bytes:
+    def read(name: str, limit: int) -> bytes:
         try:
-            descriptor = files.open_beneath(search.root, f"{place}/{name}") if name and "/" not in name else None
+            descriptor = files.open_beneath(search.root, f"{folder}/{name}") if name and "/" not in name else None
         except (OSError, ValueError, files.OutsideRoot):
             return b""
         if descriptor is None:
             return b""
         with os.fdopen(descriptor, "rb") as file:
-            return file.read(most)
+            return file.read(limit)
 
     return read
 

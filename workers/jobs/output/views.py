@@ -30,12 +30,12 @@ FILES_SHOWN = 200  # the download holds all of them
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One tab of a job, `?tab=`. A kind with a page of its own shows that instead of the overview."""
     job = visible(request, pk)
-    url, asked = kinds.url_of(job), request.GET.get("tab", "")
+    url, tab_name = kinds.url_of(job), request.GET.get("tab", "")
     kind = kinds.KINDS.find(job.kind)
     own_page = url if url != request.path else ""
-    if own_page and (not asked or (kind and kind.own_tabs)):
-        return redirect(f"{own_page}?tab={job_tabs.of(asked).name}" if asked else own_page)
-    tab = job_tabs.of(asked)
+    if own_page and (not tab_name or (kind and kind.own_tabs)):
+        return redirect(f"{own_page}?tab={job_tabs.find(tab_name).name}" if tab_name else own_page)
+    tab = job_tabs.find(tab_name)
     list_url = kind.list_path() if kind else ""
     context = {
         **job_page.context(job, request.user),
@@ -59,7 +59,7 @@ def outputs(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def tab_context(job: Job, user: User, tab: str) -> dict[str, Any]:
-    """What one tab shows beside the head: the panels of other rooms, and what is its own."""
+    """Context of one tab: the panels of other apps, and its own content."""
     own = _OF_TAB.get(tab)
     return {"panels": job_page.panels(job, user, tab=tab)} | (own(job, user) if own else {})
 
@@ -81,13 +81,13 @@ def _spec(job: Job, user: User) -> dict[str, Any]:
     """Context of `tabs/_spec.html`; secrets are hidden by their names."""
     return {
         "spec": json.dumps(_quiet(job.spec), indent=2, ensure_ascii=False),
-        "clone": next((way for way in kinds.again_of(job, user) if way.key == "clone"), None),
+        "clone": next((item for item in kinds.again_of(job, user) if item.key == "clone"), None),
     }
 
 
 def _quiet(value: Any) -> Any:
     if isinstance(value, dict):
-        return secret_names.hidden({name: _quiet(inner) for name, inner in value.items()})
+        return secret_names.mask_params({name: _quiet(inner) for name, inner in value.items()})
     return [_quiet(inner) for inner in value] if isinstance(value, list) else value
 
 

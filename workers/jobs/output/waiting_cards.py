@@ -21,8 +21,8 @@ OF_A_STEP = (("train/data_ms", "train/step_ms"), ("data_time", "time"), ("data_t
 """Curves of waiting for data and of a whole step, in one unit: of presets and SDK, MMEngine, and many own scripts."""
 
 
-def of(job: Job) -> Message:
-    """What to tell its owner; empty where its cards compute, where that is not known, and where they are to be idle."""
+def diagnose(job: Job) -> Message:
+    """Message for the owner of a job with idle devices; empty where they compute, are unknown, or may be idle."""
     if not kinds.idle_guarded(job.kind):
         return Message()
     since = now() - IDLE_SPAN
@@ -49,15 +49,15 @@ def _percent(attempt: Attempt, since: datetime) -> float | None:
 
 
 def _loader_share(attempt: Attempt, since: datetime) -> float | None:
-    """How much of a step it waits for data; None where it reports no such thing."""
+    """Share of a step that waits for data; None where it is not reported."""
     names = {*SHARES, *(name for pair in OF_A_STEP for name in pair)}
-    found = {
+    means = {
         key: mean(points["value"].tolist())
         for key, points in metrics.recent(attempt, names, since).items()
         if len(points)
     }
-    shares = [found[key] for key in SHARES if key in found]
-    shares += [found[wait] / found[whole] for wait, whole in OF_A_STEP if wait in found and found.get(whole, 0) > 0]
+    shares = [means[key] for key in SHARES if key in means]
+    shares += [means[wait] / means[step] for wait, step in OF_A_STEP if wait in means and means.get(step, 0) > 0]
     return min(1.0, shares[0]) if shares else None
 
 

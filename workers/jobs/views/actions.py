@@ -36,13 +36,13 @@ REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
 @require_POST
 @needs(Action.JOBS_CONTROL)
 def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Press one of the buttons. Answers the new header to htmx, else goes back to where the reader was."""
+    """Press one of the buttons. Returns the new header to htmx, otherwise redirects to the previous page."""
     if verb not in REQUESTS:
         raise Http404
-    seen = Job.objects.visible_to(request.user)
-    own = seen.forcible_by(request.user) if verb == "force" else Job.objects.editable_by(request.user)
+    visible_jobs = Job.objects.visible_to(request.user)
+    own = visible_jobs.forcible_by(request.user) if verb == "force" else Job.objects.editable_by(request.user)
     job: Job = get_object_or_404(own, pk=pk)
-    request_it, said = REQUESTS[verb]
+    request_it, text = REQUESTS[verb]
     try:
         request_it(job, by=request.user)
     except DomainError as refusal:
@@ -51,7 +51,7 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
         messages.error(request, refusal.message)
     else:
         if not request.htmx:
-            messages.info(request, said)
+            messages.info(request, text)
     if request.htmx:
         return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
     return redirect(_back(request) or reverse("workers:job", args=[pk]))

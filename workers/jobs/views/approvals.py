@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from workers.core import kinds
 from workers.core.models import Approval
 from workers.jobs import approval
@@ -47,7 +47,7 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
     form = ApprovalForm(request.POST, prefix=str(pk))
     grant = request.POST.get("answer") == "grant"
     if form.is_valid():
-        with refusals_said(request):
+        with errors_as_messages(request):
             approval.answer(row, grant=grant, by=request.user, word=form.cleaned_data["word"])
             messages.info(
                 request, _("Approved; it starts as soon as it fits.") if grant else _("Refused; the owner is told.")

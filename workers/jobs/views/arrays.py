@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from workers.core import kinds
 from workers.core.models import Job, JobArray
 from workers.core.states import FINAL, JobState
@@ -48,9 +48,9 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def stop(request: SignedInRequest, pk: int) -> HttpResponse:
     """Stop all jobs of an array that have not ended."""
     array: JobArray = get_object_or_404(JobArray.objects.editable_by(request.user), pk=pk)
-    asked = arrays.stop(array, by=request.user)
-    said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", asked) % {"count": asked}
-    messages.info(request, said)
+    count = arrays.stop(array, by=request.user)
+    text = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", count) % {"count": count}
+    messages.info(request, text)
     return redirect("workers:array", pk)
 
 
@@ -61,7 +61,7 @@ def follow(request: SignedInRequest, pk: int) -> HttpResponse:
     job: Job = get_object_or_404(Job.objects.visible_to(request.user).editable_by(request.user), pk=pk)
     form = FollowForm(request.POST or None, initial=followed_by(job))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             following.change(job, form.following(), by=request.user)
             return redirect(kinds.url_of(job) or "workers:queue")
     context = {"job": job, "job_url": kinds.url_of(job), "form": form, "waits": job.state == JobState.QUEUED}

@@ -20,14 +20,14 @@ QUEUE_SHOWN = 20
 @require_GET
 @needs(Action.JOBS_VIEW)
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """What one cluster may use, who uses it, and who waits; for everybody in it."""
+    """What one cluster may use, who uses it, and who waits; for all its members."""
     cluster = clusters.visible(request, pk)
-    entries, total = queue.waiting(request.user, cluster=cluster.pk, most=QUEUE_SHOWN)
+    entries, total = queue.waiting(request.user, cluster=cluster.pk, limit=QUEUE_SHOWN)
     kinds = cluster_use.by_kind(cluster)
     moving = {
         "cluster_shown": cluster,
         "kinds": kinds,
-        "cards": any(one.kind != Device.Kind.CPU for one in kinds),
+        "cards": any(bounds_of_kind.kind != Device.Kind.CPU for bounds_of_kind in kinds),
         "people": cluster_use.people(cluster),
         "entries": entries,
         "total": total,
@@ -36,6 +36,9 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if request.htmx:
         return render(request, "workers/_cluster_now.html", moving)
     largest = bounds.largest()
-    shown = [(kind, label, bounds.as_there_is(one, largest)) for kind, label, one in bounds.bounds_of_kinds(cluster)]
+    shown = [
+        (kind, label, bounds.as_there_is(bounds_of_kind, largest))
+        for kind, label, bounds_of_kind in bounds.bounds_of_kinds(cluster)
+    ]
     still = {"in_charge": members.deciders(cluster), "bounds": shown}
     return render(request, "workers/cluster_detail.html", clusters.frame(request, cluster, "overview") | moving | still)

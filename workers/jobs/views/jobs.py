@@ -31,9 +31,9 @@ def header(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.JOBS_VIEW)
 def events(request: SignedInRequest, pk: int) -> HttpResponse:
     """The event log alone; with `?few=1` its newest lines."""
-    job, few = visible(request, pk), request.GET.get("few") == "1"
-    rows = job_page.events(job, job_page.NEWEST_EVENTS if few else job_page.EVENTS_SHOWN)
-    return render(request, "workers/_events.html", {"job": job, "events": rows, "few": few})
+    job, shows_newest = visible(request, pk), request.GET.get("few") == "1"
+    rows = job_page.events(job, job_page.NEWEST_EVENTS if shows_newest else job_page.EVENTS_SHOWN)
+    return render(request, "workers/_events.html", {"job": job, "events": rows, "few": shows_newest})
 
 
 @require_GET

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib import units
-from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
+from aiplatform.lib.pages import errors_as_messages, errors_shown_on, needs
 from workers.core import kinds, run_time
 from workers.core.models import Job, TimeRequest
 from workers.jobs import more_time
@@ -23,14 +23,14 @@ ANSWERED_SHOWN = 50
 
 @require_http_methods(["GET", "POST"])
 @needs(Action.JOBS_CONTROL)
-def ask(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Ask for more time for one's own job."""
+def request_time(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Request more time for one's own job."""
     rows = Job.objects.visible_to(request.user).editable_by(request.user).select_related("cluster")
     job: Job = get_object_or_404(rows, pk=pk)
     form = MoreTimeForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
-            more_time.ask(job, **form.cleaned_data, by=request.user)
+        with errors_shown_on(form):
+            more_time.request_time(job, **form.cleaned_data, by=request.user)
             messages.info(request, _("Asked. You are told when somebody has answered."))
             return redirect(kinds.url_of(job) or "workers:queue")
     context = {
@@ -69,10 +69,10 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
     form = AnswerForm(request.POST, prefix=str(pk))
     grant = request.POST.get("answer") == "grant"
     if form.is_valid():
-        given = form.cleaned_data
-        hours = given["hours"] if grant else None
-        with refusals_said(request):
-            more_time.answer(row, grant=grant, by=request.user, hours=hours, word=given["word"])
+        values = form.cleaned_data
+        hours = values["hours"] if grant else None
+        with errors_as_messages(request):
+            more_time.answer(row, grant=grant, by=request.user, hours=hours, word=values["word"])
             messages.info(request, _("Granted; it counts at once.") if grant else _("Denied; the owner is told."))
     else:
         messages.error(request, _("Say how many hours: a number above 0."))

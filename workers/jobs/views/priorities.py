@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from workers.core.models import Job
 from workers.core.states import JobState
 from workers.jobs import actions
@@ -34,15 +34,15 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
-def put(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
-    """Give one of them another priority."""
+def change(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
+    """Change the priority of one of them."""
     cluster = administered(request, pk)
     row = get_object_or_404(cluster.jobs, pk=job)
     form = PriorityForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("A priority is a number from 0 to %(most)s.") % {"most": Job.URGENT})
         return redirect("workers:cluster-priorities", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         actions.prioritise(row, form.cleaned_data["priority"], by=request.user)
         messages.info(request, _("Priority of %(job)s changed.") % {"job": row.name})
     return redirect("workers:cluster-priorities", pk)

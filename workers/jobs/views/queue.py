@@ -22,7 +22,7 @@ def show(request: SignedInRequest) -> HttpResponse:
     requested = request.GET.get("cluster", "")
     cluster = int(requested) if requested.isdecimal() and len(requested) < 19 else None
     mine = request.GET.get("mine") == "1"
-    entries, total = queue.waiting(request.user, cluster=cluster, mine=mine, most=SHOWN)
+    entries, total = queue.waiting(request.user, cluster=cluster, mine=mine, limit=SHOWN)
     running = job_page.for_table(Job.objects.visible_to(request.user).filter(owner=request.user).live())
     context = {
         "entries": entries,

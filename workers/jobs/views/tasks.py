@@ -41,8 +41,8 @@ def stop(request: SignedInRequest) -> HttpResponse:
     numbers = [int(n) for n in request.POST.getlist("job") if n.isdecimal() and len(n) < 19]
     done = stopping.stop_many(by=request.user, numbers=numbers)
     if done.requested:
-        said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", len(done.requested))
-        messages.info(request, said % {"count": len(done.requested)})
+        text = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", len(done.requested))
+        messages.info(request, text % {"count": len(done.requested)})
     if done.over:
         messages.warning(request, _("%(count)s had ended already.") % {"count": done.over})
     if not numbers:

@@ -39,9 +39,9 @@ async def serve() -> None:
     egress.take_files()
     servers: list[asyncio.Server | egress.Door] = []
     listening = asyncio.create_task(_listen(servers))
-    opening = asyncio.create_task(_open_way_out(servers))
+    opening = asyncio.create_task(_serve_egress(servers))
     between = peers.Peers()
-    keeping = asyncio.create_task(between.keep())
+    keeping = asyncio.create_task(between.maintain())
     waiting = asyncio.create_task(stopped.wait())
     await asyncio.wait([keeping, waiting], return_when=asyncio.FIRST_COMPLETED)
     keeping.cancel()
@@ -59,31 +59,31 @@ def way_out() -> egress.Egress:
     return egress.Egress(env.EGRESS_ALLOWED, closed=ClosedAddresses(env.EGRESS_REFUSED).hold)
 
 
-async def _open_way_out(servers: list[asyncio.Server | egress.Door]) -> None:
-    """Serve jobs' connections outward; where that cannot be it is said, and tried again while the rest goes on."""
-    said = ""
+async def _serve_egress(servers: list[asyncio.Server | egress.Door]) -> None:
+    """Serve jobs' outbound connections; a failure is logged and repeated while the rest continues."""
+    logged = ""
     while True:
         try:
-            servers.append(await egress.begin(way_out()))
+            servers.append(await egress.start(way_out()))
         except OSError as exc:
-            if str(exc) != said:
+            if str(exc) != logged:
                 log.error("egress proxy not started, jobs have no way out: %s", exc)
-            said = str(exc)
+            logged = str(exc)
             await asyncio.sleep(AGAIN_S)
         else:
             return
 
 
 async def _listen(servers: list[asyncio.Server | egress.Door]) -> None:
-    """Serve other machines; where the port is taken that is said, and tried again while the rest goes on."""
-    told = False
+    """Serve other nodes; a port in use is logged and tried again while the rest continues."""
+    is_logged = False
     while env.NODE_ADDRESS:
         try:
             servers.append(await relay.listen(env.NODE_ADDRESS, env.EXEC_PORT))
         except OSError as exc:
-            if not told:
+            if not is_logged:
                 log.error(TAKEN, env.EXEC_PORT, env.NODE_ADDRESS, exc.strerror or exc)
-            told = True
+            is_logged = True
             await asyncio.sleep(AGAIN_S)
         else:
             return

@@ -33,12 +33,12 @@ class Command(BaseCommand):
         wanted = [card for card in find_probe().cards() if card.index in free and options["card"] in (None, card.index)]
         if not wanted:
             raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
-        asked = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
+        arguments = {"clients": options["clients"], "seconds": options["seconds"], "folder": settings.DATA_ROOT}
         try:
-            seen = mps_gain.measure(wanted[0], **asked)
+            gain = mps_gain.measure(wanted[0], **arguments)
         except measurement_jobs.Failed as failed:
             raise CommandError(f"Nothing measured: {failed}") from failed
-        about = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}
-        mps_policy.keep_gain(node, {**asdict(seen), **about})
-        self.stdout.write(f"taking turns {seen.alone:.0f} steps/s, by MPS {seen.together:.0f} steps/s")
-        self.stdout.write(f"ratio {seen.ratio:.2f} with {seen.clients} programs on card {wanted[0].index}")
+        context = {"card": wanted[0].index, "driver": eviction_probe.driver_version(), "at": now().isoformat()}
+        mps_policy.keep_gain(node, {**asdict(gain), **context})
+        self.stdout.write(f"taking turns {gain.alone:.0f} steps/s, by MPS {gain.together:.0f} steps/s")
+        self.stdout.write(f"ratio {gain.ratio:.2f} with {gain.clients} programs on card {wanted[0].index}")

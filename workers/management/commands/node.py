@@ -40,10 +40,10 @@ class Command(BaseCommand):
                 for node in Node.objects.exclude(state=Node.State.REMOVED):
                     self.stdout.write(f"{node.name}\t{node.state}\t{node.address}")
             else:
-                found = Node.objects.filter(name=options["name"]).first()
-                if found is None:
+                named_node = Node.objects.filter(name=options["name"]).first()
+                if named_node is None:
                     raise CommandError(f"There is no machine named {options['name']}.")
-                node = ACTS[options["verb"]](found)
+                node = ACTS[options["verb"]](named_node)
                 self.stdout.write(f"{node.name}: {node.state}")
         except DomainError as refusal:
             raise CommandError(refusal.message) from refusal

@@ -35,15 +35,26 @@ class Command(BaseCommand):
             raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
         proof = {"driver": eviction_probe.driver_version(), "tier": tickets.tier()[0], "at": now().isoformat()}
         try:
-            seen = eviction_proof.prove(probe, wanted[0], folder=settings.DATA_ROOT)
+            proof_result = eviction_proof.prove(probe, wanted[0], folder=settings.DATA_ROOT)
         except measurement_jobs.Failed as failed:
             message = wording.message("node.eviction_not_proven", why=str(failed))
             eviction_policy.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "message": message.as_json()})
             raise CommandError(f"Not proven: {failed}") from failed
-        facts = {"mib": seen.held_mib, "out_s": seen.out_s, "back_s": seen.back_s, "steps": seen.steps}
+        facts = {
+            "mib": proof_result.held_mib,
+            "out_s": proof_result.out_s,
+            "back_s": proof_result.back_s,
+            "steps": proof_result.steps,
+        }
         message = wording.message("node.eviction_proven", **facts)
         eviction_policy.keep_proof(
-            node, {**proof, "ok": True, "message": message.as_json(), "seconds": round(seen.out_s + seen.back_s, 2)}
+            node,
+            {
+                **proof,
+                "ok": True,
+                "message": message.as_json(),
+                "seconds": round(proof_result.out_s + proof_result.back_s, 2),
+            },
         )
         self.stdout.write(str(message))
         self.stdout.write("An operator may allow evictions on the machine's page now, or: manage.py node evict NAME")

@@ -31,10 +31,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        one = parser.add_mutually_exclusive_group(required=True)
+        source = parser.add_mutually_exclusive_group(required=True)
         names = ", ".join(generators.GENERATORS)
-        one.add_argument("workload", nargs="?", help=f"a file of JSON lines, or a generator: {names}")
-        one.add_argument("--replay", type=Path, metavar="FILE.json", help="decide a downloaded decision again")
+        source.add_argument("workload", nargs="?", help=f"a file of JSON lines, or a generator: {names}")
+        source.add_argument("--replay", type=Path, metavar="FILE.json", help="decide a downloaded decision again")
         add("--weeks", type=_above_zero, help="length of a generated workload (default 12); of a file: what is counted")
         add("--days", type=_above_zero, help="the same in days")
         add("--seed", type=int, default=1, help="of a generated workload (default 1)")
@@ -121,16 +121,16 @@ def table(workload: workloads.Workload, rows: list[Figures]) -> Iterator[str]:
 
 
 def _workload(options: dict[str, Any]) -> workloads.Workload:
-    """The workload the command line asks for."""
+    """The workload that the command line names."""
     days = options["days"] or (7 * options["weeks"] if options["weeks"] else None)
     if days and days > MOST_DAYS:
         raise CommandError(f"At most {MOST_DAYS:g} days can be simulated.")
     named = {"nodes": "nodes", "cards": "cards"} | {
         f"{key}_s": key for key in ("start_overhead", "restart_overhead", "lost", "grace")
     }
-    said = {field: options[key] for field, key in named.items() if options[key] is not None}
+    overrides = {field: options[key] for field, key in named.items() if options[key] is not None}
     if options["workload"] in generators.GENERATORS:
-        setup, days = workloads.setup_of(said), days or 84.0
+        setup, days = workloads.setup_of(overrides), days or 84.0
         if options["workload"] == "gangs":
             workload = generators.gangs(setup, days=days, seed=options["seed"], load=options["load"])
         else:
@@ -138,7 +138,7 @@ def _workload(options: dict[str, Any]) -> workloads.Workload:
     else:
         try:
             with Path(options["workload"]).open(encoding="utf-8") as file:
-                workload = workloads.read(Path(options["workload"]).stem, file, days, said)
+                workload = workloads.read(Path(options["workload"]).stem, file, days, overrides)
         except OSError as exc:
             raise CommandError(f"{options['workload']} cannot be read: {exc.strerror}.") from exc
         except UnicodeDecodeError as exc:

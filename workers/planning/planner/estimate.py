@@ -29,14 +29,14 @@ def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Wai
         waiting: what still waits, in the order of the queue.
     """
     slots = _Slots(snapshot, running, now)
-    found: dict[int, float] = {}
+    start_by_job: dict[int, float] = {}
     queue = iter(waiting)
-    for take, jobs in ((slots.put, islice(queue, TOLD_APART)), (slots.flow, queue)):
+    for reserve, jobs in ((slots.reserve, islice(queue, TOLD_APART)), (slots.flow, queue)):
         for job in jobs:
-            start = take(job)
+            start = reserve(job)
             if start is not None:
-                found[job.job] = start
-    return found
+                start_by_job[job.job] = start
+    return start_by_job
 
 
 class _Bank:
@@ -64,7 +64,7 @@ class _Limits(NamedTuple):
 
 
 def end_of(run: Running, now: float, typical: float) -> float:
-    """Its estimated end; where nobody knows, what has outrun the usual goes on about as long as it has run."""
+    """Its estimated end; if unknown, work that outran the typical run time continues about as long as it has run."""
     if run.ends_at is not None:
         return run.ends_at
     return now + max(typical, now - run.started_at if run.started_at else 0.0)
@@ -107,49 +107,49 @@ class _Slots:
         shares["cpu"] //= self.bundle
         for kind, taken in shares.items():
             if kind in self.machines:
-                _fill(self.machines[kind].heap, taken, end, self.now)
+                _occupy(self.machines[kind].heap, taken, end, self.now)
         kind, taken = run.counted
         limits = self._limits(run.cluster, run.owner, kind, run.counts_as, gives_way=run.preemptible)
         for bank in limits.cards:
-            _fill(bank.heap, taken // (self.bundle if kind == "cpu" else 1), end, self.now)
+            _occupy(bank.heap, taken // (self.bundle if kind == "cpu" else 1), end, self.now)
         for bank in limits.jobs:
             heapreplace(bank.heap, end)
 
     def _limits(self, cluster: int, owner: int, kind: str, counts_as: str, *, gives_way: bool) -> _Limits:
         key = (cluster, owner, kind, counts_as, gives_way)
-        found = self.limits.get(key)
-        if found is None:
-            about = self.clusters.get(cluster)
+        limits = self.limits.get(key)
+        if limits is None:
+            cluster_limits = self.clusters.get(cluster)
             cards = [self.quotas[cluster, kind]] if (cluster, kind) in self.quotas else []
             jobs = []
-            if about is not None:
-                if not gives_way and about.quota(kind).guaranteed is None and kind in self.unowned:
+            if cluster_limits is not None:
+                if not gives_way and cluster_limits.quota(kind).guaranteed is None and kind in self.unowned:
                     cards.append(self.unowned[kind])
-                most = about.quota(kind).per_user
-                cards += self._person((cluster, owner, kind), None if most is None else self._slots(kind, most))
-                most = about.per_user.get(counts_as)
-                jobs += self._person((cluster, owner, counts_as), most or None)
-            found = self.limits[key] = _Limits(cards, jobs)
-        return found
+                limit = cluster_limits.quota(kind).per_user
+                cards += self._user_banks((cluster, owner, kind), None if limit is None else self._slots(kind, limit))
+                limit = cluster_limits.per_user.get(counts_as)
+                jobs += self._user_banks((cluster, owner, counts_as), limit or None)
+            limits = self.limits[key] = _Limits(cards, jobs)
+        return limits
 
-    def _slots(self, kind: str, most: int) -> int:
-        """A number of cards or cores in slots."""
-        return -(-most // self.bundle) if kind == "cpu" else most
+    def _slots(self, kind: str, limit: int) -> int:
+        """Convert a number of cards or cores into slots."""
+        return -(-limit // self.bundle) if kind == "cpu" else limit
 
-    def _person(self, key: tuple[int, int, str], most: int | None) -> list[_Bank]:
-        """The slots of one limit of a person; none where there is no limit."""
+    def _user_banks(self, key: tuple[int, int, str], limit: int | None) -> list[_Bank]:
+        """The slots of one limit of a user; none without a limit."""
         if key not in self.people:
-            self.people[key] = None if most is None else _Bank(most, self.now)
+            self.people[key] = None if limit is None else _Bank(limit, self.now)
         bank = self.people[key]
         return [] if bank is None else [bank]
 
     def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         """(slots, how many, for which part of its run time) that `job` takes; computed once for equal requests."""
         key = (job.cluster, job.owner, id(job.request), job.counts_as, job.preemptible)
-        found = self.wants.get(key)
-        if found is None:
-            found = self.wants[key] = self._new_wants(job)
-        return found
+        wants = self.wants.get(key)
+        if wants is None:
+            wants = self.wants[key] = self._new_wants(job)
+        return wants
 
     def _new_wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         request = job.request
@@ -164,8 +164,8 @@ class _Slots:
         wants = [(bank, count, part) for bank in (machines, *limits.cards)]
         return wants + [(bank, 1, 1.0) for bank in limits.jobs]
 
-    def put(self, job: Waiting) -> float | None:
-        """Take the earliest slots for `job` and return when it would start."""
+    def reserve(self, job: Waiting) -> float | None:
+        """Reserve the earliest slots for `job` and return when it would start."""
         wants = self._wants(job)
         start, runtime = self.now, job.estimated_runtime(self.typical)
         for bank, count, _ in wants:
@@ -184,7 +184,7 @@ class _Slots:
         return start
 
     def flow(self, job: Waiting) -> float | None:
-        """Like `put`, on the level of the slots instead of each."""
+        """Like `reserve`, on the level of the slots instead of each."""
         wants = self._wants(job)
         start, runtime = self.now, job.estimated_runtime(self.typical)
         for bank, count, _ in wants:
@@ -209,10 +209,10 @@ def _nth(heap: list[float], count: int) -> float:
     return moment
 
 
-def _fill(heap: list[float], shares: int, end: float, now: float) -> None:
+def _occupy(heap: list[float], shares: int, end: float, now: float) -> None:
     """Occupy the slots that `shares` amount to until `end`; a part of a card counts by its part of the time."""
-    whole, part = divmod(shares, FULL_CARD)
-    for _ in range(min(whole, len(heap))):
+    cards, part = divmod(shares, FULL_CARD)
+    for _ in range(min(cards, len(heap))):
         heapreplace(heap, end)
     if part and heap:
         heapreplace(heap, now + (end - now) * part / FULL_CARD)

@@ -44,7 +44,7 @@ class Evicted:
         for device, shares in run.away:
             if device not in space.index:
                 self._elsewhere[device] -= shares
-        space.take(run.away)
+        space.occupy(run.away)
         return replace(run, held=run.away, away=(), evicted_since=0.0, askable=False)
 
     def _free(self, device: int, space: Space) -> int:
@@ -52,8 +52,10 @@ class Evicted:
         return self._elsewhere[device] if i is None else space.free[i]
 
 
-def keep(run: Running, ends: Iterable[tuple[float, tuple[tuple[int, int], ...]]], space: Space) -> float | None:
-    """Keep the cards of evicted work for the first moment at which all are free, and return that moment.
+def reserve_return(
+    run: Running, ends: Iterable[tuple[float, tuple[tuple[int, int], ...]]], space: Space
+) -> float | None:
+    """Reserve the cards of evicted work for the first moment at which all are free, and return that moment.
 
     Args:
         ends: (unix seconds, what is given back then) of the work that holds devices.
@@ -66,10 +68,10 @@ def keep(run: Running, ends: Iterable[tuple[float, tuple[tuple[int, int], ...]]]
         return None
     free = list(space.free)
     for end, held in sorted(ends, key=lambda pair: pair[0]):
-        space.give(held, free)
+        space.release_into(held, free)
         if all(free[i] >= shares for i, shares in wanted.items()):
             for i, shares in wanted.items():
                 free[i] -= shares
-            space.keep(free, wanted)
+            space.reserve(free, wanted)
             return end
     return None

@@ -78,42 +78,42 @@ class Space:
         self._asked: list[Request] = []  # keeps the objects alive that `_by_id` names
 
     def shape(self, request: Request, kind: str | None) -> Shape:
-        """How the machines see `request` of a job of `kind`; None passes over resource groups.
+        """The shape of `request` on the nodes for a job of `kind`; None ignores resource groups.
 
         Equal questions give the same object.
         """
-        found = self._by_id.get((id(request), kind))
-        if found is None:
+        shape = self._by_id.get((id(request), kind))
+        if shape is None:
             closed = frozenset() if kind is None else self._closed_to(kind)
-            found = self._shapes.get((request, closed)) or self._shapes.setdefault(
+            shape = self._shapes.get((request, closed)) or self._shapes.setdefault(
                 (request, closed), self._new_shape(request, closed)
             )
-            self._by_id[id(request), kind] = found
+            self._by_id[id(request), kind] = shape
             self._asked.append(request)
-        return found
+        return shape
 
     def _new_shape(self, request: Request, closed: frozenset[int]) -> Shape:
         kind = rules(request.kind)
         closed |= self._rootless if request.root_inside else frozenset()
         alone = request.node if request.nodes == 1 else 0
-        whole = request.shares >= FULL_CARD or kind.shareable
-        found: dict[int, list[int]] = {}
-        if not request.gpus or (kind.allows(request.gpus, request.nodes) and whole):
+        may_share = request.shares >= FULL_CARD or kind.shareable
+        by_node: dict[int, list[int]] = {}
+        if not request.gpus or (kind.allows(request.gpus, request.nodes) and may_share):
             for i, device in enumerate(self.devices):
                 if device.node in closed or not request.takes(self.tiers[device.node]):
                     continue
                 if alone in (0, device.node) and matches(request, device):
-                    found.setdefault(device.node, []).append(i)
+                    by_node.setdefault(device.node, []).append(i)
         wanted, count = wanted_shares(request), request.gpus or 1
         nodes = tuple(
             (node, tuple(members), len({self.groups[i] for i in members}) == 1)
-            for node, members in sorted(found.items())
+            for node, members in sorted(by_node.items())
             if len(members) >= count
         )
         return Shape(request, request.kind, request.counted, kind, wanted, count, nodes)
 
-    def take(self, held: Iterable[tuple[int, int]], *, outlives: bool = True) -> None:
-        """Occupy (device id, shares). Devices that are gone or closed to new work are passed over."""
+    def occupy(self, held: Iterable[tuple[int, int]], *, outlives: bool = True) -> None:
+        """Occupy (device id, shares). Devices that are missing or closed to new work are skipped."""
         for device, shares in held:
             i = self.index.get(device)
             if i is not None:
@@ -123,7 +123,7 @@ class Space:
                         self.spare[i] -= shares
                     self.long_free[i] = min(self.free[i], self.spare[i])
 
-    def give(self, held: Iterable[tuple[int, int]], free: list[int]) -> None:
+    def release_into(self, held: Iterable[tuple[int, int]], free: list[int]) -> None:
         """Add (device id, shares) to `free`, a copy of the free amounts."""
         for device, shares in held:
             i = self.index.get(device)
@@ -132,9 +132,9 @@ class Space:
 
     def bound(self, later: Sequence[int], shape: Shape) -> None:
         """Reserve: of the devices that `shape` matches, leave long work no more than `later`."""
-        self.keep(later, (i for _, members, _ in shape.nodes for i in members))
+        self.reserve(later, (i for _, members, _ in shape.nodes for i in members))
 
-    def keep(self, later: Sequence[int], indices: Iterable[int]) -> None:
+    def reserve(self, later: Sequence[int], indices: Iterable[int]) -> None:
         """Reserve on these devices: leave long work no more than `later`."""
         if self.spare is self.free:
             self.spare, self.long_free = list(self.free), list(self.free)
@@ -176,7 +176,7 @@ class Space:
                 left = len(usable) + (min([free[i] for i in usable]) * 1024 if count == 1 else 0)
                 options.append((False, left, len(usable), node, usable))
                 continue
-            choice = self._group(usable, shape, free, whole=len(usable) == len(members))
+            choice = self._group(usable, shape, free, takes_all=len(usable) == len(members))
             if choice is not None:
                 options.append((choice[0], choice[1], len(usable), node, choice[2]))
         if len(options) < shape.request.nodes:
@@ -194,24 +194,24 @@ class Space:
 
     def bins(self, shape: Shape) -> list[tuple[int, tuple[int, ...]]]:
         """(node id, device indices) of which any `count` that have room suffice, where the kind lets them."""
-        found: list[tuple[int, tuple[int, ...]]] = []
+        bins: list[tuple[int, tuple[int, ...]]] = []
         for node, members, one_group in shape.nodes:
             if one_group or shape.rules.crosses_groups:
-                found.append((node, members))
+                bins.append((node, members))
                 continue
             groups = self._by_group(members)
-            found += [(node, tuple(group)) for group in groups if len(group) >= shape.count]
+            bins += [(node, tuple(group)) for group in groups if len(group) >= shape.count]
             if len(members) == shape.count and all(len(group) < shape.count for group in groups):
-                found.append((node, members))
-        return found
+                bins.append((node, members))
+        return bins
 
     def _group(
-        self, usable: list[int], shape: Shape, free: Sequence[int], *, whole: bool
+        self, usable: list[int], shape: Shape, free: Sequence[int], *, takes_all: bool
     ) -> tuple[bool, int, list[int]] | None:
         """Where on one node the devices go: (crosses groups, tightness, indices to choose from).
 
         A single device goes to the fullest card, several go to the group with the least to spare. Where the
-        kind keeps jobs within a group, what is larger than one may only take a `whole` node.
+        kind keeps jobs within a group, what is larger than one may only take a node where `takes_all`.
         """
         count = shape.count
         best: tuple[bool, int, list[int]] | None = None
@@ -220,7 +220,7 @@ class Space:
                 left = len(members) + (min([free[i] for i in members]) * 1024 if count == 1 else 0)
                 if best is None or left < best[1]:
                     best = (False, left, members)
-        if best is None and (shape.rules.crosses_groups or (whole and len(usable) == count)):
+        if best is None and (shape.rules.crosses_groups or (takes_all and len(usable) == count)):
             return True, len(usable), usable
         return best
 
@@ -261,7 +261,7 @@ def why_never(
     clusters: Sequence[Cluster] = (),
     preemptible: bool = False,
 ) -> tuple[Never, ...]:
-    """Everything for which `request` of a job of `kind` could not run even on an empty platform; empty if it could.
+    """All reasons why `request` of a job of `kind` could not run even on an empty platform; empty if it could.
 
     Silent nodes and sick cards count: they may come back. Limits of the cluster count as they stand, and so do
     resource groups that are closed to this kind at every hour.
@@ -276,30 +276,30 @@ def why_never(
     up = [Node(n.id, n.name, root_inside=n.root_inside, tier=n.tier) for n in nodes]
     all_up = up, [replace(d, healthy=True) for d in devices]
     against_rules = _against_rules(request)
-    found = [*against_rules, *_over_limits(request, cluster, counts_as)]
+    reasons = [*against_rules, *_over_limits(request, cluster, counts_as)]
     if not preemptible and cluster.quota(request.counted[0]).guaranteed is None:
-        found += _over_unowned(request, unowned(*all_up, clusters))
+        reasons += _over_unowned(request, unowned(*all_up, clusters))
     closed: frozenset[int] = frozenset().union(*(g.nodes for g in groups if not g.windows and kind not in g.kinds))
     space = Space(*all_up, lambda _: closed)
     if against_rules:  # no card is looked for then; what the machines have is told all the same
-        return (*found, *_beyond_machines(request, space, len(nodes)))
+        return (*reasons, *_beyond_machines(request, space, len(nodes)))
     if space.find(space.shape(request, kind), space.free) is not None:
-        return tuple(found)
+        return tuple(reasons)
     if closed and space.find(space.shape(request, None), space.free) is not None:
         names = ", ".join(g.name for g in groups if not g.windows and kind not in g.kinds)
-        return (*found, Never("kept_for_others", "nodes", {"groups": names}))
+        return (*reasons, Never("kept_for_others", "nodes", {"groups": names}))
     if request.root_inside and space.find(space.shape(replace(request, root_inside=False), kind), space.free):
-        return (*found, Never("no_root_inside", "root_inside", {}))
+        return (*reasons, Never("no_root_inside", "root_inside", {}))
     beyond = _beyond_machines(request, space, len(nodes))
-    return (*found, *(beyond or [_too_many_nodes(request, len(nodes))]))
+    return (*reasons, *(beyond or [_too_many_nodes(request, len(nodes))]))
 
 
 def _beyond_machines(request: Request, space: Space, nodes: int) -> list[Never]:
-    """The numbers that are larger than any machine, or than the number of machines."""
-    found = _beyond_a_machine(request, space)
+    """Reasons for numbers that are larger than any node, or than the number of nodes."""
+    reasons = _beyond_a_machine(request, space)
     if request.nodes > nodes:
-        found.append(_too_many_nodes(request, nodes))
-    return found
+        reasons.append(_too_many_nodes(request, nodes))
+    return reasons
 
 
 def _beyond_a_machine(request: Request, space: Space) -> list[Never]:
@@ -327,15 +327,15 @@ def _too_large(request: Request, space: Space) -> list[Never]:
             return []
         requested = cards_of(request.cpu_shares)
         return [Never("too_many_cpus", "cpus", {"asked": requested, "best": best // FULL_CARD})]
-    most = _most_on_a_node(request, space)
-    if most == 0:
+    available = _most_on_a_node(request, space)
+    if available == 0:
         if request.card_memory_mib and _most_on_a_node(replace(request, card_memory_mib=0), space):
             return [Never("too_little_memory", "share", {"asked_mib": request.card_memory_mib})]
         if request.model:
             return [Never("no_such_model", "device_model", {"model": request.model})]
         return [Never("no_such_card", "gpus_per_node", {"model": request.model})]
-    if most < request.gpus:
-        return [Never("too_many_on_a_node", "gpus_per_node", {"asked": request.gpus, "best": most})]
+    if available < request.gpus:
+        return [Never("too_many_on_a_node", "gpus_per_node", {"asked": request.gpus, "best": available})]
     return []
 
 
@@ -344,42 +344,42 @@ def _too_many_nodes(request: Request, nodes: int) -> Never:
 
 
 def _against_rules(request: Request) -> list[Never]:
-    """What the kind of device does not allow, wherever it stands."""
+    """What the kind of device does not allow on any node."""
     if not request.gpus:
         return []
-    kind, found = rules(request.device_kind), []
+    kind, reasons = rules(request.device_kind), []
     if request.shares < FULL_CARD and not kind.shareable:
-        found.append(Never("not_shareable", "share", {"kind": kind.label}))
+        reasons.append(Never("not_shareable", "share", {"kind": kind.label}))
     if kind.counts and request.gpus not in kind.counts:
         allowed = ", ".join(map(str, kind.counts))
         facts: dict[str, int | float | str] = {"asked": request.gpus, "kind": kind.label, "allowed": allowed}
-        found.append(Never("count_not_allowed", "gpus_per_node", facts))
+        reasons.append(Never("count_not_allowed", "gpus_per_node", facts))
     elif not kind.allows(request.gpus, request.nodes):
         facts = {"asked": request.gpus, "kind": kind.label, "count": kind.distributed_count or 0}
-        found.append(Never("distributed_count", "gpus_per_node", facts))
-    return found
+        reasons.append(Never("distributed_count", "gpus_per_node", facts))
+    return reasons
 
 
 def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> list[Never]:
-    """Which limits of the cluster are smaller than what is asked."""
+    """Limits of the cluster that are smaller than the request."""
     kind_of_device, shares = request.counted
     quota = cluster.quota(kind_of_device)
-    most = None if quota.borrows else quota.guaranteed
+    cluster_limit = None if quota.borrows else quota.guaranteed
     codes, blamed = ("over_cluster_quota", "over_user_cards"), "gpus_per_node"
     if kind_of_device == "cpu":
         codes, blamed = ("over_cluster_cores", "over_user_cores"), "cpus"
-    found = []
-    for limit, code in zip((most, quota.per_user), codes, strict=True):
+    reasons = []
+    for limit, code in zip((cluster_limit, quota.per_user), codes, strict=True):
         if limit is not None and shares > limit * FULL_CARD:
             facts: dict[str, int | float | str] = {"asked": cards_of(shares), "limit": limit, "cluster": cluster.name}
-            found.append(Never(code, blamed, facts))
+            reasons.append(Never(code, blamed, facts))
     if cluster.per_user.get(counts_as) == 0:
-        found.append(Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name}))
-    return found
+        reasons.append(Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name}))
+    return reasons
 
 
 def _over_unowned(request: Request, left: Mapping[str, int]) -> list[Never]:
-    """Whether more is asked than clusters leave to work that takes nothing of what they are guaranteed."""
+    """Whether the request exceeds what clusters leave to work that takes nothing of their guarantees."""
     kind, shares = request.counted
     if shares <= left.get(kind, shares):
         return []

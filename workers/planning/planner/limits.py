@@ -54,9 +54,9 @@ class _Hold:
 
 @dataclass(slots=True)
 class _Pool:
-    """Up to `most` shares of one device kind, and who uses them until when."""
+    """Up to `capacity` shares of one device kind, and who uses them until when."""
 
-    most: int
+    capacity: int
     used: int = 0
     ends: list[tuple[float, int]] = field(default_factory=list)
     hold: _Hold | None = None
@@ -71,8 +71,8 @@ class _Pool:
         used = self.used
         for end, shares in sorted(self.ends):
             used -= shares
-            if used + requested <= self.most:
-                self.hold = _Hold(job, end, self.most - requested - used)
+            if used + requested <= self.capacity:
+                self.hold = _Hold(job, end, self.capacity - requested - used)
                 return
 
     def kept_from(self, job: int, requested: int, end: float) -> int | None:
@@ -116,12 +116,12 @@ class _Account:
 
     def use(self, kind: str) -> _Use:
         """The account of one device kind."""
-        found = self.kinds.get(kind)
-        if found is None:
+        use = self.kinds.get(kind)
+        if use is None:
             quota = self.cluster.quota(kind)
             common = self.common.get(kind) if quota.guaranteed is None else None
-            found = self.kinds[kind] = _Use(quota, _Pool((quota.guaranteed or 0) * FULL_CARD), common)
-        return found
+            use = self.kinds[kind] = _Use(quota, _Pool((quota.guaranteed or 0) * FULL_CARD), common)
+        return use
 
 
 class Ledger:
@@ -138,7 +138,7 @@ class Ledger:
         self._guard_s = policy.guard_s
         self._refusals: dict[tuple[str, int, int, int], Verdict] = {}
         self._common = {
-            kind: _Pool(most) for kind, most in unowned(snapshot.nodes, snapshot.devices, snapshot.clusters).items()
+            kind: _Pool(shares) for kind, shares in unowned(snapshot.nodes, snapshot.devices, snapshot.clusters).items()
         }
         self._accounts = {c.id: _Account(c, common=self._common) for c in snapshot.clusters}
         for run in snapshot.running:
@@ -147,14 +147,14 @@ class Ledger:
                 self._count(account, run.counts_as, run.counted, run.owner, run.ends_at, gives_way=run.preemptible)
 
     def judge(self, job: Waiting, counted: tuple[str, int] | None = None) -> Verdict:
-        """What limits say to `job` as things stand; `counted` is that of its request, where the caller has it."""
+        """The verdict of limits on `job` now; `counted` is that of its request, where the caller has it."""
         account = self._accounts.get(job.cluster)
         if account is None:
             return Verdict(("no_cluster", {}))
         owner = job.owner
-        most = account.cluster.per_user.get(job.counts_as)
-        if most is not None and (running := account.running[job.counts_as].get(owner, 0)) >= most:
-            return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": most}))
+        limit = account.cluster.per_user.get(job.counts_as)
+        if limit is not None and (running := account.running[job.counts_as].get(owner, 0)) >= limit:
+            return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": limit}))
         kind, requested = counted or job.request.counted
         use = account.kinds.get(kind) or account.use(kind)
         quota = use.quota
@@ -165,8 +165,8 @@ class Ledger:
         if use.common is not None:
             return BORROWS if job.preemptible else self._in_common(job, kind, requested, use.common)
         pool = use.pool
-        inside = pool.used + requested <= pool.most
-        could = pool.hold is None and requested <= pool.most
+        inside = pool.used + requested <= pool.capacity
+        could = pool.hold is None and requested <= pool.capacity
         if not inside and could and (not quota.borrows or self._now - job.queued_at >= self._guard_s):
             pool.hold_for(job.job, requested)
         if not inside and not quota.borrows:
@@ -179,21 +179,21 @@ class Ledger:
         return OWNS if inside else BORROWS
 
     def _over(self, code: str, used: int, limit: int, requested: int) -> Verdict:
-        """More shares than a limit in cards or cores leaves: one object for all who hear the same."""
+        """Verdict for more shares than a limit in cards or cores leaves: one object for equal values."""
         key = (code, used, limit, requested)
-        found = self._refusals.get(key)
-        if found is None:
+        verdict = self._refusals.get(key)
+        if verdict is None:
             facts = {"used": cards_of(used), "limit": limit, "asked": cards_of(requested)}
-            found = self._refusals[key] = Verdict((code, facts))
-        return found
+            verdict = self._refusals[key] = Verdict((code, facts))
+        return verdict
 
     def _in_common(self, job: Waiting, kind: str, requested: int, common: _Pool) -> Verdict:
-        """What is said to work that would not give way, in a cluster that is guaranteed nothing."""
-        if common.used + requested > common.most:
-            if common.hold is None and requested <= common.most:
+        """Verdict on work that is not preemptible, in a cluster without guarantees."""
+        if common.used + requested > common.capacity:
+            if common.hold is None and requested <= common.capacity:
                 common.hold_for(job.job, requested)
             code = "guaranteed_cores" if kind == "cpu" else "guaranteed_cards"
-            return self._over(code, common.used, common.most // FULL_CARD, requested)
+            return self._over(code, common.used, common.capacity // FULL_CARD, requested)
         first = common.kept_from(job.job, requested, self._end(job))
         return BORROWS if first is None else Verdict(("reserved", {"job": first}))
 
@@ -222,7 +222,7 @@ class Ledger:
         use = self._accounts[job.cluster].use(kind)
         if use.quota.guaranteed is None or use.quota.borrows:
             return 0
-        return max(0, use.pool.used + requested - use.pool.most)
+        return max(0, use.pool.used + requested - use.pool.capacity)
 
     def _count(
         self,
@@ -249,20 +249,20 @@ class Ledger:
 
 
 def unowned(nodes: Iterable[Node], devices: Iterable[Device], clusters: Iterable[Cluster]) -> dict[str, int]:
-    """Shares that are guaranteed to nobody, of each kind of device that somebody is guaranteed some of."""
+    """Shares without a guarantee, for each kind of device that some cluster has a guarantee of."""
     owned = _owned(clusters)
     if not owned:
         return {}
     up = {node.id for node in nodes if node.accepts}
-    there: Counter[str] = Counter()
+    present: Counter[str] = Counter()
     for device in devices:
         if device.healthy and device.node in up:
-            there[device.kind] += device.capacity
-    return {kind: max(0, there[kind] - shares) for kind, shares in owned.items()}
+            present[device.kind] += device.capacity
+    return {kind: max(0, present[kind] - shares) for kind, shares in owned.items()}
 
 
 def borrowed(clusters: Iterable[Cluster], running: Iterable[Running]) -> frozenset[int]:
-    """Jobs on cards or cores beyond their cluster's guarantee that give way to whoever is guaranteed them.
+    """Jobs on cards or cores beyond their cluster's guarantee, which are preempted for the owners of a guarantee.
 
     They count in the order in which they started. The rest of a guarantee that a job does not fit into whole
     stays empty: the job counts as borrowed. In a cluster without a number that is all preemptible work; what
@@ -280,24 +280,24 @@ def borrowed(clusters: Iterable[Cluster], running: Iterable[Running]) -> frozens
         return frozenset()
     unnumbered = {(c.id, kind) for c in clusters for kind in owned if c.quota(kind).guaranteed is None}
     used: Counter[tuple[int, str]] = Counter()
-    found = set()
+    jobs = set()
     for run in sorted(running, key=lambda r: (r.started_at, r.job)):
         kind, shares = run.counted
         key = (run.cluster, kind)
         if shares and key in lends:
             used[key] += shares
             if used[key] > lends[key]:
-                found.add(run.job)
+                jobs.add(run.job)
         elif key in unnumbered and run.preemptible:
-            found.add(run.job)
-    return frozenset(found)
+            jobs.add(run.job)
+    return frozenset(jobs)
 
 
 def _owned(clusters: Iterable[Cluster]) -> Counter[str]:
-    """Shares that clusters are guaranteed, by kind of device; kinds of which nobody is are left out."""
-    found: Counter[str] = Counter()
+    """Guaranteed shares by kind of device; kinds without a guarantee are left out."""
+    shares: Counter[str] = Counter()
     for cluster in clusters:
         for kind, quota in cluster.quotas.items():
             if quota.guaranteed:
-                found[kind] += quota.guaranteed * FULL_CARD
-    return found
+                shares[kind] += quota.guaranteed * FULL_CARD
+    return shares

@@ -50,13 +50,13 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
         elif now - job.queued_at >= guard_s:
             guarded.append(job)
         else:
-            owner, who, asked = job.owner, (job.owner, job.cluster), id(job.request)
-            if who not in used_by:
-                used_by[who] = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0)
-            if asked not in costs:
-                costs[asked] = cost_per_hour(job, policy)
-            used = used_by[who] + owed[owner]
-            owed[owner] += costs[asked]
+            owner, user_key, request_id = job.owner, (job.owner, job.cluster), id(job.request)
+            if user_key not in used_by:
+                used_by[user_key] = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0)
+            if request_id not in costs:
+                costs[request_id] = cost_per_hour(job, policy)
+            used = used_by[user_key] + owed[owner]
+            owed[owner] += costs[request_id]
             fair.append(job)
             scores.append(used - age_weight * (now - job.queued_at))
     fair = [fair[i] for i in sorted(range(len(fair)), key=scores.__getitem__)]
@@ -94,5 +94,5 @@ def decayed_hours(spans: Iterable[tuple[float, float, float]], now: float) -> fl
 
 
 def how_many_first(jobs: Sequence[Waiting], holds: Callable[[Waiting], bool]) -> int:
-    """How many of the first jobs something holds for, up to the first one that it does not hold for."""
-    return next((place for place, job in enumerate(jobs) if not holds(job)), len(jobs))
+    """Number of leading jobs for which `holds` is true."""
+    return next((index for index, job in enumerate(jobs) if not holds(job)), len(jobs))

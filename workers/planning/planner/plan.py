@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from workers.planning.planner import estimate
-from workers.planning.planner.evicted import Evicted, keep
+from workers.planning.planner.evicted import Evicted, reserve_return
 from workers.planning.planner.fit import Place, Shape, Space
 from workers.planning.planner.full import Reason, full_reason
 from workers.planning.planner.limits import Ledger, Verdict, borrowed
@@ -103,9 +103,9 @@ class _Pass:
         self.ledger = Ledger(replace(snapshot, running=tuple(self.running)), now, policy)
         self.coming = [0] * len(self.space.devices)  # shares that leaving work gives back and nobody claimed
         for run in self.running:
-            self.space.take(run.held)
+            self.space.occupy(run.held)
             if run.preempting:
-                self.space.give(run.held, self.coming)
+                self.space.release_into(run.held, self.coming)
         lent = borrowed(snapshot.clusters, self.running)
         self.victims = Victims(self.running, lent, self.space, now, policy)
         self.away = Evicted(snapshot, lent, now, policy)
@@ -134,11 +134,11 @@ class _Pass:
         self._possible: dict[Shape, bool] = {}
 
     def offer(self, job: Waiting, *, last: bool = False) -> None:
-        """Start `job` if limits and machines allow it, else make room or note why it waits.
+        """Start `job` if limits and nodes allow it, otherwise preempt for it or note why it waits.
 
         One that takes fewer nodes than it wants gets as many as are free now, and waits for the fewest.
         """
-        asked = job
+        original = job
         if job.request.least:
             if any(self._starts(replace(job, request=request), last=last) for request in job.request.larger):
                 return
@@ -152,7 +152,7 @@ class _Pass:
                 self.waits.append((job, verdict.refused))
             return
         if verdict.borrows and not last:
-            self.deferred.append(asked)
+            self.deferred.append(original)
             return
         held = self.held.get(shape.kind)
         if held is not None and not urgent and not self.policy.backfills:
@@ -195,7 +195,7 @@ class _Pass:
 
     def _start(self, job: Waiting, places: tuple[Place, ...], outlives: bool) -> None:
         taken = tuple(pair for _, devices in places for pair in devices)
-        self.space.take(taken, outlives=outlives)
+        self.space.occupy(taken, outlives=outlives)
         self.ledger.add(job)
         self.running.append(self._as_running(job, taken, self.now))
         self.started.append(Assignment(job.job, places))
@@ -220,7 +220,7 @@ class _Pass:
             return False
         room = [free + coming for free, coming in zip(self.space.free, self.coming, strict=True)]
         if outlives:
-            room = [shares - kept for shares, kept in zip(room, self.kept, strict=True)]
+            room = [shares - reserved for shares, reserved in zip(room, self.kept, strict=True)]
         gap = self.ledger.quota_gap(job) - self.relief[job.cluster, job.request.kind] if verdict.refused else 0
         places = self.space.find(shape, room) if gap <= 0 else None
         if places is None:
@@ -234,16 +234,16 @@ class _Pass:
     def _preempt(
         self, job: Waiting, shape: Shape, verdict: Verdict, room: list[int], gap: int, *, turn: bool
     ) -> tuple[Place, ...] | None:
-        """Choose victims for `job` and return where it goes when they are gone, or None."""
+        """Choose victims for `job` and return its places after their end, or None."""
         if self.beneficiaries >= self.policy.most_beneficiaries or not self.possible(shape):
             return None
         victims = self.victims.for_job(job, verdict, self.openings, self.space, turn=turn)
-        found = choose_for(shape, room, victims, self.victims, self.space, self.now, gap=gap)
-        if found is None:
+        chosen = choose_for(shape, room, victims, self.victims, self.space, self.now, gap=gap)
+        if chosen is None:
             return None
         self.beneficiaries += 1
-        self.victims.evicted(found)
-        for victim in found:
+        self.victims.evicted(chosen)
+        for victim in chosen:
             self.preemptions.append(Preemption(victim.run.job, job.job, victim.why, victim.evict))
             self.leaving.add(victim.run.job)
             if not victim.evict:  # what is evicted keeps its place, and limits count it
@@ -251,18 +251,18 @@ class _Pass:
             for i, shares in victim.gives:
                 self.coming[i] += shares
                 room[i] += shares
-        self.victims.drop(victim.run.job for victim in found)
+        self.victims.drop(victim.run.job for victim in chosen)
         return self.space.find(shape, room)
 
     def bring_back(self, waits: list[Running]) -> None:
-        """Let evicted jobs go back to their cards where these are free, and keep the cards for the others."""
+        """Return evicted jobs to their cards where these are free, and reserve the cards for the others."""
         for run in waits:
             if self.away.fits(run, self.space):
                 self.running[self.running.index(run)] = self.away.back(run, self.space)
                 self.returns.append(run.job)
                 continue
-            ends = [(self._end(one), one.held) for one in (*self.running, *self.claims) if one.held]
-            start = keep(run, ends, self.space)
+            ends = [(self._end(holder), holder.held) for holder in (*self.running, *self.claims) if holder.held]
+            start = reserve_return(run, ends, self.space)
             held = self.held.get(run.device_kind)
             if start is not None and (held is None or start < held.start):
                 self.held[run.device_kind] = _Reservation(start, run.job, run.evicted_since, calls=False)
@@ -276,18 +276,18 @@ class _Pass:
         return self.policy.preempts and (at or self.now) - job.queued_at >= self.policy.turn_s
 
     def _claim(self, job: Waiting, places: tuple[Place, ...]) -> None:
-        """Keep `places` for `job`: first what leaving work gives back, the rest from what is free."""
+        """Reserve `places` for `job`: first what ending work releases, the rest from what is free."""
         taken = tuple(pair for _, devices in places for pair in devices)
         for device, shares in taken:
             i = self.space.index[device]
             coming = min(self.coming[i], shares)
             self.coming[i] -= coming
-            self.space.take([(device, shares - coming)])
+            self.space.occupy([(device, shares - coming)])
         self.ledger.add(job)
         gone_at = self.now + self.policy.grace_s
         self.claims.append(self._as_running(job, taken, gone_at))
         self.starts[job.job] = gone_at
-        requested = sum(one.for_job == job.job for one in self.preemptions)
+        requested = sum(preemption.for_job == job.job for preemption in self.preemptions)
         requested += sum(run.preempting and run.for_job == job.job for run in self.running)
         self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, requested)})))
 
@@ -334,7 +334,7 @@ class _Pass:
             middle = (low + high) // 2
             free = list(self.space.free)
             for _, held in ends[:middle]:
-                self.space.give(held, free)
+                self.space.release_into(held, free)
             places = self.space.find(shape, free)
             if places is None:
                 low = middle + 1
@@ -369,32 +369,32 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
         Assignments that fit together into what is free, running jobs that make room, and for every other
         waiting job the reason, its position and an estimated start. Equal input gives an equal plan.
     """
-    this = _Pass(snapshot, now, policy)
-    order, place = queue_order(snapshot, now, policy), 0
-    promised = how_many_first(order, lambda job: job.promised or job.job in this.asked_for)
+    current = _Pass(snapshot, now, policy)
+    order, begin = queue_order(snapshot, now, policy), 0
+    promised = how_many_first(order, lambda job: job.promised or job.job in current.asked_for)
     urgent = promised + how_many_first(order[promised:], lambda job: job.priority >= URGENT)
-    for end, away in ((promised, this.away.overdue), (urgent, this.away.own), (len(order), this.away.lent)):
-        for job in order[place:end]:
-            this.offer(job)
-        place = end
-        this.bring_back(away)
-    for job in this.deferred:
-        this.offer(job, last=True)
-    etas = estimate.starts(snapshot, this.running, [job for job, _ in this.waits], now)
+    for end, away in ((promised, current.away.overdue), (urgent, current.away.own), (len(order), current.away.lent)):
+        for job in order[begin:end]:
+            current.offer(job)
+        begin = end
+        current.bring_back(away)
+    for job in current.deferred:
+        current.offer(job, last=True)
+    etas = estimate.starts(snapshot, current.running, [job for job, _ in current.waits], now)
     full: dict[tuple[Shape, str], Reason] = {}
-    borrowers = {job.job for job in this.deferred}
+    borrowers = {job.job for job in current.deferred}
     waits: dict[int, Wait] = {}
-    for position, (job, reason) in enumerate(this.waits, start=1):
+    for position, (job, reason) in enumerate(current.waits, start=1):
         if isinstance(reason, Shape):
-            known = (reason, job.kind)
-            if known not in full:
-                full[known] = full_reason(job, reason, this.space, this.openings, this.possible)
-            reason = full[known]
-            if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := this.ledger.quota_facts(job)):
+            key = (reason, job.kind)
+            if key not in full:
+                full[key] = full_reason(job, reason, current.space, current.openings, current.possible)
+            reason = full[key]
+            if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := current.ledger.quota_facts(job)):
                 reason = (_NOTHING_IDLE[reason[0]], facts)
         code, args = reason
         if job.request.node:  # the estimate takes all machines for one
             etas.pop(job.job, None)
-        eta = None if code == "no_machine" else this.starts.get(job.job, etas.get(job.job))
+        eta = None if code == "no_machine" else current.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(code, args, position, eta)
-    return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))
+    return Plan(tuple(current.started), waits, tuple(current.preemptions), tuple(current.returns))

@@ -31,7 +31,7 @@ FREE_OF_COST: Cost = (-1_000_000, 0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A running job that may be asked, what it would give (index, shares), and why."""
+    """A running job that may be preempted, what it would release (index, shares), and why."""
 
     run: Running
     gives: tuple[tuple[int, int], ...]
@@ -92,20 +92,22 @@ class Victims:
     def for_job(
         self, job: Waiting, verdict: Verdict, openings: Openings, space: Space, *, turn: bool = False
     ) -> list[Victim]:
-        """Whom `job` may take cards from, and why.
+        """Jobs that `job` may preempt, and why.
 
         Args:
             verdict: what limits say to `job`; one that only its own cluster's quota keeps waiting may only take
                 from its own cluster.
             turn: whether it is the turn of `job`, so that what was let ahead of it gives way.
         """
-        kept = openings.kept_for(job.kind)
-        if job.priority < URGENT and not verdict.owns and not kept and not turn and not self.any_idle:
+        reserved_nodes = openings.kept_for(job.kind)
+        if job.priority < URGENT and not verdict.owns and not reserved_nodes and not turn and not self.any_idle:
             return []
-        found = []
+        victims = []
         for run in self._eligible:
             gives = self._gives[run.job]
-            foreign = kept and kept & openings.closed_to(run.kind) & {space.devices[i].node for i, _ in gives}
+            foreign = reserved_nodes and reserved_nodes & openings.closed_to(run.kind) & {
+                space.devices[i].node for i, _ in gives
+            }
             why = self._why(run, job, verdict, foreign=bool(foreign), turn=turn)
             if why is not None:
                 needs = self._needs.get(run.job, (0, 0)) if verdict.refused is None else (0, 0)
@@ -114,19 +116,19 @@ class Victims:
                 if evict or not unwilling:
                     weight = 1 << min(run.times_preempted, 30)
                     last = run.job in self._protected or run.priority >= URGENT
-                    found.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling, last))
-        return found
+                    victims.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling, last))
+        return victims
 
     def crowded_out(self, chosen: Iterable[Victim]) -> set[int]:
-        """Those of `chosen`, by job, whose memory the machines cannot take beside that of the others."""
-        left, found = dict(self._spare), set()
+        """Jobs of `chosen` whose memory the nodes cannot hold in addition to that of the others."""
+        left, jobs = dict(self._spare), set()
         for victim in chosen:
             node, mib = victim.needs
             if victim.evict and left[node] < mib:
-                found.add(victim.run.job)
+                jobs.add(victim.run.job)
             elif victim.evict:
                 left[node] -= mib
-        return found
+        return jobs
 
     def evicted(self, chosen: Iterable[Victim]) -> None:
         """Count the host memory that these take."""
@@ -135,7 +137,7 @@ class Victims:
                 self._spare[victim.needs[0]] -= victim.needs[1]
 
     def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool, turn: bool) -> Why | None:
-        """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
+        """Why `run` may be preempted; `foreign` if it is where a window reserves nodes for the kind of `job`."""
         urgent, lent, own = job.priority >= URGENT, run.job in self._borrowed, run.cluster == job.cluster
         owed = verdict.owns and lent and not own
         if run.idle and run.priority < URGENT and verdict.refused is None and (own or lent or not verdict.borrows):
@@ -168,8 +170,8 @@ def choose_for(
     *,
     gap: int = 0,
 ) -> tuple[Victim, ...] | None:
-    """`choose`, but first among what nobody uses, the unwilling and the `last` only where the others are not enough,
-    and never more than the machines can keep.
+    """`choose`, first among idle jobs, the unwilling and the `last` only where the others are not enough,
+    and never more than the nodes can hold.
 
     What was borrowed and finds no room in its machine's memory leaves as work without eviction does.
     """
@@ -195,7 +197,7 @@ def choose_for(
 
 
 def _host_memory(gives: Iterable[tuple[int, int]], space: Space) -> tuple[int, int]:
-    """(node, MiB) that these shares of cards hold at most; 0 MiB where nobody knows, or where they lie apart."""
+    """(node, MiB) that these shares of cards hold at most; 0 MiB where it is unknown, or on several nodes."""
     cards = [(space.devices[i], shares) for i, shares in gives]
     if len({card.node for card, _ in cards}) != 1 or not all(card.memory_mib for card, _ in cards):
         return 0, 0
@@ -266,7 +268,7 @@ class _Search:
         return gap <= 0
 
     def cheapest(self, members: Sequence[int]) -> tuple[Cost, list[Victim]] | None:
-        """Who must go so that enough of these devices have room, and what that costs; greedy by device."""
+        """The victims after which enough of these devices have room, and their cost; greedy by device."""
         wanted = self.shape.wanted
         missing = self.shape.count - sum(self.room[i] >= wanted for i in members)
         if missing <= 0:
@@ -300,8 +302,8 @@ class _Search:
                     extra[i] = extra.get(i, 0) + shares
             missing = self.shape.count - sum(self.room[i] + extra.get(i, 0) >= wanted for i in members)
             open_devices = [i for i in open_devices if self.room[i] + extra.get(i, 0) < wanted]
-        found = list(chosen.values())
-        return self._cost(found), found
+        victims = list(chosen.values())
+        return self._cost(victims), victims
 
     def _clear(self, i: int, extra: Mapping[int, int], chosen: Mapping[int, Victim]) -> list[Victim] | None:
         """Who must leave device `i`, beyond those chosen, until it has room."""
@@ -321,7 +323,7 @@ class _Search:
         return max(v.run.priority for v in victims), sum(v.weight for v in victims), ran
 
     def accept(self, victims: Iterable[Victim]) -> None:
-        """Count these as gone."""
+        """Count these as ended."""
         for victim in victims:
             self.taken[victim.run.job] = victim
             for i, shares in victim.gives:

@@ -23,7 +23,7 @@ class WrongRecord(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One pass as it was: `decided` is what the planner said of `snapshot` at `now` (unix seconds)."""
+    """A recorded pass: `decided` is the plan for `snapshot` at `now` (unix seconds)."""
 
     snapshot: Snapshot
     now: float
@@ -53,18 +53,18 @@ def load(data: Any) -> Record:
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise WrongRecord(f"a decision of the format {FORMAT} is a JSON object with that format")
-    found = _typed({key: value for key, value in data.items() if key != "format"}, Record, "decision")
-    assert isinstance(found, Record)
-    return found
+    record = _typed({key: value for key, value in data.items() if key != "format"}, Record, "decision")
+    assert isinstance(record, Record)
+    return record
 
 
 def lines(record: Record) -> typing.Iterator[str]:
-    """A decision for people at a terminal: what starts where, who makes room, why the rest waits."""
+    """A decision as text for a terminal: what starts where, what is preempted, why the rest waits."""
     names = {node.id: node.name for node in record.snapshot.nodes}
     decided = record.replay()
     same = "the same plan" if decided == record.decided else "ANOTHER plan than the recorded one"
-    seen = record.snapshot
-    yield f"{len(seen.running)} running, {len(seen.waiting)} waiting on {len(seen.devices)} devices: {same}"
+    snapshot = record.snapshot
+    yield f"{len(snapshot.running)} running, {len(snapshot.waiting)} waiting on {len(snapshot.devices)} devices: {same}"
     for assignment in decided.assignments:
         where = ", ".join(f"{names.get(node, node)}: {len(devices)}" for node, devices in assignment.places)
         yield f"start {assignment.job} on {where}"
@@ -82,12 +82,12 @@ def lines(record: Record) -> typing.Iterator[str]:
 def _plain(value: Any) -> Any:
     """Dataclasses as objects without what is at its default, sets sorted, mappings as pairs."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = {}
+        fields = {}
         for part in dataclasses.fields(value):
             here = getattr(value, part.name)
             if part.default is dataclasses.MISSING or here != part.default:
-                found[part.name] = _plain(here)
-        return found
+                fields[part.name] = _plain(here)
+        return fields
     if isinstance(value, Mapping):
         return [[key, _plain(part)] for key, part in value.items()]
     if isinstance(value, frozenset):

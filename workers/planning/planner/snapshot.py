@@ -171,7 +171,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that holds devices now. `ends_at` is its estimated end, None if nobody knows.
+    """A job that holds devices now. `ends_at` is its estimated end, None if it is unknown.
 
     `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
     its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
@@ -217,8 +217,8 @@ class Running:
 
 def cards_of(shares: int) -> int | float:
     """Return shares as GPUs or cores, exact to an eighth: 8 → 1, 4 → 0.5."""
-    whole, part = divmod(shares, FULL_CARD)
-    return shares / FULL_CARD if part else whole
+    cards, part = divmod(shares, FULL_CARD)
+    return shares / FULL_CARD if part else cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +247,8 @@ class Waiting:
 
     def estimated_runtime(self, typical: float) -> float:
         """Return its run time for estimates, in seconds: as expected, else its limit, else `typical`."""
-        known = [seconds for seconds in (self.expected, self.runtime) if seconds is not None]
-        return min(known, default=typical)
+        candidates = [seconds for seconds in (self.expected, self.runtime) if seconds is not None]
+        return min(candidates, default=typical)
 
 
 @dataclass(frozen=True, slots=True)

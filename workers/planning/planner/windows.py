@@ -71,10 +71,10 @@ def _minute(now: float, utc_offset_s: float) -> float:
 
 def _spans(windows: Sequence[Window]) -> list[tuple[int, int, int]]:
     """(begin, end, shift) in minutes of the week; shifted by a week for spans that run over its end."""
-    found = []
+    spans = []
     for window in windows:
         length = (window.ends - window.begins) % DAY or DAY
         for day in sorted(window.weekdays):
             begin = day * DAY + window.begins
-            found += [(begin, begin + length, shift) for shift in (-WEEK, 0, WEEK)]
-    return found
+            spans += [(begin, begin + length, shift) for shift in (-WEEK, 0, WEEK)]
+    return spans

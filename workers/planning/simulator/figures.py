@@ -91,9 +91,9 @@ def figures(outcome: Outcome, policy: str = "plan") -> Figures:
         return sorted(times[job] / HOUR for job in arrived if chosen(works[job]))
 
     def by_size(times: dict[int, float]) -> dict[str, list[float]]:
-        found = {name: waits(times, lambda w: low <= w.cards < high) for name, low, high in CLASSES}  # noqa: B023 - called within its own round
-        found |= {LARGE: waits(times, lambda w: w.cards >= 8), "all": waits(times, lambda w: True)}
-        return {name: values for name, values in found.items() if values}
+        by_class = {name: waits(times, lambda w: low <= w.cards < high) for name, low, high in CLASSES}  # noqa: B023 - called within its own round
+        by_class |= {LARGE: waits(times, lambda w: w.cards >= 8), "all": waits(times, lambda w: True)}
+        return {name: values for name, values in by_class.items() if values}
 
     classes = by_size(queued)
     urgent = waits(queued, lambda w: w.priority >= URGENT)
@@ -134,12 +134,12 @@ def jain(values: Sequence[float]) -> float:
 
 def _fairness(arrived: Iterable[int], queued: dict[int, float], outcome: Outcome) -> float:
     ran: dict[str, float] = defaultdict(float)
-    there: dict[str, float] = defaultdict(float)
+    present_s: dict[str, float] = defaultdict(float)
     for job in arrived:
         work = outcome.workload.works[job]
         ran[work.user] += work.runtime_s
-        there[work.user] += work.runtime_s + queued[job]
-    return jain([ran[user] / there[user] for user in ran])
+        present_s[work.user] += work.runtime_s + queued[job]
+    return jain([ran[user] / present_s[user] for user in ran])
 
 
 def _within(begin: float, end: float, low: float, high: float) -> float:

@@ -26,7 +26,7 @@ _MONDAY = 4 * DAY_S
 def skip_ahead(snapshot: Snapshot, now: float) -> Plan:
     """Priority, then first come: what fits starts, what does not is skipped. Nothing is reserved or preempted."""
     space = _space(snapshot)
-    return Plan(tuple(_fill(space, _in_order(snapshot))))
+    return Plan(tuple(_start_fitting(space, _in_order(snapshot))))
 
 
 def halves(snapshot: Snapshot, now: float) -> Plan:
@@ -40,11 +40,11 @@ def halves(snapshot: Snapshot, now: float) -> Plan:
     for job in _in_order(snapshot):
         (environments if job.counts_as == ENVIRONMENT.name else rest).append(job)
     development = _space(snapshot, {node.id for node in snapshot.nodes} - half)
-    started = [*_fill(development, environments), *_fill(_space(snapshot, half), rest)]
+    started = [*_start_fitting(development, environments), *_start_fitting(_space(snapshot, half), rest)]
     taken = {assignment.job for assignment in started}
     opens = _next_opening(now)
     night = [job for job in rest if job.job not in taken and job.runtime is not None and now + job.runtime <= opens]
-    return Plan((*started, *_fill(development, night)))
+    return Plan((*started, *_start_fitting(development, night)))
 
 
 def _next_opening(now: float) -> float:
@@ -61,7 +61,7 @@ def _space(snapshot: Snapshot, closed: Set[int] = frozenset()) -> Space:
     """What is free outside the closed nodes."""
     space = Space([node for node in snapshot.nodes if node.id not in closed], snapshot.devices)
     for run in snapshot.running:
-        space.take(run.held)
+        space.occupy(run.held)
     return space
 
 
@@ -69,8 +69,8 @@ def _in_order(snapshot: Snapshot) -> list[Waiting]:
     return sorted(snapshot.waiting, key=lambda job: (-job.priority, job.queued_at, job.job))
 
 
-def _fill(space: Space, queue: list[Waiting]) -> list[Assignment]:
-    """Start in order whatever fits. What failed once fails again, because free cards only become fewer."""
+def _start_fitting(space: Space, queue: list[Waiting]) -> list[Assignment]:
+    """Start in order what fits. What failed once fails again, because free cards only become fewer."""
     started, failed = [], set()
     for job in queue:
         shape = space.shape(job.request, job.kind)
@@ -80,7 +80,7 @@ def _fill(space: Space, queue: list[Waiting]) -> list[Assignment]:
         if places is None:
             failed.add(shape)
             continue
-        space.take(pair for _, devices in places for pair in devices)
+        space.occupy(pair for _, devices in places for pair in devices)
         started.append(Assignment(job.job, places))
     return started
 

@@ -149,7 +149,7 @@ class _Run:
                 _, _, kind, job, attempt = heapq.heappop(self.events)
                 changed = self.happen(kind, job, attempt, now) or changed
             if changed and self.waiting:
-                self.look(now)
+                self.run_pass(now)
         spans = tuple(self.spans)
         return Outcome(self.workload, spans, tuple(self.preemptions), tuple(self.waiting), self.passes)
 
@@ -190,7 +190,7 @@ class _Run:
             work.priority, work.max_runtime_s, work.preemptible, work.kind, counts_as=work.counts_as,
         )  # fmt: skip
 
-    def look(self, now: float) -> None:
+    def run_pass(self, now: float) -> None:
         """One pass of the planner, applied."""
         self.passes += 1
         clock = MONDAY + now
@@ -259,16 +259,16 @@ class _Run:
             self.used[device] -= shares
         self.by_user[attempt.shown.owner].add(-work.cards, now)
         self.by_cluster[attempt.shown.cluster].add(-work.cards, now)
-        kept = now
+        saved_until = now
         if preempted:
-            kept = max(attempt.worked_from, now - self.workload.setup.lost_s)
+            saved_until = max(attempt.worked_from, now - self.workload.setup.lost_s)
         worked_from = min(attempt.worked_from, now)
-        kept = max(worked_from, min(kept, now))
-        self.left[job] -= kept - worked_from
-        self.spans.append(Span(job, attempt.began, worked_from, kept, now, attempt.held, preempted))
+        saved_until = max(worked_from, min(saved_until, now))
+        self.left[job] -= saved_until - worked_from
+        self.spans.append(Span(job, attempt.began, worked_from, saved_until, now, attempt.held, preempted))
 
     def _wanted(self, job: int, attempt: int, now: float) -> bool:
-        """Whether the minimum run time of `job`, just over, could let somebody in."""
+        """Whether the end of the minimum run time of `job` could let a waiting job start."""
         holder = self.running.get(job)
         if holder is None or holder.number != attempt or holder.shown.preempting:
             return False
@@ -289,7 +289,7 @@ def simulate(workload: Workload, decide: Decider = plan) -> Outcome:
 
 
 def machines(setup: Setup) -> Snapshot:
-    """The nodes, cards and clusters of a setup, with nobody on them."""
+    """The nodes, cards and clusters of a setup, without any work."""
     nodes = tuple(Node(n, f"node{n + 1}") for n in range(setup.nodes))
     devices = tuple(
         Device(n * setup.cards + i, n, group=i // CARDS_PER_GROUP)

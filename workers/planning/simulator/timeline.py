@@ -54,15 +54,15 @@ def levels(intervals: Iterable[Interval], until_s: float) -> list[float]:
     """Mean height in each column of pixels from 0 to `until_s`."""
     columns = WIDTH - LEFT - RIGHT
     per_s = columns / until_s
-    found = [0.0] * columns
+    heights = [0.0] * columns
     for begin, end, height in intervals:
         a, b = max(0.0, begin * per_s), min(float(columns), end * per_s)
         column = int(a)
         while a < b:
             edge = min(b, column + 1.0)
-            found[column] += height * (edge - a)
+            heights[column] += height * (edge - a)
             a, column = edge, column + 1
-    return found
+    return heights
 
 
 def _layer(work: Work) -> int:
@@ -103,14 +103,14 @@ def _queue(pen: ImageDraw.ImageDraw, queue: list[float], top: int, tallest: floa
 
 
 def _axes(
-    pen: ImageDraw.ImageDraw, top: float, base: float, most: float, until_s: float, *, days: bool = False
+    pen: ImageDraw.ImageDraw, top: float, base: float, maximum: float, until_s: float, *, days: bool = False
 ) -> None:
     """Grid lines with numbers at the left, and days below."""
     font = _font(11)
-    step = next((s for s in STEPS if most / s <= 4), STEPS[-1])
+    step = next((s for s in STEPS if maximum / s <= 4), STEPS[-1])
     value = 0
-    while value <= most:
-        y = base - (base - top) * value / most
+    while value <= maximum:
+        y = base - (base - top) * value / maximum
         pen.line((LEFT, y, WIDTH - RIGHT, y), GRID)
         pen.text((LEFT - 8, y), str(value), MUTED, font, anchor="rm")
         value += step
@@ -129,12 +129,12 @@ def _axes(
 def _waiting(outcome: Outcome) -> list[Interval]:
     """When each job waited, after its preemptions too."""
     since: dict[int, float] = {}
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for span in sorted(outcome.spans, key=lambda s: s.began):
         begin = since.get(span.job, outcome.workload.works[span.job].arrival_s)
-        found.append((begin, span.began, 1.0))
+        intervals.append((begin, span.began, 1.0))
         since[span.job] = span.ended
-    return found
+    return intervals
 
 
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:

@@ -114,7 +114,7 @@ class Workload:
 
 
 def read(
-    name: str, lines: Iterable[str], days: float | None = None, said: Mapping[str, object] | None = None
+    name: str, lines: Iterable[str], days: float | None = None, overrides: Mapping[str, object] | None = None
 ) -> Workload:
     """Read a workload file.
 
@@ -125,8 +125,8 @@ def read(
     Raises:
         WrongWorkload: with a sentence that names the line, the field and what is wrong with it.
     """
-    header, begun = Header({}), False
-    setup = setup_of(said or {})
+    header, has_rows = Header({}), False
+    setup = setup_of(overrides or {})
     works: list[Work] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -134,17 +134,17 @@ def read(
         try:
             row = _object(line)
             if "setup" in row:
-                if begun:
+                if has_rows:
                     raise WrongWorkload("the setup belongs on the first line")
                 header = _build(Header, row)
-                setup = setup_of({**header.setup, **(said or {})})
+                setup = setup_of({**header.setup, **(overrides or {})})
             else:
                 work = _build(Work, row)
                 _check(work, setup)
                 works.append(work)
         except WrongWorkload as exc:
             raise WrongWorkload(f"Line {number}: {exc}.") from exc
-        begun = True
+        has_rows = True
     if not works:
         raise WrongWorkload("The file holds no jobs.")
     works.sort(key=lambda work: work.arrival_s)
@@ -267,10 +267,10 @@ def _written(group: ResourceGroup) -> dict[str, object]:
 def _minutes(text: str) -> int:
     """Minutes since midnight of "09:30"; "24:00" is the end of a day."""
     hours, _, minutes = text.partition(":")
-    found = int(hours) * 60 + int(minutes)
-    if not (0 <= found <= 1440 and 0 <= int(minutes) < 60):
+    total = int(hours) * 60 + int(minutes)
+    if not (0 <= total <= 1440 and 0 <= int(minutes) < 60):
         raise ValueError(f"{text} is no time of day")
-    return found
+    return total
 
 
 def _clock(minutes: int) -> str:

@@ -49,13 +49,13 @@ class Bounds:
 def bounds(cluster: VirtualCluster, kind: str) -> Bounds:
     """What the operator set for jobs on devices of `kind` ("gpu", "npu", "cpu"), else the defaults."""
     limits = JobLimit.objects.filter(cluster=cluster, kind=kind)
-    row = read_once.fact(("bounds", cluster.pk, kind), limits.first)
+    row = read_once.get_or_read(("bounds", cluster.pk, kind), limits.first)
     return bounds_of(row) if row else Bounds()
 
 
 def bounds_of_kinds(cluster: VirtualCluster) -> list[tuple[str, str, Bounds]]:
-    """(kind, label, bounds) for every kind of device there is, cores last."""
-    kinds = list(dict.fromkeys([*(one.kind for one in quotas.kinds_for(cluster)), CPU.name]))
+    """(kind, label, bounds) for every kind of device that exists, CPU last."""
+    kinds = list(dict.fromkeys([*(present.kind for present in quotas.kinds_for(cluster)), CPU.name]))
     return [(kind, rules(kind).label, bounds(cluster, kind)) for kind in kinds]
 
 
@@ -64,7 +64,7 @@ def bounds_of(row: JobLimit) -> Bounds:
 
 
 def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: int) -> tuple[float, int]:
-    """What a job gets for what it asks, per node.
+    """Return what a job gets for its request, per node.
 
     The floor is what a job gets at least, as far as the machines have it: on a machine with fewer than eight
     times the floor it is an eighth of that machine. The ceiling is never exceeded.
@@ -82,23 +82,23 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
     """
     limit = bounds(cluster, device_kind)
     where = {"kind": rules(device_kind).label, "cluster": cluster.name}
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if cpus > limit.cpus_max:
             raise OverLimit(
                 _("%(asked)s cores asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
                 % (where | {"asked": units.number(cpus), "most": units.number(limit.cpus_max)}),
                 field="cpus", asked=cpus, most=limit.cpus_max,
             )  # fmt: skip
-    with found:
+    with refusals:
         if memory_mib > limit.memory_max_mib:
             raise OverLimit(
                 _("%(asked)s of memory asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
                 % (where | {"asked": units.memory(memory_mib), "most": units.memory(limit.memory_max_mib)}),
                 field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
             )  # fmt: skip
-    found.end()
-    possible = as_there_is(limit, read_once.fact("largest", largest))
+    refusals.end()
+    possible = as_there_is(limit, read_once.get_or_read("largest", largest))
     return max(cpus, possible.cpus_min), max(memory_mib or possible.memory_max_mib, possible.memory_min_mib)
 
 
@@ -119,8 +119,8 @@ def as_there_is(limit: Bounds, largest: tuple[float, int]) -> Bounds:
 
 def largest() -> tuple[float, int]:
     """(cores, MiB) of the largest machines, 0 before any has joined."""
-    most = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
-    return most["cores"] or 0, most["memory"] or 0
+    maxima = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
+    return maxima["cores"] or 0, maxima["memory"] or 0
 
 
 @transaction.atomic
@@ -130,20 +130,20 @@ def set_bounds(cluster: VirtualCluster, kind: str, new: Bounds, *, by: User | No
     Raises:
         Invalid: a floor above its ceiling, or a value out of range; names the field.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 0 < new.cpus_max <= MOST_CPUS or not new.cpus_min >= 0:
             raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)},
                           field="cpus_max")  # fmt: skip
         if new.cpus_min > new.cpus_max:
             raise Invalid(_("The least number of cores is more than the most."), field="cpus_min")
-    with found:
+    with refusals:
         if not 0 < new.memory_max_mib <= MOST_MEMORY_MIB or new.memory_min_mib < 0:
             raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MOST_MEMORY_MIB)},
                           field="memory_max_mib")  # fmt: skip
         if new.memory_min_mib > new.memory_max_mib:
             raise Invalid(_("The least memory is more than the most."), field="memory_min_mib")
-    found.end()
+    refusals.end()
     row, _made = JobLimit.objects.update_or_create(cluster=cluster, kind=kind, defaults=vars(new))
     audit.record(by, "cluster_bounds_changed", cluster, kind=kind, **vars(new))
     return row

@@ -20,7 +20,7 @@ from workers.resources.clusters import quotas
 
 @dataclass(frozen=True)
 class KindUse:
-    """Cards of one kind, or cores, as a cluster stands to them; parts of them are fractions.
+    """Use of devices of one kind, or CPU slots, by a cluster; shares of a device are fractions.
 
     `lent` are cards of the cluster's own that others borrow at the moment: it gets them back when it asks.
     `free` is what a job of the cluster could be given now.
@@ -44,7 +44,7 @@ class KindUse:
 
     @property
     def scale(self) -> float:
-        """What a full bar stands for: the cluster's own cards, or all there are."""
+        """The value of a full bar: the cluster's own devices, or all of them."""
         return max(self.used, self.present if self.guaranteed is None else self.guaranteed, 1)
 
 
@@ -63,11 +63,11 @@ def by_kind(cluster: VirtualCluster) -> list[KindUse]:
     """The cluster's part of every kind of card there is."""
     running = planner_input.holding(now())
     lent = borrowed(planner_input.clusters(), running)
-    return [_use(cluster, one, running, lent) for one in quotas.kinds_for(cluster)]
+    return [_use(cluster, kind, running, lent) for kind in quotas.kinds_for(cluster)]
 
 
 def people(cluster: VirtualCluster) -> list[PersonUse]:
-    """Who has jobs in the cluster that have not ended, most cards first, then most cores."""
+    """Users with live jobs in the cluster, most devices first, then most CPU slots."""
     cards: Counter[int] = Counter()
     cores: Counter[int] = Counter()
     for run in planner_input.holding(now()):
@@ -80,19 +80,19 @@ def people(cluster: VirtualCluster) -> list[PersonUse]:
         n_running=Count("jobs", filter=live & ~waits, distinct=True),
         n_waiting=Count("jobs", filter=live & waits, distinct=True),
     )
-    found = [
+    uses = [
         PersonUse(row, cards[row.pk] / FULL_CARD, cores[row.pk] / FULL_CARD, row.n_running, row.n_waiting)
         for row in rows.distinct()
     ]
-    return sorted(found, key=lambda use: (-use.cards, -use.cores, -use.running, use.person.username))
+    return sorted(uses, key=lambda use: (-use.cards, -use.cores, -use.running, use.person.username))
 
 
 def is_borrowed(job: Job) -> bool:
     """Whether the job runs on cards or cores beyond its cluster's guarantee, so that others may take them back."""
     if not job.is_live:
         return False
-    mine = planner_input.quotas_of(job.cluster).get(job.device_kind if job.gpus_per_node else CPU.name, NO_QUOTA)
-    if not mine.borrows and (mine.guaranteed is not None or not job.preemptible):
+    quota = planner_input.quotas_of(job.cluster).get(job.device_kind if job.gpus_per_node else CPU.name, NO_QUOTA)
+    if not quota.borrows and (quota.guaranteed is not None or not job.preemptible):
         return False
     return job.pk in borrowed(planner_input.clusters(), planner_input.holding(now()))
 
@@ -105,8 +105,8 @@ def _use(
     used = sum(shares for of, shares in taken if of == cluster.pk) / FULL_CARD
     idle = max(0.0, kind.present - sum(shares for _of, shares in taken) / FULL_CARD)
     if quota.guaranteed is None:
-        mine = [run for run in running if run.cluster == cluster.pk and run.counted[0] == kind.kind]
-        over = sum(run.counted[1] for run in mine if run.job in lent_to) / FULL_CARD
+        runs = [run for run in running if run.cluster == cluster.pk and run.counted[0] == kind.kind]
+        over = sum(run.counted[1] for run in runs if run.job in lent_to) / FULL_CARD
         return KindUse(kind.kind, kind.label, kind.present, None, quota.borrows, quota.per_user, used, over, 0.0, idle)
     unused = max(0.0, quota.guaranteed - used)
     lent = min(max(0.0, unused - idle), float(kind.present))

@@ -59,18 +59,18 @@ def save(
         Invalid: a disk limit out of range, or a default above the maximum.
         StillInUse: a shorter maximum run time would end running jobs at once.
     """
-    row, found = cluster or VirtualCluster(), Refusals()
-    with found:
+    row, refusals = cluster or VirtualCluster(), Refusals()
+    with refusals:
         check_name(name=name, cluster=cluster)
-    with found:
+    with refusals:
         if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
-            _check_nobody_is_over(row, max_runtime)
-    with found:
+            _check_runtimes(row, max_runtime)
+    with refusals:
         disk_limits.check_of_cluster(default_disk_bytes, max_disk_bytes)
-    if found and devices is not None:
-        with found:
+    if refusals and devices is not None:
+        with refusals:
             quotas.check(row, devices)
-    found.end()
+    refusals.end()
     name = name.strip()
     row.name, row.max_runtime, row.max_pause = name, max_runtime, max_pause
     row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
@@ -78,14 +78,14 @@ def save(
     row.approves_environments = approves_environments
     row.save()
     if devices is not None:
-        quotas.put(row, devices)
+        quotas.set_quotas(row, devices)
     audit.record(by, "cluster_changed" if cluster else "cluster_made", row, **_facts(row))
     scheduler_wakeup.notify()
     return row
 
 
 def check_name(*, name: str | None = None, cluster: VirtualCluster | None = None) -> None:
-    """Refuse no name, and one that another cluster has; None is looked at by nobody."""
+    """Refuse an empty name, and one that another cluster has; None is accepted."""
     if name is None:
         return
     name = name.strip()
@@ -98,7 +98,7 @@ def check_name(*, name: str | None = None, cluster: VirtualCluster | None = None
 
 @transaction.atomic
 def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
-    """Delete a cluster nobody works in. Its members lose it; ended jobs go on showing its name.
+    """Delete an unused cluster. Its members lose it; ended jobs still show its name.
 
     Raises:
         StillInUse: jobs wait or run in it; says whose and which.
@@ -107,7 +107,7 @@ def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
     if live.exists():
         raise StillInUse(
             _("%(name)s is in use: %(jobs)s. Let them end, or stop them, first.")
-            % {"name": cluster.name, "jobs": named(live)},
+            % {"name": cluster.name, "jobs": list_names(live)},
             jobs=live.count(),
         )
     audit.record(by, "cluster_deleted", cluster)
@@ -121,18 +121,18 @@ def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
         cluster.delete()
 
 
-def named(jobs: QuerySet[Job]) -> str:
-    """Some jobs in words, for refusals: "Alice runs “first” (#3), Bob waits with “second” (#4) and 2 more"."""
+def list_names(jobs: QuerySet[Job]) -> str:
+    """Text that names some jobs, for refusals: "Alice runs “first” (#3), Bob waits with “second” (#4) and 2 more"."""
     rows = list(jobs.select_related("owner").order_by("pk")[:NAMED])
-    said = [
+    names = [
         (_("%(person)s waits with “%(job)s” (#%(id)s)") if job.state == "queued" else
          _("%(person)s runs “%(job)s” (#%(id)s)"))
         % {"person": job.owner.get_full_name(), "job": job.name, "id": job.pk}
         for job in rows
     ]  # fmt: skip
     more = jobs.count() - len(rows)
-    words = ", ".join(said)
-    return _("%(jobs)s and %(more)s more") % {"jobs": words, "more": more} if more else words
+    text = ", ".join(names)
+    return _("%(jobs)s and %(more)s more") % {"jobs": text, "more": more} if more else text
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:
@@ -141,7 +141,7 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(counted), 0)
 
 
-def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
+def with_usage(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     """`clusters` by name with `people`, `jobs_waiting`, `jobs_live`, `cards_used` and `cores_used`."""
     on_cores = Q(device__kind=Device.Kind.CPU)
     used = (
@@ -156,12 +156,12 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
         jobs_waiting=_count(of_cluster.filter(state="queued")),
         jobs_live=_count(of_cluster.exclude(state__in=["queued", *FINAL])),
     )
-    found: Iterable[VirtualCluster] = rows.order_by("name")
-    for row in found:
+    annotated: Iterable[VirtualCluster] = rows.order_by("name")
+    for row in annotated:
         held = by_cluster.get(row.pk, {})
         row.cards_used = (held.get("cards") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for templates alone
         row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # as above
-    return list(found)
+    return list(annotated)
 
 
 def _facts(cluster: VirtualCluster) -> dict[str, object]:
@@ -181,13 +181,13 @@ def _facts(cluster: VirtualCluster) -> dict[str, object]:
     }
 
 
-def _check_nobody_is_over(cluster: VirtualCluster, span: timedelta) -> None:
+def _check_runtimes(cluster: VirtualCluster, span: timedelta) -> None:
     begun_before = now() - span
     over = Job.objects.live().filter(cluster=cluster, attempts__ended_at=None, attempts__started_at__lt=begun_before)
     own = over.filter(Q(max_runtime=None) | Q(max_runtime__gt=span))
     if own.exists():
         raise StillInUse(
-            _("Running jobs are over this time already and would end at once: %(jobs)s.") % {"jobs": named(own)},
+            _("Running jobs are over this time already and would end at once: %(jobs)s.") % {"jobs": list_names(own)},
             field="max_runtime_hours",
             jobs=own.count(),
         )

@@ -15,7 +15,7 @@ from workers.core.models.nodes import SHARES_PER_DEVICE
 
 @dataclass(frozen=True)
 class CpuSlots:
-    """Slots that machines offer and those that nobody holds; `cores` are the cores they are offered of."""
+    """Slots that nodes offer and those that are free; `cores` is the number of cores behind them."""
 
     free: float
     all: float
@@ -23,11 +23,11 @@ class CpuSlots:
 
     @property
     def legend(self) -> str:
-        """What a slot is, with these figures; empty where there is no machine."""
+        """What a slot is, with these numbers; empty without nodes."""
         if not self.cores:
             return ""
         if self.all > self.cores:
-            said = ngettext(
+            text = ngettext(
                 "A job takes one CPU slot for each core it asks for. %(cores)s core is offered as %(slots)s slots,"
                 " because few jobs keep a core busy all the time.",
                 "A job takes one CPU slot for each core it asks for. %(cores)s cores are offered as %(slots)s slots,"
@@ -35,12 +35,12 @@ class CpuSlots:
                 self.cores,
             )
         else:
-            said = ngettext(
+            text = ngettext(
                 "A job takes one CPU slot for each core it asks for. Slots offered of %(cores)s core: %(slots)s.",
                 "A job takes one CPU slot for each core it asks for. Slots offered of %(cores)s cores: %(slots)s.",
                 self.cores,
             )
-        return said % {"cores": self.cores, "slots": units.number(self.all)}
+        return text % {"cores": self.cores, "slots": units.number(self.all)}
 
 
 def there() -> CpuSlots:
@@ -50,8 +50,8 @@ def there() -> CpuSlots:
     return _slots(sums["free"] or 0, sums["all"] or 0, sums["cores"] or 0)
 
 
-def of(devices: Iterable[Device]) -> CpuSlots:
-    """Those of these processors, whose machines are at hand."""
+def for_devices(devices: Iterable[Device]) -> CpuSlots:
+    """Slots of these CPU devices, whose nodes are loaded."""
     rows = list(devices)
     return _slots(
         sum(row.capacity - row.used for row in rows),

@@ -15,7 +15,7 @@ from aiplatform.lib.errors import Invalid, StillInUse
 from aiplatform.lib.prepared import PreparedQuery
 from workers.core.models import ClusterGroup, Job, Membership, VirtualCluster
 from workers.core.states import FINAL
-from workers.resources.clusters.clusters import named
+from workers.resources.clusters.clusters import list_names
 
 
 def managers(*, also: Q | None = None) -> QuerySet[User]:
@@ -31,7 +31,7 @@ def groups_outside(cluster: VirtualCluster) -> QuerySet[UserGroup]:
 
 
 def find(*, username: str = "", group: str = "") -> tuple[User | None, UserGroup | None]:
-    """The person and the group that somebody named.
+    """Look up the named user and group.
 
     Raises:
         Invalid: nothing was named, or what does not exist.
@@ -41,16 +41,16 @@ def find(*, username: str = "", group: str = "") -> tuple[User | None, UserGroup
     person = User.objects.filter(username=username, is_active=True).first()
     if username and person is None:
         raise Invalid(_("There is nobody named %(name)s.") % {"name": username[:50]}, field="user")
-    found = finding.group(group, among=UserGroup.objects.all()) if group else None
-    if group and found is None:
+    user_group = finding.group(group, among=UserGroup.objects.all()) if group else None
+    if group and user_group is None:
         raise Invalid(_("There is no group named %(name)s.") % {"name": group[:50]}, field="group")
-    return person, found
+    return person, user_group
 
 
 @transaction.atomic
 def add(cluster: VirtualCluster, people: Iterable[User], *, by: User | None = None) -> int:
-    """Let people into a cluster; return how many were new. A person's first cluster becomes the current one."""
-    added, seen = 0, []
+    """Add users to a cluster; return the number of new ones. A user's first cluster becomes the current one."""
+    added, keys = 0, []
     for person in people:
         row, new = Membership.objects.get_or_create(cluster=cluster, user=person)
         if not new and not row.direct:
@@ -58,8 +58,8 @@ def add(cluster: VirtualCluster, people: Iterable[User], *, by: User | None = No
         if new:
             audit.record(by, "cluster_member_added", person, cluster=cluster.name)
         added += new
-        seen.append(person.pk)
-    _choose_current(seen)
+        keys.append(person.pk)
+    _choose_current(keys)
     return added
 
 
@@ -121,9 +121,9 @@ def set_administrator(cluster: VirtualCluster, person: User, *, on: bool, by: Us
 @transaction.atomic
 def switch(person: User, cluster: VirtualCluster) -> None:
     """Make one of the person's clusters the one that new jobs take by default."""
-    mine = Membership.objects.filter(user=person)
-    mine.exclude(cluster=cluster).filter(is_current=True).update(is_current=False)
-    mine.filter(cluster=cluster).update(is_current=True)
+    memberships = Membership.objects.filter(user=person)
+    memberships.exclude(cluster=cluster).filter(is_current=True).update(is_current=False)
+    memberships.filter(cluster=cluster).update(is_current=True)
 
 
 _CURRENT = PreparedQuery(
@@ -138,8 +138,8 @@ def current_id(person: User) -> int | None:
 
 def current(person: User) -> VirtualCluster | None:
     """The cluster that `current_id` names."""
-    found = current_id(person)
-    return None if found is None else VirtualCluster.objects.filter(pk=found).first()
+    key = current_id(person)
+    return None if key is None else VirtualCluster.objects.filter(pk=key).first()
 
 
 @transaction.atomic
@@ -149,9 +149,9 @@ def sync_groups() -> None:
     Who left a group while they run jobs in its cluster is out as well; the jobs go on to their end.
     """
     wanted = set(ClusterGroup.objects.exclude(group__users=None).values_list("cluster", "group__users"))
-    there = set(Membership.objects.values_list("cluster", "user"))
+    existing = set(Membership.objects.values_list("cluster", "user"))
     Membership.objects.bulk_create(
-        [Membership(cluster_id=cluster, user_id=user, direct=False) for cluster, user in sorted(wanted - there)]
+        [Membership(cluster_id=cluster, user_id=user, direct=False) for cluster, user in sorted(wanted - existing)]
     )
     gone = [
         (pk, user)
@@ -159,7 +159,7 @@ def sync_groups() -> None:
         if (cluster, user) not in wanted
     ]
     Membership.objects.filter(pk__in=[pk for pk, _user in gone]).delete()
-    _choose_current({user for _cluster, user in wanted - there} | {user for _pk, user in gone})
+    _choose_current({user for _cluster, user in wanted - existing} | {user for _pk, user in gone})
 
 
 def _choose_current(people: Collection[int]) -> None:
@@ -182,7 +182,7 @@ def _check_idle(cluster: VirtualCluster, people: Collection[int]) -> None:
     live = Job.objects.filter(cluster=cluster, owner__in=people).exclude(state__in=FINAL)
     if live.exists():
         raise StillInUse(
-            _("Not while they work there: %(jobs)s. Stop these jobs first.") % {"jobs": named(live)},
+            _("Not while they work there: %(jobs)s. Stop these jobs first.") % {"jobs": list_names(live)},
             jobs=live.count(),
         )
 

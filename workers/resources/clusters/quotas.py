@@ -29,7 +29,7 @@ class QuotaTooLarge(DomainError):
 
 @dataclass(frozen=True)
 class KindPresent:
-    """Cards of one kind, or CPU slots, on all machines. `free` are guaranteed to nobody."""
+    """Devices of one kind, or CPU slots, on all nodes. `free` is the number without a guarantee."""
 
     kind: str
     label: str
@@ -69,16 +69,16 @@ def label_of(kind: str) -> str:
 
 
 def kinds_for(cluster: VirtualCluster | None) -> list[KindPresent]:
-    """The kinds a cluster's form shows: those present, and those it has a quota of though they are gone."""
-    found = detect(besides=cluster)
-    known = {one.kind for one in found}
+    """The kinds of a cluster's form: those present, and missing ones that it has a quota of."""
+    present = detect(besides=cluster)
+    names = {item.kind for item in present}
     promised = _guaranteed(cluster)
-    gone = [] if cluster is None else cluster.quotas.exclude(kind__in=known).values_list("kind", flat=True)
-    return [*found, *(KindPresent(kind, label_of(kind), (), 0, promised.get(kind, 0)) for kind in gone)]
+    missing = [] if cluster is None else cluster.quotas.exclude(kind__in=names).values_list("kind", flat=True)
+    return [*present, *(KindPresent(kind, label_of(kind), (), 0, promised.get(kind, 0)) for kind in missing)]
 
 
 @transaction.atomic
-def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
+def set_quotas(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
     """Set quotas of some kinds; the others stay. A quota without any number removes its row.
 
     Raises:
@@ -96,15 +96,15 @@ def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
 
 
 def check(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
-    """Refuse at once what `put` refuses of all kinds, and write nothing; a cluster that is not saved has no quotas."""
+    """Refuse at once what `set_quotas` refuses, and write nothing; an unsaved cluster has no quotas."""
     had = planner_input.quotas_of(cluster) if cluster.pk else {}
-    there = {one.kind: one for one in kinds_for(cluster if cluster.pk else None)}
-    found = Refusals()
+    kinds = {present_kind.kind: present_kind for present_kind in kinds_for(cluster if cluster.pk else None)}
+    refusals = Refusals()
     for kind, quota in wanted.items():
-        with found:
-            present = there.get(kind) or KindPresent(kind, label_of(kind) if kind in KINDS else kind, (), 0, 0)
+        with refusals:
+            present = kinds.get(kind) or KindPresent(kind, label_of(kind) if kind in KINDS else kind, (), 0, 0)
             _check_kind(cluster, present, quota, had.get(kind, NO_QUOTA).guaranteed)
-    found.end()
+    refusals.end()
 
 
 def _check_kind(cluster: VirtualCluster, present: KindPresent, quota: Quota, before: int | None) -> None:
@@ -130,9 +130,9 @@ def _too_large(cluster: VirtualCluster, kind: KindPresent, requested: int) -> Qu
     others = ClusterDevice.objects.filter(kind=kind.kind, guaranteed__gt=0).exclude(cluster_id=cluster.pk)
     named = ", ".join(f"{row.cluster.name} {row.guaranteed}" for row in others.select_related("cluster")[:5])
     if not kind.present:
-        said = _("%(asked)s × %(kind)s asked for, but no machine has any.")
+        text = _("%(asked)s × %(kind)s asked for, but no machine has any.")
     elif named:
-        said = _("%(asked)s × %(kind)s asked for, %(free)s of %(present)s are left. Guaranteed so far: %(named)s.")
+        text = _("%(asked)s × %(kind)s asked for, %(free)s of %(present)s are left. Guaranteed so far: %(named)s.")
     else:
-        said = _("%(asked)s × %(kind)s asked for, the machines have %(present)s.")
-    return QuotaTooLarge(said % (facts | {"named": named}), field=f"guaranteed_{kind.kind}", **facts)
+        text = _("%(asked)s × %(kind)s asked for, the machines have %(present)s.")
+    return QuotaTooLarge(text % (facts | {"named": named}), field=f"guaranteed_{kind.kind}", **facts)

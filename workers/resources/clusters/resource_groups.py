@@ -36,7 +36,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Opening:
-    """How a group stands now. `until` is when that changes, None where it never does or it is closed."""
+    """Present state of a group. `until` is when it changes, None where it never does or the group is closed."""
 
     is_open: bool
     until: datetime | None
@@ -44,18 +44,18 @@ class Opening:
 
 def kind_choices() -> list[tuple[str, str]]:
     """(name, label) of what machines can be kept for: kinds of jobs that people submit, and classes of them."""
-    return [(name, label) for name, label in _words().items() if registry.anybody_submits([name])]
+    return [(name, label) for name, label in _kind_labels().items() if registry.has_submittable([name])]
 
 
-def _words() -> dict[str, str]:
+def _kind_labels() -> dict[str, str]:
     """The labels of all kinds, and of the classes that are no kind themselves."""
-    known = {name: registry.label_of(name) for name in registry.names()}
-    return known | {name: str(label) for name, label in CLASS_LABELS.items() if name not in known}
+    labels = {name: registry.label_of(name) for name in registry.names()}
+    return labels | {name: str(label) for name, label in CLASS_LABELS.items() if name not in labels}
 
 
-def in_vain() -> list[ResourceGroup]:
-    """Groups that keep machines for work that nobody can submit: nothing ever starts there in their hours."""
-    return [group for group in ResourceGroup.objects.order_by("name") if not registry.anybody_submits(group.kinds)]
+def list_unusable() -> list[ResourceGroup]:
+    """Groups that reserve nodes for work that no user can submit: nothing ever starts there in their hours."""
+    return [group for group in ResourceGroup.objects.order_by("name") if not registry.has_submittable(group.kinds)]
 
 
 @transaction.atomic
@@ -68,7 +68,7 @@ def save(
     hours: Sequence[Hours] = (),
     by: User | None = None,
 ) -> ResourceGroup:
-    """Make a resource group (None) or change one. What runs goes on; only starts are decided by it.
+    """Create a resource group (None) or change one. It decides only about starts; running work continues.
 
     Args:
         kinds: names of job kinds, or of a class of them, that may start there.
@@ -85,7 +85,10 @@ def save(
     row.nodes.set(nodes)
     row.windows.all().delete()
     ResourceWindow.objects.bulk_create(
-        [ResourceWindow(group=row, weekdays=sorted(one.weekdays), begins=one.begins, ends=one.ends) for one in hours]
+        [
+            ResourceWindow(group=row, weekdays=sorted(window.weekdays), begins=window.begins, ends=window.ends)
+            for window in hours
+        ]
     )
     verb = "resource_group_changed" if group else "resource_group_made"
     audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
@@ -101,24 +104,24 @@ def check(
     kinds: Collection[str] | None = None,
     hours: Sequence[Hours] = (),
 ) -> None:
-    """Refuse at once what `save` refuses of what is given, and write nothing."""
-    found = Refusals()
-    with found:
+    """Refuse at once the given values that `save` refuses, and write nothing."""
+    refusals = Refusals()
+    with refusals:
         if name is not None:
             _check_name(group, name.strip())
-    with found:
+    with refusals:
         if nodes is not None and not nodes:
             raise Invalid(_("Choose at least one machine."), field="nodes")
-    with found:
-        unknown = sorted(set(kinds or ()) - _words().keys())
-        if kinds is not None and (unknown or not registry.anybody_submits(kinds)):
+    with refusals:
+        unknown = sorted(set(kinds or ()) - _kind_labels().keys())
+        if kinds is not None and (unknown or not registry.has_submittable(kinds)):
             raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
-    with found:
+    with refusals:
         if len(hours) > MOST_WINDOWS:
             raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
-        if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+        if any(not window.weekdays or not window.weekdays <= frozenset(range(7)) for window in hours):
             raise Invalid(_("Choose at least one weekday for each window."), field="windows")
-    found.end()
+    refusals.end()
 
 
 def _check_name(group: ResourceGroup | None, name: str) -> None:
@@ -133,7 +136,7 @@ def _unusable(kinds: Sequence[str]) -> str:
     """What is wrong with kinds that machines cannot be kept for; none at all is wrong, too."""
     if not kinds:
         return _("Choose at least one kind of job; else nothing could start there.")
-    label = _words().get(kinds[0])
+    label = _kind_labels().get(kinds[0])
     if label is None:
         return _("There is no kind of job named %(kind)s.") % {"kind": kinds[0][:20]}
     return _(

@@ -41,30 +41,30 @@ class AddressTaken(DomainError):
 
 def ensure_rules() -> None:
     """Give every built-in rule its row; what an operator set stays."""
-    known = set(AlarmRule.objects.values_list("key", flat=True))
+    existing = set(AlarmRule.objects.values_list("key", flat=True))
     for key, rule in RULES.items():
-        if key not in known:
+        if key not in existing:
             AlarmRule.objects.get_or_create(
                 key=key, defaults={"severity": rule.severity, "threshold": rule.threshold, "for_s": rule.for_s}
             )
 
 
-def update(seen: MonitoringSnapshot, moment: datetime) -> int:
-    """Bring the alarms in line with one snapshot; returns how many are raised now.
+def update(snapshot: MonitoringSnapshot, moment: datetime) -> int:
+    """Update the alarms from one snapshot; return the number of raised ones.
 
     A breach is pending until it lasted `for_s` of its rule. What is raised is told once: to the addresses,
     and to the administrators as a notification; a silenced one is told if it outlives the silence.
     """
     lasting = set(Alarm.objects.filter(ended_at=None).values_list("rule", flat=True))
     for rule in AlarmRule.objects.filter(key__in=RULES):
-        found = breaches(rule.key, seen, rule.threshold) if rule.enabled else []
-        if found or rule.pk in lasting:
-            _update_rule(rule, found, moment)
+        breached = breaches(rule.key, snapshot, rule.threshold) if rule.enabled else []
+        if breached or rule.pk in lasting:
+            _update_rule(rule, breached, moment)
     raised = list(Alarm.objects.filter(ended_at=None).exclude(raised_at=None).select_related("rule"))
     quiet = list(AlarmSilence.objects.filter(until__gt=moment))
     for alarm in raised:
         if alarm.told_at is None and not _is_silenced(alarm, quiet):
-            _tell(alarm, moment)
+            _notify(alarm, moment)
     return len(raised)
 
 
@@ -75,15 +75,15 @@ def forget(moment: datetime) -> None:
 
 
 @transaction.atomic
-def _update_rule(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> None:
+def _update_rule(rule: AlarmRule, breached: Iterable[Breach], moment: datetime) -> None:
     still = {alarm.subject: alarm for alarm in Alarm.objects.filter(rule=rule, ended_at=None)}
-    for breach in found:
+    for breach in breached:
         subject = breach.subject[:120]
         alarm = still.pop(subject, None)
         if alarm is None:
             raised = moment if rule.for_s == 0 else None
-            figures: dict[str, Any] = {"value": breach.value, "facts": breach.facts}
-            new = Alarm(rule=rule, subject=subject, severity=rule.severity, seen_at=moment, raised_at=raised, **figures)
+            values: dict[str, Any] = {"value": breach.value, "facts": breach.facts}
+            new = Alarm(rule=rule, subject=subject, severity=rule.severity, seen_at=moment, raised_at=raised, **values)
             # whoever took over while we waited for a lock may have raised it already: one of us is enough
             Alarm.objects.bulk_create([new], ignore_conflicts=True)
             continue
@@ -101,7 +101,7 @@ def _update_rule(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> 
             alarm.delete()
         elif Alarm.objects.filter(pk=alarm.pk, ended_at=None).update(ended_at=moment) and alarm.told_at:
             alarm.ended_at = moment
-            _tell_end(alarm)
+            _notify_end(alarm)
 
 
 def _is_silenced(alarm: Alarm, silences: Iterable[AlarmSilence]) -> bool:
@@ -111,7 +111,7 @@ def _is_silenced(alarm: Alarm, silences: Iterable[AlarmSilence]) -> bool:
 
 
 @transaction.atomic
-def _tell(alarm: Alarm, moment: datetime) -> None:
+def _notify(alarm: Alarm, moment: datetime) -> None:
     if not Alarm.objects.filter(pk=alarm.pk, told_at=None).update(told_at=moment):
         return
     log.warning("alarm=%s rule=%s subject=%s raised", alarm.pk, alarm.rule.key, alarm.subject)
@@ -124,11 +124,11 @@ def _tell(alarm: Alarm, moment: datetime) -> None:
         title = wording.message("alarm.rule", rule=alarm.rule.key)
         page = alarm.facts.get("page") or ""
         notify(person, "quota", title=title, text=_message(alarm), url=page, key=f"alarm-{alarm.pk}")
-    _tell_owners(alarm)
+    _notify_owners(alarm)
     _send(alarm, _title(alarm), key=f"alarm-{alarm.pk}")
 
 
-def _tell_owners(alarm: Alarm) -> None:
+def _notify_owners(alarm: Alarm) -> None:
     """Notify the owners of the jobs that the alarm affects, each once with the names of their jobs."""
     by_owner: dict[User, list[Job]] = {}
     for job in affected_jobs.of_alarm(alarm):
@@ -140,7 +140,7 @@ def _tell_owners(alarm: Alarm) -> None:
         notify(owner, "alarm", title=title, text=_message(alarm), url=page, key=f"alarm-{alarm.pk}-jobs")
 
 
-def _tell_end(alarm: Alarm) -> None:
+def _notify_end(alarm: Alarm) -> None:
     _send(alarm, _title(alarm, "alarm.over"), key=f"alarm-{alarm.pk}-ended")
 
 
@@ -154,7 +154,7 @@ def _message(alarm: Alarm) -> Message:
 
 def _send(alarm: Alarm, title: Message, *, key: str) -> None:
     for address in _addresses(alarm):
-        outbox.put(
+        outbox.add(
             address.channel,
             address.target,
             kind="alarm",
@@ -293,8 +293,8 @@ def try_address(address: AlarmAddress) -> bool:
     Raises:
         TooOften: ten in a quarter of an hour are enough to see whether it works.
     """
-    rates.limit(f"alarm-test:{address.pk}", most=10, within_s=900)
-    row = outbox.put(
+    rates.limit(f"alarm-test:{address.pk}", max_count=10, within_s=900)
+    row = outbox.add(
         address.channel,
         address.target,
         kind="test",

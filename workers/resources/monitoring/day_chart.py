@@ -65,10 +65,10 @@ def days_asked(asked_day: str, asked_than: str) -> tuple[date, date]:
 
 def _read(text: str) -> date | None:
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         return None
-    return found if 2000 <= found.year <= 9000 else None
+    return day if 2000 <= day.year <= 9000 else None
 
 
 def _hours(user: User, day: date) -> list[float | None]:
@@ -83,5 +83,5 @@ def _day(day: date, hours: list[float | None], offset: float) -> Day:
             height = max(HEIGHT * min(percent, 100.0) / 100, 1.0)
             x = f"{hour * SLOT + offset:.1f}"
             bars.append(Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", hour, round(percent, 1)))
-    known = [percent for percent in hours if percent is not None]
-    return Day(day, bars, sum(known) / len(known) if known else None)
+    measured = [percent for percent in hours if percent is not None]
+    return Day(day, bars, sum(measured) / len(measured) if measured else None)

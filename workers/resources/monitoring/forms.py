@@ -42,13 +42,13 @@ class AddressForm(forms.ModelForm):
         labels = {"target": _("Mail address or webhook"), "enabled": _("Send to this address")}
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if given.get("channel") == AlarmAddress.Channel.MAIL and given.get("target"):
+        data = super().clean() or {}
+        if data.get("channel") == AlarmAddress.Channel.MAIL and data.get("target"):
             try:
-                EmailValidator()(given["target"])
+                EmailValidator()(data["target"])
             except forms.ValidationError as exc:
                 self.add_error("target", exc)
-        return given
+        return data
 
     def _post_clean(self) -> None:
         """The service writes; nothing is put on the instance here."""

@@ -62,13 +62,13 @@ def _nodes(at: datetime, moment: datetime) -> list[NodeSample]:
     devices: dict[int, list[Device]] = defaultdict(list)
     for device in Device.objects.filter(kind__in=CARDS, parent=None).exclude(health=Device.Health.GONE):
         devices[device.node_id].append(device)
-    found = []
+    rows = []
     for node in Node.objects.exclude(state__in=(Node.State.REMOVED, Node.State.LOST)):
         fresh = moment - node.heartbeat_at < FRESH
         facts, cards = (node.facts if fresh else {}), devices[node.pk]
         samples = [card.sample for card in cards] if fresh else []
-        used = [(one.get("memory_used_mib"), card.memory_mib) for one, card in zip(samples, cards, strict=False)]
-        found.append(
+        used = [(sample.get("memory_used_mib"), card.memory_mib) for sample, card in zip(samples, cards, strict=False)]
+        rows.append(
             NodeSample(
                 node=node,
                 step=STEPS[0],
@@ -80,11 +80,11 @@ def _nodes(at: datetime, moment: datetime) -> list[NodeSample]:
                 net_out=facts.get("net_out_bps"),
                 gpus=len(cards),
                 gpus_held=sum(min(card.used / card.capacity, 1.0) for card in cards if card.capacity),
-                gpu_util=_mean(one.get("util") for one in samples),
-                gpu_memory=_mean(_percent(part, whole) for part, whole in used),
+                gpu_util=_mean(sample.get("util") for sample in samples),
+                gpu_memory=_mean(_percent(part, total) for part, total in used),
             )
         )
-    return found
+    return rows
 
 
 def _clusters(at: datetime) -> list[ClusterSample]:
@@ -136,20 +136,20 @@ def _roll(
 
 
 def curves(user: User, *, span: str, moment: datetime, node: int | None = None) -> Curves:
-    """Machines together, or one of them, over `span` (see SPANS) up to `moment`.
+    """Curves of all nodes together, or of one, over `span` (see SPANS) up to `moment`.
 
     Network and cards are sums over machines, the rest means.
 
     Raises:
         Invalid: another span.
     """
-    rows, step = _asked(NodeSample.objects.visible_to(user), span, moment)
+    rows, step = _select(NodeSample.objects.visible_to(user), span, moment)
     if node is not None:
         rows = rows.filter(node=node)
     summed = ("net_in", "net_out", "gpus", "gpus_held")
     requested = {f"_{name}": (Sum if name in summed else Avg)(name) for name in NODE_FIGURES}
-    found = list(rows.values("at").annotate(**requested).order_by("at"))
-    return _curves([(row["at"], {name: row[f"_{name}"] for name in NODE_FIGURES}) for row in found], step, NODE_FIGURES)
+    sums = list(rows.values("at").annotate(**requested).order_by("at"))
+    return _curves([(row["at"], {name: row[f"_{name}"] for name in NODE_FIGURES}) for row in sums], step, NODE_FIGURES)
 
 
 def cluster_curves(user: User, *, span: str, moment: datetime) -> Curves:
@@ -158,7 +158,7 @@ def cluster_curves(user: User, *, span: str, moment: datetime) -> Curves:
     Raises:
         Invalid: another span.
     """
-    rows, step = _asked(ClusterSample.objects.visible_to(user), span, moment)
+    rows, step = _select(ClusterSample.objects.visible_to(user), span, moment)
     names: dict[int, str] = dict(VirtualCluster.objects.visible_to(user).values_list("pk", "name"))
     points: dict[datetime, dict[str, float]] = defaultdict(dict)
     for at, pk, gpus in rows.order_by("at").values_list("at", "cluster", "gpus"):
@@ -167,7 +167,7 @@ def cluster_curves(user: User, *, span: str, moment: datetime) -> Curves:
     return _curves(sorted(points.items()), step, sorted(names.values()))
 
 
-def _asked(rows: Any, span: str, moment: datetime) -> tuple[Any, int]:
+def _select(rows: Any, span: str, moment: datetime) -> tuple[Any, int]:
     if span not in SPANS:
         raise Invalid(_("Ask for one of %(spans)s.") % {"spans": ", ".join(SPANS)})
     seconds, step = SPANS[span]
@@ -207,14 +207,14 @@ def day(user: User, begin: datetime) -> list[float | None]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    measured = [value for value in values if value is not None]
+    return sum(measured) / len(measured) if measured else None
 
 
-def _percent(part: float | None, whole: float | None) -> float | None:
-    return 100 * part / whole if part is not None and whole else None
+def _percent(part: float | None, total: float | None) -> float | None:
+    return 100 * part / total if part is not None and total else None
 
 
-def _used(free: float | None, whole: float | None) -> float | None:
-    percent = _percent(free, whole)
+def _used(free: float | None, total: float | None) -> float | None:
+    percent = _percent(free, total)
     return None if percent is None else 100 - percent

@@ -57,11 +57,11 @@ class Monitor:
     def tick(self) -> bool:
         """Look, sample and forget what is due; False where another one acts."""
         before = Lease.objects.filter(name=LEASE).exclude(holder="").first()
-        moment, begun = now(), time.monotonic()
-        if leases.take(LEASE, self.holder) is None:
+        moment, started_at = now(), time.monotonic()
+        if leases.acquire(LEASE, self.holder) is None:
             self.acting = False
             return False
-        database_s = time.monotonic() - begun
+        database_s = time.monotonic() - started_at
         if not self.acting:
             self.acting = True
             alarms.ensure_rules()
@@ -71,20 +71,20 @@ class Monitor:
             history.sample(moment)
         if due - self._looked >= LOOK_S:
             self._looked = due
-            self._look(moment, before.renewed_at if before else moment, database_s)
+            self._update(moment, before.renewed_at if before else moment, database_s)
         if due - self._forgot >= FORGET_S:
             self._forgot = due
             alarms.forget(moment)
         return True
 
-    def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
+    def _update(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
         unwatched = max(0.0, (moment - seen_last).total_seconds())
-        seen = self.snapshot_reader.read(moment, database_s=database_s, unwatched_s=unwatched)
+        snapshot = self.snapshot_reader.read(moment, database_s=database_s, unwatched_s=unwatched)
         if self._full:
-            seen = _with_full_disk(seen, settings.NODE)
-        alarms.update(seen, moment)
+            snapshot = _with_full_disk(snapshot, settings.NODE)
+        alarms.update(snapshot, moment)
         self._full = False
-        if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
+        if snapshot.broker_s is None and not (self._posting and self._posting.is_alive()):
             self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
             self._posting.start()
 
@@ -105,7 +105,7 @@ class Monitor:
 
     def _run(self, stopped: Callable[[], bool]) -> None:
         while not stopped():
-            begun = time.monotonic()
+            started_at = time.monotonic()
             try:
                 self.tick()
             except (OperationalError, InterfaceError) as exc:
@@ -116,7 +116,7 @@ class Monitor:
                 close_old_connections()
             except Exception:
                 log.exception("monitor: a look failed, the next one follows")
-            while not stopped() and time.monotonic() - begun < TICK_S:
+            while not stopped() and time.monotonic() - started_at < TICK_S:
                 time.sleep(0.5)
         try:
             if self.acting:
@@ -127,13 +127,13 @@ class Monitor:
             connection.close()
 
 
-def _with_full_disk(seen: MonitoringSnapshot, node: str) -> MonitoringSnapshot:
+def _with_full_disk(snapshot: MonitoringSnapshot, node: str) -> MonitoringSnapshot:
     """The snapshot as it was while nothing could be recorded."""
     machines = [
         dataclasses.replace(machine, disk_free_percent=0.0) if machine.name == node else machine
-        for machine in seen.machines
+        for machine in snapshot.machines
     ]
-    return dataclasses.replace(seen, machines=tuple(machines))
+    return dataclasses.replace(snapshot, machines=tuple(machines))
 
 
 def _post() -> None:

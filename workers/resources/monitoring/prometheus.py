@@ -47,8 +47,8 @@ def text() -> bytes:
     return generate_latest(registry)
 
 
-def _gauge(name: str, about: str, rows: Iterable[tuple[tuple[str, ...], Any]], *labels: str) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"aiplatform_{name}", about, labels=labels)
+def _gauge(name: str, help_text: str, rows: Iterable[tuple[tuple[str, ...], Any]], *labels: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"aiplatform_{name}", help_text, labels=labels)
     for values, figure in rows:
         if figure is not None:
             family.add_metric([str(value) for value in values], float(figure))
@@ -74,9 +74,9 @@ def _machines(moment: datetime) -> Iterator[GaugeMetricFamily]:
         "node_state", "Always 1; the state is a label", [((n.name, n.state), 1) for n in nodes], "node", "state"
     )
     fresh = [node for node in nodes if moment - node.heartbeat_at < FRESH]
-    for name, about, fact, factor in _NODE:
+    for name, help_text, fact, factor in _NODE:
         rows = [((n.name,), n.facts[fact] * factor) for n in fresh if n.facts.get(fact) is not None]
-        yield _gauge(f"node_{name}", about, rows, "node")
+        yield _gauge(f"node_{name}", help_text, rows, "node")
     devices = list(Device.objects.filter(node__in=nodes).select_related("node"))
     names = {device.pk: (device.node.name, device.kind, str(device.index)) for device in devices}
     label = ("node", "kind", "index")
@@ -86,10 +86,10 @@ def _machines(moment: datetime) -> Iterator[GaugeMetricFamily]:
     yield _gauge("device_used_shares", "Shares that jobs hold", [(names[d.pk], d.used) for d in devices], *label)
     healthy = [(names[d.pk], d.health == Device.Health.OK) for d in devices]
     yield _gauge("device_healthy", "0: gone, sick, or used by others", healthy, *label)
-    told = [d for d in devices if d.kind != Device.Kind.CPU and moment - d.node.heartbeat_at < FRESH]
-    for name, about, fact, factor in _CARD:
-        seen = [(names[d.pk], d.sample[fact] * factor) for d in told if d.sample.get(fact) is not None]
-        yield _gauge(f"device_{name}", about, seen, *label)
+    reporting = [d for d in devices if d.kind != Device.Kind.CPU and moment - d.node.heartbeat_at < FRESH]
+    for name, help_text, fact, factor in _CARD:
+        rows_of_cards = [(names[d.pk], d.sample[fact] * factor) for d in reporting if d.sample.get(fact) is not None]
+        yield _gauge(f"device_{name}", help_text, rows_of_cards, *label)
 
 
 def _queue(moment: datetime) -> Iterator[GaugeMetricFamily]:
@@ -113,7 +113,7 @@ def _inner(moment: datetime) -> Iterator[GaugeMetricFamily]:
     leases = Lease.objects.exclude(holder="").values_list("name", "renewed_at")
     ages = [((name,), (moment - at).total_seconds()) for name, at in leases]
     yield _gauge("lease_age_seconds", "Since the acting process of a kind was last heard of", ages, "name")
-    kept: dict[str, float] = {}
-    nudging.attempt(lambda: kept.update(cache.get(CACHE_KEY) or {}), "pass time")
-    yield _gauge("scheduler_pass_seconds", "The newest pass: snapshot, plan, writes", [((), kept.get("seconds"))])
-    yield _gauge("scheduler_pass_waiting", "Jobs that waited in that pass", [((), kept.get("waiting"))])
+    last_pass: dict[str, float] = {}
+    nudging.attempt(lambda: last_pass.update(cache.get(CACHE_KEY) or {}), "pass time")
+    yield _gauge("scheduler_pass_seconds", "The newest pass: snapshot, plan, writes", [((), last_pass.get("seconds"))])
+    yield _gauge("scheduler_pass_waiting", "Jobs that waited in that pass", [((), last_pass.get("waiting"))])

@@ -31,13 +31,13 @@ Check = Callable[[MonitoringSnapshot, float], Iterable[Breach]]
 class Rule:
     """A built-in rule with its defaults; an operator may change threshold, duration, severity, and switch it off.
 
-    `words` is the sentence of an alarm, filled with subject, value, limit and the breach's facts. The threshold is
+    `sentence` is the sentence of an alarm, filled with subject, value, limit and the breach's facts. The threshold is
     measured in `unit`, or counts things (`npgettext_lazy("threshold", "day", "days")`); a rule with neither has none.
     """
 
     key: str
     label: Any
-    words: Any
+    sentence: Any
     check: Check
     threshold: float = 0.0
     unit: Any = ""
@@ -48,7 +48,7 @@ class Rule:
     @property
     def wording(self) -> Wording:
         many = Show("value", _how_many)
-        return Wording(self.words, value=Show("value", _figure_text), many=many, note=nested("note"))
+        return Wording(self.sentence, value=Show("value", _figure_text), many=many, note=nested("note"))
 
     def unit_of(self, threshold: float) -> str:
         """The unit behind this threshold: "day" for 1, "days" for 14; empty where there is no threshold to set."""
@@ -66,8 +66,8 @@ def _how_many(value: float) -> int:
 
 
 def _machines(read: Callable[[Machine], float | None], *, above: bool = True) -> Check:
-    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-        for machine in seen.machines:
+    def check(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for machine in snapshot.machines:
             value = read(machine)
             if value is not None and (value > limit if above else value < limit):
                 yield Breach(machine.name, value)
@@ -76,8 +76,8 @@ def _machines(read: Callable[[Machine], float | None], *, above: bool = True) ->
 
 
 def _cards(read: Callable[[Card], float | None], *, above: bool = True) -> Check:
-    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-        for card in seen.cards:
+    def check(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for card in snapshot.cards:
             value = read(card)
             if value is not None and (value > limit if above else value < limit):
                 yield Breach(card.name, value)
@@ -86,8 +86,8 @@ def _cards(read: Callable[[Card], float | None], *, above: bool = True) -> Check
 
 
 def _health(wanted: str) -> Check:
-    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-        for card in seen.cards:
+    def check(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for card in snapshot.cards:
             if card.health == wanted:
                 yield Breach(card.name, 1.0, {"note": card.note.as_json()})
 
@@ -95,46 +95,46 @@ def _health(wanted: str) -> Check:
 
 
 def _figure(subject: str, read: Callable[[MonitoringSnapshot], float | None], *, above: bool = True) -> Check:
-    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-        value = read(seen)
+    def check(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        value = read(snapshot)
         if value is not None and (value > limit if above else value < limit):
             yield Breach(subject, value)
 
     return check
 
 
-def _broker(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    if seen.broker_s is None:
+def _broker(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    if snapshot.broker_s is None:
         yield Breach("broker", 1.0)
 
 
-def _queue(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    for queue in seen.queues:
+def _queue(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for queue in snapshot.queues:
         if queue.longest_s > limit * 60:
             yield Breach(queue.cluster, queue.longest_s / 60, {"count": queue.waiting})
 
 
-def _versions(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    for machine in seen.machines:
-        if machine.version and seen.version and machine.version != seen.version:
-            yield Breach(machine.name, 1.0, {"has": machine.version, "server": seen.version})
+def _versions(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for machine in snapshot.machines:
+        if machine.version and snapshot.version and machine.version != snapshot.version:
+            yield Breach(machine.name, 1.0, {"has": machine.version, "server": snapshot.version})
 
 
-def _failing(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    percent = 100 * seen.failed / seen.ended if seen.ended else 0.0
-    if seen.ended >= 5 and percent > limit:
-        yield Breach("jobs", percent, {"failed": seen.failed, "ended": seen.ended})
+def _failing(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    percent = 100 * snapshot.failed / snapshot.ended if snapshot.ended else 0.0
+    if snapshot.ended >= 5 and percent > limit:
+        yield Breach("jobs", percent, {"failed": snapshot.failed, "ended": snapshot.ended})
 
 
-def _restarting(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-    for job in seen.restarts:
+def _restarting(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+    for job in snapshot.restarts:
         if job.count > limit:
             yield Breach(f"job {job.job}", job.count, {"name": job.name})
 
 
 def _shares(of: str) -> Check:
-    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
-        for share in seen.shares:
+    def check(snapshot: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
+        for share in snapshot.shares:
             if share.of == of and share.percent > limit:
                 yield Breach(share.what, share.percent, {"user": share.user, "page": share.page})
 
@@ -300,12 +300,12 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
-def breaches(key: str, seen: MonitoringSnapshot, threshold: float) -> list[Breach]:
+def breaches(key: str, snapshot: MonitoringSnapshot, threshold: float) -> list[Breach]:
     """What breaks rule `key` in this snapshot, once per subject."""
-    found: dict[str, Breach] = {}
-    for breach in RULES[key].check(seen, threshold):
-        found.setdefault(breach.subject[:120], breach)
-    return list(found.values())
+    breached: dict[str, Breach] = {}
+    for breach in RULES[key].check(snapshot, threshold):
+        breached.setdefault(breach.subject[:120], breach)
+    return list(breached.values())
 
 
 def message_of(key: str, subject: str, value: float, facts: dict[str, Any]) -> Message:

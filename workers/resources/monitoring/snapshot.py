@@ -26,7 +26,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU or NPU. `health` is ok, gone, sick or external; `held` says whether a job holds it."""
+    """A GPU or NPU. `health` is a value of `Device.Health`; `held` is whether a job holds it."""
 
     node: str
     index: int

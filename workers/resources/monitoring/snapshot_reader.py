@@ -116,16 +116,16 @@ def _machine(node: Node, moment: datetime) -> Machine:
     )
 
 
-def _part(part: float | None, whole: float | None) -> float | None:
-    return 100 * part / whole if part is not None and whole else None
+def _part(part: float | None, total: float | None) -> float | None:
+    return 100 * part / total if part is not None and total else None
 
 
 def _cards(moment: datetime) -> tuple[Card, ...]:
     rows = Device.objects.exclude(kind=Device.Kind.CPU).exclude(node__state=Node.State.REMOVED)
-    found = []
+    cards = []
     for row in rows.select_related("node"):
         sample = row.sample if moment - row.node.heartbeat_at < STALE else {}
-        found.append(
+        cards.append(
             Card(
                 node=row.node.name,
                 index=row.index,
@@ -138,7 +138,7 @@ def _cards(moment: datetime) -> tuple[Card, ...]:
                 temperature_c=sample.get("temperature_c"),
             )
         )
-    return tuple(found)
+    return tuple(cards)
 
 
 def _queues(moment: datetime) -> tuple[Queue, ...]:
@@ -147,13 +147,13 @@ def _queues(moment: datetime) -> tuple[Queue, ...]:
         return ()
     held = held_back.reasons(moment)  # these wait for something else than machines
     rows = Job.objects.waiting().annotate(ran=Max("attempts__ended_at"))
-    found: dict[str, list[float]] = {}
+    waits: dict[str, list[float]] = {}
     for job, cluster, queued, ran in rows.values_list("pk", "cluster__name", "queued_at", "ran"):
         if job in held:
             continue
         since = max(queued, ran) if ran else queued
-        found.setdefault(cluster, []).append((moment - since).total_seconds())
-    return tuple(Queue(cluster, len(spans), max(spans)) for cluster, spans in sorted(found.items()))
+        waits.setdefault(cluster, []).append((moment - since).total_seconds())
+    return tuple(Queue(cluster, len(spans), max(spans)) for cluster, spans in sorted(waits.items()))
 
 
 def _restarts(moment: datetime) -> tuple[Restarts, ...]:
@@ -168,13 +168,13 @@ def broker_round_trip() -> float | None:
     """Seconds a round trip to the broker takes; None when it does not answer within a second."""
     if settings.CELERY_BROKER_URL.startswith("memory:"):
         return 0.0
-    begun = time.monotonic()
+    started_at = time.monotonic()
     try:
         with redis_client.connect(settings.REDIS_URL, timeout_s=BROKER_S) as client:
             client.ping()
     except (redis.RedisError, OSError):
         return None
-    return time.monotonic() - begun
+    return time.monotonic() - started_at
 
 
 def certificate_days(url: str) -> float | None:

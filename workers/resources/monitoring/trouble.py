@@ -29,14 +29,14 @@ FELT: dict[str, Any] = {
 
 
 def sentences() -> list[Any]:
-    """What is wrong now, the worst first; empty where all is well."""
-    moment, found = now(), []
+    """Present problems, the worst first; empty without any."""
+    moment, messages = now(), []
     last = Node.objects.exclude(state=Node.State.REMOVED).aggregate(last=Max("heartbeat_at"))["last"]
     if last is not None and moment - last > MACHINES_SILENT:
-        found.append(_("No machine answers at the moment: nothing new starts. What waits keeps its place."))
+        messages.append(_("No machine answers at the moment: nothing new starts. What waits keeps its place."))
     planned = Lease.objects.filter(name=leases.SCHEDULER).values_list("renewed_at", flat=True).first()
     if planned is not None and moment - planned > SILENT:
-        found.append(_("Nobody plans the queue at the moment: nothing new starts. Running jobs go on."))
+        messages.append(_("Nobody plans the queue at the moment: nothing new starts. Running jobs go on."))
     raised = Alarm.objects.filter(ended_at=None, raised_at__isnull=False, rule__key__in=FELT)
     broken = set(raised.values_list("rule__key", flat=True))
-    return found + [words for key, words in FELT.items() if key in broken]
+    return messages + [sentence for key, sentence in FELT.items() if key in broken]

@@ -67,9 +67,9 @@ class _Sum:
 
 def first_start(user: User, *, until: datetime) -> datetime | None:
     """When the first attempt of the year before `until` got its devices, of those that `user` may see."""
-    seen = Attempt.objects.filter(job__in=Job.objects.visible_to(user), assigned_at__gte=until - LONGEST)
-    found: datetime | None = seen.aggregate(first=Min("assigned_at"))["first"]
-    return found
+    attempts = Attempt.objects.filter(job__in=Job.objects.visible_to(user), assigned_at__gte=until - LONGEST)
+    first: datetime | None = attempts.aggregate(first=Min("assigned_at"))["first"]
+    return first
 
 
 def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> Report:
@@ -104,13 +104,13 @@ def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> R
             evicted_s += max(0.0, (over - row["evicted_at"]).total_seconds())
         wait = (row["assigned_at"] - row["job__created_at"]).total_seconds()
         first = row["number"] == 1 and row["assigned_at"] >= begin
-        for one in (total, *(sums[name] for name in names(row))):
-            one.gpu_s += max(0.0, held_s - evicted_s) * cards.get(row["pk"], 0) / SHARES_PER_DEVICE
-            one.cpu_s += held_s * row["job__cpus"] * row["job__nodes"]
-            one.jobs.add(row["job"])
+        for sum_of in (total, *(sums[name] for name in names(row))):
+            sum_of.gpu_s += max(0.0, held_s - evicted_s) * cards.get(row["pk"], 0) / SHARES_PER_DEVICE
+            sum_of.cpu_s += held_s * row["job__cpus"] * row["job__nodes"]
+            sum_of.jobs.add(row["job"])
             if first:
-                one.waits.append(max(0.0, wait))
-    rows = [found.row(name) for name, found in sums.items()]
+                sum_of.waits.append(max(0.0, wait))
+    rows = [job_sum.row(name) for name, job_sum in sums.items()]
     rows.sort(key=lambda row: (-row.gpu_hours, -row.cpu_hours, row.name))
     return Report(begin, end, by, rows, total.row(_("All")))
 
@@ -161,18 +161,18 @@ def _day(text: str) -> date | None:
     if not text:
         return None
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or not 2000 <= found.year <= 9000:
+        day = None
+    if day is None or not 2000 <= day.year <= 9000:
         raise Invalid(_("“%(text)s” is not a day like 2026-03-31.") % {"text": text[:30]})
-    return found
+    return day
 
 
 HEADER = ("name", "gpu_hours", "cpu_hours", "jobs", "wait_p50_s", "wait_p95_s")
 
 
-def table(found: Report) -> Iterable[tuple[object, ...]]:
+def table(report: Report) -> Iterable[tuple[object, ...]]:
     """The report's lines for a spreadsheet, the sum last."""
-    for row in (*found.rows, found.total):
+    for row in (*report.rows, report.total):
         yield tuple(getattr(row, name) for name in HEADER)

@@ -110,7 +110,7 @@ def advice(memory_mib: int, cards_mib: Iterable[int]) -> str:
 
 
 def advice_of(node: Node) -> str:
-    """`advice` for a machine by its rows; parts of cards and cards that are gone do not count."""
+    """`advice` for a node by its rows; slices and missing devices do not count."""
     real = [
         device.memory_mib
         for device in node.devices.all()

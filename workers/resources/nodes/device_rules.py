@@ -38,7 +38,7 @@ class DeviceRules:
 
     @property
     def value(self) -> str:
-        """What stands for it in a form and on a command line: `npu`, `gpu:NVIDIA H100`."""
+        """Its value in a form and on a command line: `npu`, `gpu:NVIDIA H100`."""
         return f"{self.kind.name}:{self.model}" if self.model else self.kind.name
 
     @property
@@ -54,33 +54,33 @@ class DeviceRules:
 
     @property
     def sentences(self) -> list[str]:
-        """The rules, as people read them."""
+        """The rules as sentences."""
         if self.kind is CPU:
             return [_("It runs on processor cores, without cards.")]
-        found = [self._counts_said()]
+        texts = [self._counts_text()]
         if self.kind.distributed_count is not None:
-            found.append(_("Over several machines: %(count)s on each.") % {"count": self.kind.distributed_count})
+            texts.append(_("Over several machines: %(count)s on each.") % {"count": self.kind.distributed_count})
         if not self.kind.crosses_groups and len(self.groups) > 1:
-            said = _("The cards %(groups)s are groups: a job stays within one, or takes whole machines.")
-            found.append(said % {"groups": " | ".join(self.groups)})
+            text = _("The cards %(groups)s are groups: a job stays within one, or takes whole machines.")
+            texts.append(text % {"groups": " | ".join(self.groups)})
         if not self.kind.shareable:
-            found.append(_("A card is not shared."))
-        there = ngettext(
+            texts.append(_("A card is not shared."))
+        total = ngettext(
             "%(machines)s machine has such cards, %(devices)s in all.",
             "%(machines)s machines have such cards, %(devices)s in all.",
             self.machines,
         )
-        return [*found, there % {"machines": self.machines, "devices": self.devices}]
+        return [*texts, total % {"machines": self.machines, "devices": self.devices}]
 
-    def _counts_said(self) -> str:
+    def _counts_text(self) -> str:
         if self.kind.counts:
             return _("On each machine: %(counts)s cards.") % {"counts": ", ".join(map(str, self.counts))}
-        said = ngettext("Up to %(most)s card on each machine.", "Up to %(most)s cards on each machine.", self.most)
-        return said % {"most": self.most}
+        text = ngettext("Up to %(most)s card on each machine.", "Up to %(most)s cards on each machine.", self.most)
+        return text % {"most": self.most}
 
 
 def on_offer(kinds: Iterable[str] = tuple(KINDS)) -> list[DeviceRules]:
-    """The kinds of cards that machines have, each followed by its models where there are several; last the processor.
+    """The kinds of devices that nodes have, each followed by its models if there are several; CPU last.
 
     Args:
         kinds: names of those that count.
@@ -89,16 +89,18 @@ def on_offer(kinds: Iterable[str] = tuple(KINDS)) -> list[DeviceRules]:
     rows = Device.objects.exclude(node__state__in=(Node.State.REMOVED, Node.State.LOST))
     rows = rows.exclude(health=Device.Health.GONE).exclude(kind=CPU.name).filter(kind__in=wanted)
     cards = list(rows.order_by("node_id", "index").values_list("kind", "model", "node_id", "group", "index"))
-    found = []
+    offers = []
     for kind in dict.fromkeys(name for name in (*KINDS, *(card[0] for card in cards)) if name != CPU.name):
-        mine = [card for card in cards if card[0] == kind]
-        if not mine:
+        cards_of_kind = [card for card in cards if card[0] == kind]
+        if not cards_of_kind:
             continue
-        found.append(_rules_of(rules(kind), "", mine))
-        models = sorted({card[1] for card in mine if card[1]})
+        offers.append(_rules_of(rules(kind), "", cards_of_kind))
+        models = sorted({card[1] for card in cards_of_kind if card[1]})
         if len(models) > 1:
-            found += [_rules_of(rules(kind), model, [card for card in mine if card[1] == model]) for model in models]
-    return found + ([DeviceRules(CPU, "", (0,), (), 0, 0, 0)] if CPU.name in wanted else [])
+            offers += [
+                _rules_of(rules(kind), model, [card for card in cards_of_kind if card[1] == model]) for model in models
+            ]
+    return offers + ([DeviceRules(CPU, "", (0,), (), 0, 0, 0)] if CPU.name in wanted else [])
 
 
 def parsed(value: str) -> tuple[str, str]:

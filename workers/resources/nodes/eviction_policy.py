@@ -137,7 +137,7 @@ def spare_mib(moment: datetime) -> dict[int, int]:
         at = seen_at.get(home)
         if attempt.evicted_at is None or at is None or attempt.evicted_at > at - SETTLES:
             unseen[home] += mib
-    found = {}
+    spare_by_node = {}
     for node in nodes:
         total, used, at = node.facts.get("memory_total_mib"), node.facts.get("memory_used_mib"), seen_at[node.pk]
         if not total or used is None or at is None or moment - at > FRESH:
@@ -146,8 +146,8 @@ def spare_mib(moment: datetime) -> dict[int, int]:
         promised = total - bound[node.pk] - moved[node.pk]
         spare = min(measured, promised) - max(MARGIN_MIB, total // MARGIN_PART)
         if spare > 0:
-            found[node.pk] = int(spare)
-    return found
+            spare_by_node[node.pk] = int(spare)
+    return spare_by_node
 
 
 def card_memory(attempt: Attempt) -> tuple[int, int]:

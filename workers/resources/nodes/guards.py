@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Guard:
-    """One guard: the sentence where it stands, and the one where it is missing."""
+    """One guard: the sentence for an active one, and the one where it is missing."""
 
     stands: StrOrPromise
     missing: StrOrPromise
@@ -55,6 +55,6 @@ GUARDS = {
 
 
 def missing(node: Node) -> list[StrOrPromise]:
-    """Sentences for what does not protect a machine, as its agent last saw it."""
-    seen = node.facts.get("guards") or {}
-    return [guard.missing for key, guard in GUARDS.items() if seen.get(key) is False]
+    """Sentences for missing guards of a node, as its agent last reported them."""
+    guards = node.facts.get("guards") or {}
+    return [guard.missing for key, guard in GUARDS.items() if guards.get(key) is False]

@@ -155,20 +155,20 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
 
 
 def probe(*, name: str, machine: str, probe: str, content: str) -> None:
-    """Answer a node that asks whether its data root is ours.
+    """Answer a node that checks whether its data root is ours.
 
     Raises:
         JoinTokenInvalid: no machine of this name and id belongs to the cluster.
         DataRootDiffers: the file is not here.
     """
-    known = Node.objects.filter(name__iexact=name, machine=machine).exclude(machine="")
-    if not known.exclude(state=Node.State.REMOVED).exists():
+    rows = Node.objects.filter(name__iexact=name, machine=machine).exclude(machine="")
+    if not rows.exclude(state=Node.State.REMOVED).exists():
         raise JoinTokenInvalid(_("No machine of this name has joined. Make a token on the page Resources."))
     _prove_shared(probe, content)
 
 
 def reaches(name: str) -> bool:
-    """Whether this machine gets to the port by which jobs of a node are entered; asked by the node itself."""
+    """Whether this node can connect to its own exec port; called by the node itself."""
     node = Node.objects.filter(name__iexact=name).first()
     return node is not None and inner_port.answers(node.address, env.EXEC_PORT)
 
@@ -283,8 +283,8 @@ def record(
 
 
 def machine_id() -> str:
-    """The random id this machine made for itself, kept beside its other secrets."""
-    return hashlib.sha256(kept.kept(Path(settings.RUN_DIR) / "machine_id").encode()).hexdigest()
+    """The random id that this node created for itself, stored with its other secrets."""
+    return hashlib.sha256(kept.load_or_create(Path(settings.RUN_DIR) / "machine_id").encode()).hexdigest()
 
 
 def _present(node: Node) -> None:
@@ -293,7 +293,7 @@ def _present(node: Node) -> None:
 
 
 def _prove_shared(probe: str, content: str) -> None:
-    """Refuse unless the machine's file lies in our data root too; leave an answer beside it.
+    """Refuse unless the node's file is in our data root too; write an answer next to it.
 
     Raises:
         DataRootDiffers: it does not, or says something else.

@@ -28,32 +28,34 @@ class Service:
 
 
 def services(view: NodeView, user: User) -> list[Service]:
-    """The machine's processes; none while it is silent."""
-    told: list[dict[str, Any]] = view.sample.get("services") or []
-    numbers = {one["pid"]: _job_of(one.get("run", "")) for one in told}
-    known = Job.objects.visible_to(user).in_bulk([number for number in numbers.values() if number])
-    found = []
-    for one in told:
-        number = numbers[one["pid"]]
-        job = known.get(number) if number else None
-        found.append(Service(one["name"], one["pid"], one["memory_mib"], one["up_s"], job, number is not None))
-    return found
+    """The node's processes; none while it does not report."""
+    records: list[dict[str, Any]] = view.sample.get("services") or []
+    numbers = {record["pid"]: _job_of(record.get("run", "")) for record in records}
+    jobs = Job.objects.visible_to(user).in_bulk([number for number in numbers.values() if number])
+    rows = []
+    for record in records:
+        number = numbers[record["pid"]]
+        job = jobs.get(number) if number else None
+        rows.append(
+            Service(record["name"], record["pid"], record["memory_mib"], record["up_s"], job, number is not None)
+        )
+    return rows
 
 
-def kept(name: str) -> str:
-    """What jobs keep on the machine, for whoever is about to drain or remove it; "" for nothing."""
-    found = pins.kept().get(name)
-    if found is None:
+def pinned_packages(name: str) -> str:
+    """What jobs store on the node, for an operator about to drain or remove it; "" for nothing."""
+    pinned = pins.count_by_node().get(name)
+    if pinned is None:
         return ""
-    said = _(
+    text = _(
         "Own packages of jobs lie on this machine (%(live)s running, %(waiting)s waiting, %(over)s stopped). They start"
         " nowhere else: while it is drained or away they wait for it."
     )
-    return said % vars(found)
+    return text % vars(pinned)
 
 
 def _job_of(run: str) -> int | None:
-    """The job's number in a run directory `…/jobs/<job>/<attempt>`, or in what lies below it."""
+    """The job's number in a run directory `…/jobs/<job>/<attempt>`, or in a path below it."""
     parts = Path(run).parts
     after = [word for before, word in pairwise(parts) if before == "jobs" and word.isdecimal()]
     return int(after[-1]) if after else None

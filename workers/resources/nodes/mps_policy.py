@@ -38,7 +38,7 @@ class Client:
 
 @dataclass(frozen=True)
 class MpsView:
-    """MPS on one machine: daemons that run, programs they serve (None: they do not say), what stands in the way."""
+    """MPS on one node: running daemons, programs they serve (None: unknown), and obstacles."""
 
     allowed: bool
     daemons: int
@@ -98,15 +98,15 @@ def obstacles(node: Node) -> list[Message]:
 
 
 def view(node: Node, user: User) -> MpsView:
-    """What the machine's page shows."""
-    told = node.facts.get("mps") or {}
-    daemons = told.get("daemons", [])
-    known = [one["programs"] for one in daemons if one.get("programs") is not None]
-    failed = [str(Message.from_json(one["why"])) for one in daemons if one.get("why")]
+    """Content of the node's page."""
+    report = node.facts.get("mps") or {}
+    daemons = report.get("daemons", [])
+    counts = [item["programs"] for item in daemons if item.get("programs") is not None]
+    failed = [str(Message.from_json(item["why"])) for item in daemons if item.get("why")]
     return MpsView(
         allowed=node.mps,
         daemons=len(daemons) - len(failed),
-        programs=sum(known) if len(known) == len(daemons) else None,
+        programs=sum(counts) if len(counts) == len(daemons) else None,
         obstacles=[str(why) for why in obstacles(node)] + failed,
         clients=_clients(node, user),
         gain=gained(node),
@@ -126,13 +126,13 @@ def gained(node: Node) -> str:
 def _clients(node: Node, user: User) -> list[Client]:
     live = Allocation.objects.filter(node=node, released_at=None)
     rows = live.exclude(mps=False, mps_refusal={}).select_related("attempt__job__owner", "device")
-    found = []
+    clients = []
     for row in rows.order_by("device__index", "pk"):
         job, part = row.attempt.job, row.share / row.device.capacity
-        seen = job.owner_id == user.pk or user.sees_everything
+        is_visible = job.owner_id == user.pk or user.sees_everything
         memory_mib = int(row.device.memory_mib * part)
         owner = job.owner.get_full_name()
-        found.append(
-            Client(job if seen else None, owner, row.device.index, 100 * part, memory_mib, str(row.mps_refusal))
+        clients.append(
+            Client(job if is_visible else None, owner, row.device.index, 100 * part, memory_mib, str(row.mps_refusal))
         )
-    return found
+    return clients

@@ -34,7 +34,7 @@ LOADS = {
 
 @dataclass(frozen=True)
 class Holder:
-    """Somebody's share of a device. `job` is None where the reader may not see it."""
+    """A job's share of a device. `job` is None where the reader may not see it."""
 
     owner: str
     job: Any
@@ -96,7 +96,7 @@ class NodeView:
     @property
     def slots(self) -> CpuSlots:
         """What its processor offers to jobs without cards."""
-        return cpu_slots.of([self.cpu.device] if self.cpu else [])
+        return cpu_slots.for_devices([self.cpu.device] if self.cpu else [])
 
     @property
     def advice(self) -> str:
@@ -105,8 +105,8 @@ class NodeView:
 
     @property
     def scratch(self) -> str:
-        """Where its jobs keep decoded images and temporary files, and what disk that is; "" before it said so."""
-        return scratch_disk.of(self.node)
+        """Where its jobs store decoded images and temporary files, and the type of the disk; "" if not reported yet."""
+        return scratch_disk.describe(self.node)
 
     @property
     def unguarded(self) -> list[StrOrPromise]:
@@ -175,7 +175,7 @@ def _view(node: Node, user: User) -> NodeView:
 
 
 def load_key(load: float | None) -> str:
-    """light under 10 %, medium, heavy from 90 %; none where nobody knows."""
+    """light under 10 %, medium, heavy from 90 %; none where it is unknown."""
     if load is None:
         return "none"
     return "light" if load < 10 else "medium" if load < 90 else "heavy"
@@ -185,7 +185,7 @@ def _device(device: Any, user: User, fresh: bool) -> DeviceView:
     holders = []
     for held in device.live:
         job = held.attempt.job
-        known = job.owner_id == user.pk or user.sees_everything
-        holders.append(Holder(job.owner.get_full_name(), job if known else None, held.share, device.capacity))
+        is_visible = job.owner_id == user.pk or user.sees_everything
+        holders.append(Holder(job.owner.get_full_name(), job if is_visible else None, held.share, device.capacity))
     sample = device.sample if fresh else {}
     return DeviceView(device, holders, sample.get("util"), sample.get("memory_used_mib"), sample)

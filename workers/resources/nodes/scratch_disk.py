@@ -7,14 +7,14 @@ from django.utils.translation import gettext as _
 from workers.core.models import Node
 
 
-def of(node: Node) -> str:
+def describe(node: Node) -> str:
     """A sentence with the folder, as its agent last reported it; "" before that."""
     fact = node.facts.get("scratch") or {}
     return sentence(fact["path"], spins=fact.get("spins")) if fact else ""
 
 
 def sentence(path: str, *, spins: bool | None) -> str:
-    """What lies there and whether the disk is fast enough; None: nobody knows.
+    """What is stored there and whether the disk is fast enough; `spins` None: unknown.
 
     `spins` is what `telemetry.rotation` found.
     """

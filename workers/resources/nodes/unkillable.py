@@ -29,9 +29,9 @@ def report(name: str, job: Job, pids: Iterable[int]) -> int:
     if not pids:
         return 0
     node = Node.objects.select_for_update().get(name=name)
-    known = living(node.facts)
+    entries = living(node.facts)
     boot = records.boot_id()
-    noted = {entry["pid"] for entry in known}
+    noted = {entry["pid"] for entry in entries}
     new = [
         {"pid": pid, "start_ticks": ticks, "boot_id": boot, "job": job.pk}
         for pid in pids
@@ -39,7 +39,7 @@ def report(name: str, job: Job, pids: Iterable[int]) -> int:
     ]
     if not new:
         return 0
-    Node.objects.filter(pk=node.pk).update(facts={**node.facts, FACT: [*known, *new]})
+    Node.objects.filter(pk=node.pk).update(facts={**node.facts, FACT: [*entries, *new]})
     log.error("node=%s job=%s processes=%s cannot be killed", name, job.pk, [entry["pid"] for entry in new])
     message = wording.message("node.unkillable", job=job.pk, processes=[str(entry["pid"]) for entry in new])
     lifecycle.record(node, "unkillable", message)

@@ -21,6 +21,6 @@ class DecisionView(PlatformAPIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         """Plan on the live snapshot without applying the plan. People and jobs are numbers in it."""
-        kept = decisions.live()
-        name = f"decision-{int(kept.now)}.json"
-        return Response(record.dump(kept), headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        decision = decisions.live()
+        name = f"decision-{int(decision.now)}.json"
+        return Response(record.dump(decision), headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -19,21 +19,21 @@ USAGE = "usage: aip-connect [--listen LOCAL_PORT] HOST PORT\n"
 
 
 def main() -> int:
-    """Do what the words ask for; returns what to end with."""
-    words = sys.argv[1:]
+    """Run the program by its arguments; return its exit code."""
+    argv = sys.argv[1:]
     local = ""
-    if len(words) == 4 and words[0] == "--listen":
-        local, words = words[1], words[2:]
-    if len(words) != 2 or not _is_port(words[1]) or (local and not _is_port(local)):
+    if len(argv) == 4 and argv[0] == "--listen":
+        local, argv = argv[1], argv[2:]
+    if len(argv) != 2 or not _is_port(argv[1]) or (local and not _is_port(local)):
         sys.stderr.write(USAGE)
         return FAILED
-    host, port = words[0], int(words[1])
+    host, port = argv[0], int(argv[1])
     try:
         if local:
             _listen(int(local), host, port)
         _carry(connected(host, port))
     except OSError as exc:
-        _say(host, port, exc)
+        _print_error(host, port, exc)
         return FAILED
     return 0
 
@@ -46,36 +46,36 @@ def connected(host: str, port: int) -> socket.socket:
     """
     proxy = os.environ.get("HTTPS_PROXY", "").removeprefix("http://").strip("/")
     if not proxy or host in os.environ.get("NO_PROXY", "").split(","):
-        made = socket.create_connection((host, port), CONNECT_S)
+        tunnel = socket.create_connection((host, port), CONNECT_S)
     else:
-        made = _tunnel(proxy, host, port)
-    made.settimeout(None)
-    return made
+        tunnel = _tunnel(proxy, host, port)
+    tunnel.settimeout(None)
+    return tunnel
 
 
 def _tunnel(proxy: str, host: str, port: int) -> socket.socket:
     name, _colon, number = proxy.rpartition(":")
     if not name or not _is_port(number):
         raise OSError("HTTPS_PROXY names no host and port. Write it as http://HOST:PORT.")
-    made = socket.create_connection((name, int(number)), CONNECT_S)
+    connection = socket.create_connection((name, int(number)), CONNECT_S)
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        made.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode())
-        head = _head(made)
+        connection.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode())
+        head = _head(connection)
         if head.split(b" ", 2)[1:2] != [b"200"]:
-            why = made.recv(LONGEST).decode(errors="replace").strip()
+            why = connection.recv(LONGEST).decode(errors="replace").strip()
             raise OSError(why or head.partition(b"\r\n")[0].decode(errors="replace"))
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection
 
 
-def _head(made: socket.socket) -> bytes:
+def _head(connection: socket.socket) -> bytes:
     head = b""
     while not head.endswith(b"\r\n\r\n") and len(head) < LONGEST:
         try:
-            byte = made.recv(1)  # what follows belongs to the server
+            byte = connection.recv(1)  # what follows belongs to the server
         except ConnectionError:
             byte = b""
         if not byte:
@@ -97,7 +97,7 @@ def _served(near: socket.socket, host: str, port: int) -> None:
             with connected(host, port) as far:
                 _both_ways(near, far)
         except OSError as exc:
-            _say(host, port, exc)
+            _print_error(host, port, exc)
 
 
 def _both_ways(near: socket.socket, far: socket.socket) -> None:
@@ -114,7 +114,7 @@ def _both_ways(near: socket.socket, far: socket.socket) -> None:
 
 
 def _carry(far: socket.socket) -> None:
-    """Carry input there and what comes to output, until the server has said all."""
+    """Copy input to the server and its data to output, until the server has sent all."""
     _thread.start_new_thread(_copy, (0, far.fileno(), far))
     _copy(far.fileno(), 1, None)
 
@@ -138,7 +138,7 @@ def _is_port(word: str) -> bool:
     return word.isascii() and word.isdigit() and 0 < int(word) < 65536
 
 
-def _say(host: str, port: int, why: OSError) -> None:
+def _print_error(host: str, port: int, why: OSError) -> None:
     sys.stderr.write(f"aip-connect: {host}:{port}: {why}\n")
 
 

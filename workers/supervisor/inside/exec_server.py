@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _connected(listens: str) -> "Callable[[], int]":
-    """Return what tells the number of the listening socket; who hands it over is asked before the command begins."""
+    """Return a function for the number of the listening socket; it is requested before the command starts."""
     if not listens.startswith("/"):
         os.set_inheritable(int(listens), False)
         return lambda: int(listens)
@@ -91,14 +91,14 @@ def _as_given() -> "dict[str, str]":
     """The environment without what Python adds to it: in a C locale it sets one of UTF-8."""
     try:
         with open("/proc/self/environ", "rb") as file:
-            given = {line.partition(b"=")[0] for line in file.read().split(b"\0")}
+            names = {line.partition(b"=")[0] for line in file.read().split(b"\0")}
     except OSError:
         return dict(os.environ)
-    return {name: value for name, value in os.environ.items() if os.fsencode(name) in given}
+    return {name: value for name, value in os.environ.items() if os.fsencode(name) in names}
 
 
 def _find_ourselves(folder: str) -> None:
-    """Make the modules beside this file importable by their names: what lies above may not be looked at in here."""
+    """Make the modules in this folder importable by their names: the folders above may not be readable here."""
     for name, places in (("workers", []), ("workers.supervisor", []), ("workers.supervisor.inside", [folder])):
         package = type(sys)(name)
         package.__path__ = places

@@ -24,7 +24,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
-    """Listen on a port of the loopback, 0 for any that is free, until the asker is gone."""
+    """Listen on a port of the loopback, 0 for any that is free, until the client has closed."""
     server = socket.create_server(("127.0.0.1", int(request.get("port") or 0)))
     pick_up = socket.socket(socket.AF_UNIX)
     name, secret = os.urandom(16).hex(), os.urandom(16).hex()  # names stand in /proc/net/unix for all to read
@@ -53,7 +53,7 @@ def _address(name: str) -> str:
 
 
 def _hand_over(pick_up: socket.socket, secret: str, waiting: "dict[int, socket.socket]") -> None:
-    """Give one connection to the act that asks for it; to nobody but this job's own user, who was told the secret."""
+    """Give one connection to the action that asks for it; only to this job's own user, who knows the secret."""
     asker, _ = pick_up.accept()
     with asker:
         asker.settimeout(1.0)
@@ -61,9 +61,9 @@ def _hand_over(pick_up: socket.socket, secret: str, waiting: "dict[int, socket.s
             _pid, uid, _gid = _CREDENTIALS.unpack(
                 asker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
             )
-            said, _space, wanted = asker.recv(64).partition(b" ")
+            key, _space, wanted = asker.recv(64).partition(b" ")
             number = int(wanted or b"0")
-            if uid == os.geteuid() and hmac.compare_digest(said, secret.encode()) and number in waiting:
+            if uid == os.geteuid() and hmac.compare_digest(key, secret.encode()) and number in waiting:
                 with waiting.pop(number) as taken:
                     socket.send_fds(asker, [b"."], [taken.fileno()])
         except (OSError, ValueError):

@@ -29,15 +29,15 @@ def _listening(port: int) -> "Iterator[str]":
 
 
 def _below(top: int) -> "list[int]":
-    """Every process whose way up leads to `top`; in a process namespace of the job's own all do."""
+    """Every descendant of `top`; in a process namespace of the job's own all processes are."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     if top == 1:
         return pids
     above = {pid: _parent(pid) for pid in pids}
-    found = {top}
-    while more := {pid for pid, parent in above.items() if parent in found} - found:
-        found |= more
-    return sorted(found - {top})
+    members = {top}
+    while more := {pid for pid, parent in above.items() if parent in members} - members:
+        members |= more
+    return sorted(members - {top})
 
 
 def _parent(pid: int) -> int:

@@ -32,15 +32,15 @@ USAGE = "usage: aip-rsh [-t] HOST [COMMAND…]     HOST: an address, a machine's
 
 
 def main() -> int:
-    """Run what the words ask for; returns what to end with."""
-    path, *words = sys.argv[1:]
-    terminal, words = _options(words)
-    if not words:
+    """Run the program by its arguments; return its exit code."""
+    path, *arguments = sys.argv[1:]
+    terminal, arguments = _options(arguments)
+    if not arguments:
         sys.stderr.write(USAGE)
         return FAILED
-    command = " ".join(words[1:]) or None
+    command = " ".join(arguments[1:]) or None
     on_terminal = (terminal or command is None) and sys.stdin.isatty()
-    request = {"to": words[0], "command": command, "pty": _window() if on_terminal else None}
+    request = {"to": arguments[0], "command": command, "pty": _window() if on_terminal else None}
     try:
         with _connected(path) as connection:
             connection.sendall(json.dumps(request).encode() + b"\n")
@@ -49,22 +49,22 @@ def main() -> int:
                 raise OSError(str(answer.get("error") or "it was refused"))
             return Session(connection, on_terminal).carry()
     except (OSError, ValueError) as exc:
-        sys.stderr.write(f"aip-rsh: {words[0]}: {exc}\n")
+        sys.stderr.write(f"aip-rsh: {arguments[0]}: {exc}\n")
         return FAILED
 
 
-def _options(words: "list[str]") -> "tuple[bool, list[str]]":
-    """Whether a terminal is wanted, and the words after the options."""
+def _options(arguments: "list[str]") -> "tuple[bool, list[str]]":
+    """Whether a terminal is requested, and the arguments after the options."""
     terminal = False
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        if words[0] in ("-t", "-tt"):
+    while arguments and arguments[0].startswith("-") and len(arguments[0]) > 1:
+        if arguments[0] in ("-t", "-tt"):
             terminal = True
-        elif words[0] in _WITH_VALUE:
-            words = words[1:]
-        elif words[0] not in _ALONE:
+        elif arguments[0] in _WITH_VALUE:
+            arguments = arguments[1:]
+        elif arguments[0] not in _ALONE:
             return terminal, []
-        words = words[1:]
-    return terminal, words
+        arguments = arguments[1:]
+    return terminal, arguments
 
 
 def _connected(path: str) -> socket.socket:
@@ -135,8 +135,8 @@ class Session:
             if woken in ready:
                 os.read(woken, CHUNK)
                 if self.on_terminal:
-                    about = _window()
-                    self._tell(b"W", f"{about['rows']} {about['columns']}".encode())
+                    window = _window()
+                    self._send_frame(b"W", f"{window['rows']} {window['columns']}".encode())
             if 0 in ready:
                 typed = self._typed()
             if here in ready:
@@ -144,7 +144,7 @@ class Session:
                 if not data:
                     raise OSError("the connection was closed")
                 self.heard += data
-                if self._heard():
+                if self._process_frames():
                     return
 
     def _typed(self) -> list[int]:
@@ -153,15 +153,15 @@ class Session:
             data = os.read(0, CHUNK)
         except OSError:  # no input, or no terminal any more
             data = b""
-        self._tell(b"I" if data else b"E", data)
+        self._send_frame(b"I" if data else b"E", data)
         return [0] if data else []
 
-    def _heard(self) -> bool:
-        """Obey what has come; whether that was the end."""
+    def _process_frames(self) -> bool:
+        """Process received frames; return whether that was the end."""
         for kind, payload in self._frames():
             if kind == b"X":
-                told = json.loads(payload)
-                self.code = 128 + _number(told["signal"]) if "signal" in told else int(told["code"])
+                outcome = json.loads(payload)
+                self.code = 128 + _number(outcome["signal"]) if "signal" in outcome else int(outcome["code"])
                 return True
             _write(2 if kind == b"R" else 1, payload)
         return False
@@ -175,7 +175,7 @@ class Session:
             del self.heard[: FRAME.size + length]
             yield kind, payload
 
-    def _tell(self, kind: bytes, payload: bytes = b"") -> None:
+    def _send_frame(self, kind: bytes, payload: bytes = b"") -> None:
         self.connection.sendall(FRAME.pack(kind, len(payload)) + payload)
 
 

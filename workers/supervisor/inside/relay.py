@@ -46,7 +46,7 @@ def unix(connection: socket.socket, request: "Request", job: "Job") -> None:
 
 
 def both_ways(left: socket.socket, right: socket.socket) -> None:
-    """Copy bytes until both sides have said all; either may end what it says and still listen."""
+    """Copy bytes until both sides are at their end; either may end its output and still read."""
     done = _thread.allocate_lock()
     done.acquire()
 

@@ -55,9 +55,9 @@ def sftp(connection: socket.socket, request: "Request", job: "Job") -> None:
 
 
 def _environment(request: "Request", job: "Job") -> "dict[str, str]":
-    asked = request.get("env") or {}
-    given = {str(name): str(value) for name, value in asked.items() if str(name).startswith(WANTED_ENV)}
-    return {**job.env, **given}
+    requested = request.get("env") or {}
+    extra = {str(name): str(value) for name, value in requested.items() if str(name).startswith(WANTED_ENV)}
+    return {**job.env, **extra}
 
 
 def _shell(env: "dict[str, str]") -> str:
@@ -73,13 +73,13 @@ def _folder(request: "Request", env: "dict[str, str]") -> str:
 def _on_terminal(
     connection: socket.socket, argv: "list[str]", env: "dict[str, str]", pty: "dict[str, Any]", folder: str
 ) -> None:
-    ours, theirs = os.openpty()
-    _resize(ours, int(pty.get("rows", 24)), int(pty.get("columns", 80)))
-    env = env | {"TERM": str(pty.get("term") or "xterm-256color"), "SSH_TTY": os.ttyname(theirs)}
-    pid = _start(argv, env, (theirs, theirs, theirs), folder, terminal=True)
-    os.close(theirs)
+    parent_end, child_end = os.openpty()
+    _resize(parent_end, int(pty.get("rows", 24)), int(pty.get("columns", 80)))
+    env = env | {"TERM": str(pty.get("term") or "xterm-256color"), "SSH_TTY": os.ttyname(child_end)}
+    pid = _start(argv, env, (child_end, child_end, child_end), folder, terminal=True)
+    os.close(child_end)
     answer(connection, {"ok": True})
-    Conversation(connection, pid, ours, {ours: b"O"}, terminal=ours).carry()
+    Conversation(connection, pid, parent_end, {parent_end: b"O"}, terminal=parent_end).carry()
 
 
 def on_pipes(connection: socket.socket, argv: "list[str]", env: "dict[str, str]", folder: str) -> None:
@@ -128,7 +128,7 @@ def _resize(terminal: int, rows: int, columns: int) -> None:
 
 
 class Conversation:
-    """Frames of one program, both ways, until it has ended and all that it said is told.
+    """Frames of one program in both directions, until it has ended and all of its output is sent.
 
     A terminal ends with its shell: who still holds it hears the hang-up. Neither side waits for the other: Ctrl-C comes
     through while nobody reads the output.
@@ -153,7 +153,7 @@ class Conversation:
         connection.setblocking(False)
 
     def carry(self) -> None:
-        """Carry frames; ends the process where the asker is gone, which breaks the pipes and hangs up the terminal."""
+        """Carry frames; ends the process when the client has closed, which hangs up the terminal."""
         while self.code is None or self.outputs:
             last_look = self.terminal >= 0 and self.code is not None and not self._is_full()
             ready = self._ready(0 if last_look else None)
@@ -174,7 +174,7 @@ class Conversation:
         return len(self.telling) >= MOST_WAITING
 
     def _ready(self, timeout_ms: "int | None") -> "dict[int, int]":
-        """What has happened; waits for it unless told otherwise."""
+        """Return the events; waits for them, at most `timeout_ms`."""
         poll = select.poll()
         wanted = {} if self._is_full() else dict.fromkeys(self.outputs, select.POLLIN)
         if self.code is None:

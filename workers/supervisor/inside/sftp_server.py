@@ -57,17 +57,17 @@ class Packet:
         return self.data[self.at - length : self.at]
 
     def attributes(self) -> dict[str, int]:
-        """Take attributes off the front: those that are given."""
-        flags, found = self.number(), {}
+        """Take attributes off the front: those that are present."""
+        flags, attributes = self.number(), {}
         if flags & SIZE:
-            found["size"] = self.number(">Q")
+            attributes["size"] = self.number(">Q")
         if flags & OWNER:
-            found["uid"], found["gid"] = self.number(), self.number()
+            attributes["uid"], attributes["gid"] = self.number(), self.number()
         if flags & PERMISSIONS:
-            found["mode"] = self.number()
+            attributes["mode"] = self.number()
         if flags & TIMES:
-            found["atime"], found["mtime"] = self.number(), self.number()
-        return found
+            attributes["atime"], attributes["mtime"] = self.number(), self.number()
+        return attributes
 
 
 def string(value: bytes) -> bytes:
@@ -105,7 +105,7 @@ class Server:
         name = REQUESTS.get(kind)
         return getattr(self, f"_{name}")(packet) if name else status(UNSUPPORTED, "not supported")
 
-    def _keep(self, table: dict[bytes, Any], value: object) -> tuple[int, bytes]:
+    def _add_handle(self, table: dict[bytes, Any], value: object) -> tuple[int, bytes]:
         if len(self.files) + len(self.folders) >= MOST_HANDLES:
             raise OSError(errno.EMFILE, "too many open files")
         self.next += 1
@@ -117,7 +117,7 @@ class Server:
         flags = {1: os.O_RDONLY, 2: os.O_WRONLY, 3: os.O_RDWR}.get(wanted & 3, os.O_RDONLY)
         for bit, flag in OPEN_FLAGS:
             flags |= flag if wanted & bit else 0
-        return self._keep(self.files, os.open(path, flags | os.O_CLOEXEC, attrs.get("mode", 0o666) & 0o7777))
+        return self._add_handle(self.files, os.open(path, flags | os.O_CLOEXEC, attrs.get("mode", 0o666) & 0o7777))
 
     def _close(self, packet: Packet) -> tuple[int, bytes]:
         handle = packet.string()
@@ -155,7 +155,7 @@ class Server:
         return _set(self.files[packet.string()], packet.attributes())
 
     def _opendir(self, packet: Packet) -> tuple[int, bytes]:
-        return self._keep(self.folders, os.scandir(packet.string()))
+        return self._add_handle(self.folders, os.scandir(packet.string()))
 
     def _readdir(self, packet: Packet) -> tuple[int, bytes]:
         body, count = b"", 0
@@ -221,8 +221,10 @@ class Server:
         if name == b"expand-path@openssh.com":
             return _name(os.path.realpath(os.path.expanduser(packet.string())))
         if name == b"statvfs@openssh.com":
-            found = os.statvfs(packet.string())
-            return REPLY, struct.pack(">11Q", *(getattr(found, key) for key in STATVFS), 0, 0, found.f_namemax)
+            statistics = os.statvfs(packet.string())
+            return REPLY, struct.pack(
+                ">11Q", *(getattr(statistics, key) for key in STATVFS), 0, 0, statistics.f_namemax
+            )
         return status(UNSUPPORTED, "not supported")
 
 
@@ -231,7 +233,7 @@ def _name(path: bytes) -> tuple[int, bytes]:
 
 
 def _set(path: bytes | int, attrs: dict[str, int], *, follow: bool = True) -> tuple[int, bytes]:
-    """Set what is asked; the owner is nobody's to give away here."""
+    """Set the requested attributes; the owner cannot be changed here."""
     itself = not follow and not isinstance(path, int)  # a link, not what it points to
     if "size" in attrs:
         os.truncate(path, attrs["size"])
@@ -242,9 +244,9 @@ def _set(path: bytes | int, attrs: dict[str, int], *, follow: bool = True) -> tu
     return status(OK)
 
 
-def status(code: int, words: str = "") -> tuple[int, bytes]:
-    """Return a reply that tells how a request went."""
-    return STATUS, struct.pack(">I", code) + string(words.encode()) + string(b"en")
+def status(code: int, message: str = "") -> tuple[int, bytes]:
+    """Return a reply with the outcome of a request."""
+    return STATUS, struct.pack(">I", code) + string(message.encode()) + string(b"en")
 
 
 def failed(exc: Exception) -> tuple[int, bytes]:

@@ -44,6 +44,6 @@ def queues(context: Context) -> Values:
     answers = app.control.inspect(timeout=PING_S).active_queues() or {}
     served = {queue["name"] for queues in answers.values() for queue in queues}
     unserved = [card for card in context.devices if names.gpu(settings.NODE, card.index) not in served]
-    launch = records.read(RunDir.of(context.job, 1).path / records.LAUNCH) or {}
+    launch = records.read(RunDir.for_attempt(context.job, 1).path / records.LAUNCH) or {}
     bound = {part for part in launch.get("env", {}).get("CUDA_VISIBLE_DEVICES", "").split(",") if part}
     return {"unserved": len(unserved), "bound": bound == {card.uuid for card in context.devices}}

@@ -30,7 +30,7 @@ def collectives(context: Context, size_mib: float = MESSAGE_MIB) -> Values:
     """Run two ranks as those of a distributed job, with NCCL between GPUs (tests: gloo between CPUs)."""
     program = (jobs.PROGRAMS / "ranks.py").read_text()
     backend = "gloo" if context.device == "cpu" else "nccl"
-    env = {"PROGRAM": program} | gang_environment.of(0, "127.0.0.1")
+    env = {"PROGRAM": program} | gang_environment.for_rank(0, "127.0.0.1")
     measured = jobs.run(context, "ranks.py", backend, 2, size_mib, devices=context.devices[:2], env=env)
     groups = {card.group for card in context.devices[:2]}
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in measured.items()} | {

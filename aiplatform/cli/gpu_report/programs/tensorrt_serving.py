@@ -121,7 +121,7 @@ def main() -> None:
         work = Path("work")
         work.mkdir()
         bench = Bench(folder / "model.onnx", work, lambda: iter([{"images": feeds["images"][:1]}]))
-        measured["layers"] = engines.made(TARGET, bench, folder)["engine"]["layers"]
+        measured["layers"] = engines.build_engine(TARGET, bench, folder)["engine"]["layers"]
     measured["build_s"] = time.perf_counter() - began
     engine = Engine(folder / "model.onnx", strictly=runtime == "tensorrt")
     measured |= {"provider": engine.provider, "images_s": rate(engine, feeds)}

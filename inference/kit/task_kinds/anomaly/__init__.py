@@ -36,6 +36,6 @@ ANOMALY = ServedTask(
     scoring="inference.kit.task_kinds.anomaly.scoring",
     pages=PAGES,
     strangers=True,
-    measures=(Measure("accuracy", "Accuracy", lambda one: one["right"], once),),
-    right=lambda one: bool(one["right"]),
+    measures=(Measure("accuracy", "Accuracy", lambda entry: entry["right"], once),),
+    right=lambda entry: bool(entry["right"]),
 )

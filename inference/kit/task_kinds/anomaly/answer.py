@@ -23,14 +23,14 @@ HEAT_SIDE = 96  # longest side of a heat map, in pixels
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture one entry: score 0..1, whether that reaches the threshold, and the map as a grey PNG."""
+    """For each image one entry: score 0..1, whether it reaches the threshold, and the map as a grayscale PNG."""
     threshold = spec.decode.score_threshold if requested.score_threshold is None else requested.score_threshold
     answers = []
     for row, placement in enumerate(placements):
         score = score_of(spec, outputs, row)
         heat = base64.b64encode(png(heat_of(spec, outputs, row, placement))).decode()
-        one = {"anomalous": score >= threshold, "score": round(score, 6), "threshold": threshold, "heat": heat}
-        answers.append([one])
+        prediction = {"anomalous": score >= threshold, "score": round(score, 6), "threshold": threshold, "heat": heat}
+        answers.append([prediction])
     return answers
 
 
@@ -56,9 +56,9 @@ def png(heat: NDArray[np.uint8]) -> bytes:
     return out.getvalue()
 
 
-def _within(placement: decode.Placement, seen: InputSpec, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Where the picture lies in a map of this shape (rows, columns): left, top, right, bottom in its cells."""
-    across, down = shape[1] / seen.width, shape[0] / seen.height
+def _within(placement: decode.Placement, spec: InputSpec, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
+    """Return the placement of the image in a map of this shape (rows, columns): left, top, right, bottom in cells."""
+    across, down = shape[1] / spec.width, shape[0] / spec.height
     left, top = placement.offset_x * across, placement.offset_y * down
     right = min(left + placement.width * placement.scale_x * across, float(shape[1]))
     return left, top, right, min(top + placement.height * placement.scale_y * down, float(shape[0]))
@@ -70,4 +70,4 @@ ITEM = an_object(
     threshold=SHARE,
     heat={"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
 )
-ANSWER = Answer(outputs=("score", "map"), read=read, item=ITEM, asked=("score_threshold",), slow=True)
+ANSWER = Answer(outputs=("score", "map"), read=read, item=ITEM, options=("score_threshold",), slow=True)

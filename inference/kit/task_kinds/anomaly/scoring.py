@@ -60,12 +60,12 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
 
     AUROC and average precision are None where the images are all good or all bad.
     """
-    known = {sample.path: sample for sample in truth.samples}
+    sample_by_path = {sample.path: sample for sample in truth.samples}
     good, threshold = lines[0]["good"], float(lines[0]["threshold"])
     scores = np.array([line["score"] for line in lines])
     bad = np.array([line["label"] != good for line in lines])
-    said = scores >= threshold
-    table = _table(bad, said)
+    reported = scores >= threshold
+    table = _table(bad, reported)
     both = bool(bad.any() and not bad.all())
     summary: dict[str, float | None] = {
         "auroc": float(metrics.roc_auc_score(bad, scores)) if both else None,
@@ -76,49 +76,49 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
     }
     label = np.array([line["label"] for line in lines])
     classes = [
-        {"id": one.id, "name": one.name, **_reported(scores[label == one.id], threshold)} for one in truth.classes
+        {"id": item.id, "name": item.name, **_reported(scores[label == item.id], threshold)} for item in truth.classes
     ]
-    images = [_image(line, known[line["path"]], good, threshold) for line in lines]
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
-    name = next(entry.name for entry in truth.classes if entry.id == good)
+    images = [_image(line, sample_by_path[line["path"]], good, threshold) for line in lines]
+    images.sort(key=lambda item: (-item["badness"], item["path"]))
+    name = next(model_class.name for model_class in truth.classes if model_class.id == good)
     confusion = {"labels": [name, "≠ " + name], "background": False, "matrix": table.tolist(), "unit": ""}
     return {"summary": summary, "classes": classes, "good": good, "confusion": confusion}, images
 
 
-def _table(bad: NDArray[np.bool_], said: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many images that are good and bad [rows] were taken for good and bad [columns]."""
-    return np.bincount(2 * bad.astype(np.int64) + said, minlength=4).reshape(2, 2)
+def _table(bad: NDArray[np.bool_], reported: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the images that are good and bad [rows] and were predicted as good and bad [columns]."""
+    return np.bincount(2 * bad.astype(np.int64) + reported, minlength=4).reshape(2, 2)
 
 
 def _reported(scores: NDArray[Any], threshold: float) -> dict[str, Any]:
-    """How many images of a class are reported, and how unusual they are on the whole."""
-    said = scores >= threshold
+    """Return how many images of a class are reported, and their mean score."""
+    reported = scores >= threshold
     return {
         "truths": len(scores),
-        "reported": int(said.sum()),
-        "share": float(said.mean()) if len(scores) else None,
+        "reported": int(reported.sum()),
+        "share": float(reported.mean()) if len(scores) else None,
         "score": float(scores.mean()) if len(scores) else None,
     }
 
 
 def _image(line: Line, sample: Sample, good: int, threshold: float) -> dict[str, Any]:
-    bad, said = line["label"] != good, line["score"] >= threshold
+    bad, reported = line["label"] != good, line["score"] >= threshold
     return {
         "path": sample.path,
         "width": sample.width,
         "height": sample.height,
         "truth": line["label"],
         "score": line["score"],
-        "reported": said,
-        "right": bad == said,
+        "reported": reported,
+        "right": bad == reported,
         "badness": round(threshold - line["score"] if bad else line["score"] - threshold, 6),
         "heat": base64.b64encode(coloured(base64.b64decode(line["heat"]), threshold)).decode(),
-        "cells": [f"{int(bad)},{int(said)}"],
+        "cells": [f"{int(bad)},{int(reported)}"],
     }
 
 
 def coloured(grey: bytes, threshold: float) -> bytes:
-    """A heat map as a PNG that lies on its image: nothing where it is usual, then yellow, red from the threshold on."""
+    """Color a heat map as a PNG overlay: transparent where scores are usual, then yellow, red from the threshold on."""
     with Image.open(io.BytesIO(grey)) as opened:
         values = np.asarray(opened, np.float32) / 255
     hot = ((values / max(threshold, 1e-6) - FAINT) / (1 - FAINT)).clip(0, 1)

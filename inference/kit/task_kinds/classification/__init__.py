@@ -58,9 +58,9 @@ PAGES = Pages(
 )
 
 
-def _pairs(one: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    """The one pair of an image: its class, and the one answered."""
-    return [(int(truth), int(answer), 1) for truth, answer in (cell.split(",") for cell in one["cells"])]
+def _pairs(entry: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    """Return the single pair of an image: its class, and the predicted one."""
+    return [(int(truth), int(answer), 1) for truth, answer in (cell.split(",") for cell in entry["cells"])]
 
 
 CLASSIFICATION = ServedTask(
@@ -70,9 +70,13 @@ CLASSIFICATION = ServedTask(
     scoring="inference.kit.task_kinds.classification.scoring",
     pages=PAGES,
     measures=(
-        Measure("accuracy", "Accuracy", lambda one: one["right"], once),
-        Measure("recall_5", "Recall_5", lambda one: one["truth"] in [kind for kind, _share in one["answers"]], once),
-        Measure("classification_loss", "Classification_Loss", lambda one: one["badness"], once, lower_is_better=True),
+        Measure("accuracy", "Accuracy", lambda entry: entry["right"], once),
+        Measure(
+            "recall_5", "Recall_5", lambda entry: entry["truth"] in [kind for kind, _share in entry["answers"]], once
+        ),
+        Measure(
+            "classification_loss", "Classification_Loss", lambda entry: entry["badness"], once, lower_is_better=True
+        ),
     ),
     pairs=_pairs,
     means=(
@@ -80,7 +84,7 @@ CLASSIFICATION = ServedTask(
         ClassMean("recall", "Recall", class_recall),
         ClassMean("f1", "F1", class_f1),
     ),
-    right=lambda one: bool(one["right"]),
-    scored=lambda one: [(float(one["answers"][0][1]), bool(one["right"]))],
+    right=lambda entry: bool(entry["right"]),
+    scored=lambda entry: [(float(entry["answers"][0][1]), bool(entry["right"]))],
     elsewhere=("ForImageClassification", "classify"),
 )

@@ -20,11 +20,11 @@ PROBABILITIES = "probabilities"  # role of an output that has been through the s
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture its most probable classes, best first."""
+    """For each image its most probable classes, best first."""
     answers = []
     for scores in probabilities(spec, outputs):
         best = decode.top(scores, requested.top_k or len(scores))
-        answers.append([{**spec.class_at(place), "score": round(float(scores[place]), 6)} for place in best])
+        answers.append([{**spec.class_at(index), "score": round(float(scores[index]), 6)} for index in best])
     return answers
 
 
@@ -46,7 +46,7 @@ ANSWER = Answer(
     item=ITEM,
     draft=CLASSES,
     best_only=True,
-    asked=("top_k",),
+    options=("top_k",),
     layouts=LAYOUTS,
     shares=probabilities,
     elsewhere=True,

@@ -46,17 +46,19 @@ def files(lines: list[Line]) -> dict[str, str]:
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
-    """1 where both name the same class."""
-    one, two = (max(line["probabilities"].items(), key=lambda pair: pair[1])[0] for line in (first, second))
-    return float(one == two)
+    """Return 1 where both predict the same class, else 0."""
+    first_class, second_class = (
+        max(line["probabilities"].items(), key=lambda pair: pair[1])[0] for line in (first, second)
+    )
+    return float(first_class == second_class)
 
 
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     ids = [c.id for c in truth.classes]
-    places = {class_id: place for place, class_id in enumerate(ids)}
+    columns = {class_id: column for column, class_id in enumerate(ids)}
     shares = np.array([[line["probabilities"].get(str(i), 0.0) for i in ids] for line in lines])
-    label = np.array([places[line["label"]] for line in lines])
+    label = np.array([columns[line["label"]] for line in lines])
     answer = shares.argmax(1)
     every = list(range(len(ids)))
     present = sorted(set(label.tolist()))
@@ -66,22 +68,22 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     macro = metrics.precision_recall_fscore_support(label, answer, labels=present, average="macro", zero_division=0)
     of_truth = shares[np.arange(len(label)), label]
     classes = []
-    for place, known in enumerate(truth.classes):
-        answered = answer == place
+    for column, model_class in enumerate(truth.classes):
+        answered = answer == column
         tp, fp = counts.by_threshold(
-            list(zip(shares[answered, place].tolist(), (label[answered] == place).tolist(), strict=True))
+            list(zip(shares[answered, column].tolist(), (label[answered] == column).tolist(), strict=True))
         )
         classes.append(
             {
-                "id": known.id,
-                "name": known.name,
-                "truths": int((label == place).sum()),
-                "precision": float(precision[place]),
-                "recall": float(recall[place]),
-                "f1": float(f1[place]),
+                "id": model_class.id,
+                "name": model_class.name,
+                "truths": int((label == column).sum()),
+                "precision": float(precision[column]),
+                "recall": float(recall[column]),
+                "f1": float(f1[column]),
                 "tp": tp,
                 "fp": fp,
-                **counts.precision_recall(label == place, shares[:, place]),
+                **counts.precision_recall(label == column, shares[:, column]),
             }
         )
     curves = [c["pr"] for c in classes if c["pr"]]
@@ -116,7 +118,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
                 "width": sample.width,
                 "height": sample.height,
                 "truth": ids[label[row]],
-                "answers": [[ids[place], round(float(shares[row, place]), 6)] for place in best],
+                "answers": [[ids[column], round(float(shares[row, column]), 6)] for column in best],
                 "right": bool(answer[row] == label[row]),
                 "badness": round(float(-np.log(max(of_truth[row], SMALLEST))), 6),
                 "cells": [f"{label[row]},{answer[row]}"],

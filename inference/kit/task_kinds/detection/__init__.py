@@ -53,7 +53,7 @@ DETECTION = ServedTask(
     pages=PAGES,
     measures=counted(),
     ranked=average_precisions("mAP", "AP50", "AP75"),
-    right=lambda one: not one["fp"] and not one["fn"],
+    right=lambda entry: not entry["fp"] and not entry["fn"],
     scored=ranked_answers,
     elsewhere=("ForObjectDetection", "detect"),
 )

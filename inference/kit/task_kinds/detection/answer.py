@@ -23,7 +23,7 @@ LOWEST_SCORE, MOST_OF_TILE = 0.01, 300  # what of a tile is put together with th
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture its boxes in the picture's own pixels, best first."""
+    """For each image its boxes in the pixels of the image, best first."""
     limits = limits_of(spec.decode, requested)
     answers = []
     for row, placement in enumerate(placements):
@@ -34,19 +34,19 @@ def read(
                     **spec.class_at(c),
                     "score": round(float(s), 6),
                     "box": [round(float(v), 2) for v in b],
-                    **of_chain(spec, outputs, row, int(place)),
+                    **of_chain(spec, outputs, row, int(index)),
                 }
-                for b, s, c, place in zip(boxes.boxes, boxes.scores, boxes.classes, boxes.places, strict=True)
+                for b, s, c, index in zip(boxes.boxes, boxes.scores, boxes.classes, boxes.places, strict=True)
             ]
         )
     return answers
 
 
-def of_chain(spec: ModelSpec, outputs: Arrays, row: int, place: int) -> dict[str, Any]:
-    """What the two parts of a chain said of an object each; nothing of other models."""
+def of_chain(spec: ModelSpec, outputs: Arrays, row: int, index: int) -> dict[str, Any]:
+    """Return the class and score of each of the two parts of a chain for an object; empty for other models."""
     if spec.graph is None or spec.graph.kind != CHAIN:
         return {}
-    kind, sure, class_score = (outputs[spec.outputs[role]][row, place] for role in OF_CHAIN)
+    kind, sure, class_score = (outputs[spec.outputs[role]][row, index] for role in OF_CHAIN)
     first = spec.graph.parts[0].spec
     return {
         "detected": {**first.class_at(int(kind)), "score": round(float(sure), 6)},
@@ -81,18 +81,18 @@ class OfTiles:
 
     def add(self, outputs: Arrays, placements: Sequence[decode.Placement]) -> None:
         for row, placement in enumerate(placements):
-            found = detections(self.spec, outputs, row, placement, self.limits)
+            boxes = detections(self.spec, outputs, row, placement, self.limits)
             corner = (-placement.offset_x, -placement.offset_y)
-            masks = self.masks(outputs, row, corner, found)
-            self.parts.add(corner, found.boxes, found.scores, found.classes, masks)
+            masks = self.masks(outputs, row, corner, boxes)
+            self.parts.add(corner, boxes.boxes, boxes.scores, boxes.classes, masks)
 
     def masks(
-        self, outputs: Arrays, row: int, corner: tuple[float, float], found: decode.Detections
+        self, outputs: Arrays, row: int, corner: tuple[float, float], boxes: decode.Detections
     ) -> Sequence[Patch]:
-        """The mask of each object of the tile at `corner`; boxes have none."""
+        """Return the mask of each object of the tile at `corner`; plain boxes have none."""
         return ()
 
-    def whole(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
+    def result(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
         joined = self.parts.joined(len(self.spec.classes))
         roles = (self.spec.outputs[role] for role in ANSWER.outputs)
         named = dict(zip(roles, (joined.boxes[None], joined.scores[None]), strict=True))
@@ -126,11 +126,11 @@ ANSWER = Answer(
     read=read,
     item=ITEM,
     draft=SHAPES,
-    asked=("score_threshold", "iou_threshold", "max_detections"),
+    options=("score_threshold", "iou_threshold", "max_detections"),
     slow=True,
     joining=OfTiles,
     layouts=layouts.LAYOUTS,
-    found=detections,
+    detect=detections,
     elsewhere=True,
     boxes=True,
     item_of_chain=ITEM_OF_CHAIN,

@@ -49,21 +49,23 @@ def _nanodet(spec: ModelSpec, outputs: Arrays, row: int) -> Read:
     return np.asarray(boxes, np.float32), rows[:, :classes]
 
 
-def _cells(spec: ModelSpec, ways: tuple[tuple[int, ...], ...], count: int) -> Read:
-    """Column and row of each cell [P, 2] and its stride [P, 1], of the strides that make so many cells.
+def _cells(spec: ModelSpec, choices: tuple[tuple[int, ...], ...], count: int) -> Read:
+    """Return column and row of each cell [P, 2] and its stride [P, 1], of the strides that make so many cells.
 
     Raises:
         ValueError: none do.
     """
-    seen = cast(InputSpec, spec.input)
-    for strides in ways:
-        grids = [(math.ceil(seen.width / step), math.ceil(seen.height / step), step) for step in strides]
-        if sum(wide * high for wide, high, _step in grids) != count:
+    input_spec = cast(InputSpec, spec.input)
+    for strides in choices:
+        grids = [(math.ceil(input_spec.width / step), math.ceil(input_spec.height / step), step) for step in strides]
+        if sum(columns * rows for columns, rows, _step in grids) != count:
             continue
-        places = [np.stack(np.meshgrid(np.arange(wide), np.arange(high)), -1).reshape(-1, 2) for wide, high, _ in grids]
-        steps = [np.full((wide * high, 1), step) for wide, high, step in grids]
+        places = [
+            np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), -1).reshape(-1, 2) for columns, rows, _ in grids
+        ]
+        steps = [np.full((columns * rows, 1), step) for columns, rows, step in grids]
         return np.concatenate(places).astype(np.float32), np.concatenate(steps).astype(np.float32)
-    raise ValueError(f"{count} rows are not the cells of {seen.width}×{seen.height} pixels")
+    raise ValueError(f"{count} rows are not the cells of {input_spec.width}×{input_spec.height} pixels")
 
 
 def _joined(spec: ModelSpec, outputs: Arrays, row: int) -> Read:
@@ -89,8 +91,8 @@ def _ssd(spec: ModelSpec, outputs: Arrays, row: int) -> Read:
 
 
 def _size(spec: ModelSpec) -> Floats:
-    seen = cast(InputSpec, spec.input)
-    return np.array([seen.width, seen.height] * 2, np.float32)
+    input_spec = cast(InputSpec, spec.input)
+    return np.array([input_spec.width, input_spec.height] * 2, np.float32)
 
 
 READERS: Mapping[tuple[str, ...], Callable[[ModelSpec, Arrays, int], Read]] = {
@@ -128,21 +130,21 @@ def _two(outputs: Outputs) -> Found:
 
 
 def _named(outputs: Outputs) -> Found:
-    """Number, boxes, scores and classes by their names."""
+    """Find count, boxes, scores and classes by their names."""
 
-    def called(rank: tuple[int, ...], *words: str) -> Output:
-        fit = [output for output in outputs if len(output.shape) in rank and _says(output, words)]
+    def called(rank: tuple[int, ...], *patterns: str) -> Output:
+        fit = [output for output in outputs if len(output.shape) in rank and _matches(output, patterns)]
         if not fit:
             raise Unfit
         return fit[0]
 
-    wanted = (((1, 2), ("num",)), ((3,), ("boxes",)), ((2,), ("score",)), ((2,), ("class", "label")))
-    found = (called(rank, *words) for rank, words in wanted)
-    return {role: output.name for role, output in zip(EFFICIENT, found, strict=True)}, None
+    patterns_by_rank = (((1, 2), ("num",)), ((3,), ("boxes",)), ((2,), ("score",)), ((2,), ("class", "label")))
+    matches = (called(rank, *patterns) for rank, patterns in patterns_by_rank)
+    return {role: output.name for role, output in zip(EFFICIENT, matches, strict=True)}, None
 
 
-def _says(output: Output, words: tuple[str, ...]) -> bool:
-    return any(word in output.name.lower() for word in words)
+def _matches(output: Output, patterns: tuple[str, ...]) -> bool:
+    return any(pattern in output.name.lower() for pattern in patterns)
 
 
 def _sevens(outputs: Outputs) -> Found:
@@ -153,10 +155,16 @@ def _sevens(outputs: Outputs) -> Found:
 
 
 LAYOUTS = (
-    Layout("yolox", "YOLOX before decoding: [N, P, 5 + C]", YOLOX, _lone("yolox", 5), resize="letterbox", told=False),
-    Layout("joined", "RT-DETR of Ultralytics: [N, Q, 4 + C]", JOINED, _lone("joined", 4), told=False),
-    Layout("nanodet", "NanoDet-Plus: [N, P, C + 32]", NANODET, _lone("nanodet", 4 * BINS), told=False),
-    Layout("relative", "Boxes [N, P, 4] in parts of the input, and scores [N, P, C]", RELATIVE, _two, told=False),
-    Layout("efficient_nms", "TensorRT's EfficientNMS: number, boxes, scores, classes", EFFICIENT, _named, told=False),
-    Layout("ssd", "SSD of Caffe and OpenVINO: [1, 1, n, 7]", SSD, _sevens, told=False),
+    Layout(
+        "yolox", "YOLOX before decoding: [N, P, 5 + C]", YOLOX, _lone("yolox", 5), resize="letterbox", in_snippets=False
+    ),
+    Layout("joined", "RT-DETR of Ultralytics: [N, Q, 4 + C]", JOINED, _lone("joined", 4), in_snippets=False),
+    Layout("nanodet", "NanoDet-Plus: [N, P, C + 32]", NANODET, _lone("nanodet", 4 * BINS), in_snippets=False),
+    Layout(
+        "relative", "Boxes [N, P, 4] in parts of the input, and scores [N, P, C]", RELATIVE, _two, in_snippets=False
+    ),
+    Layout(
+        "efficient_nms", "TensorRT's EfficientNMS: number, boxes, scores, classes", EFFICIENT, _named, in_snippets=False
+    ),
+    Layout("ssd", "SSD of Caffe and OpenVINO: [1, 1, n, 7]", SSD, _sevens, in_snippets=False),
 )

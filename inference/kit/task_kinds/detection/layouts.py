@@ -28,7 +28,7 @@ DETR_SIGMOID = ("detr_sigmoid_logits", "detr_boxes")
 
 
 def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats, Floats]:
-    """Boxes [P, 4] as x1 y1 x2 y2 in pixels of the input and probabilities [P, C] of one picture of a batch."""
+    """Return boxes [P, 4] as x1 y1 x2 y2 in pixels of the input and probabilities [P, C] of one image of a batch."""
     roles = tuple(spec.outputs)
     if roles == YOLO:
         (rows,) = (values.T for values in values(spec, outputs, row, YOLO))
@@ -41,8 +41,8 @@ def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats
         return rows[:, :4], spread(rows[:, 5], rows[:, 4], len(spec.classes))
     if roles in (DETR, DETR_SIGMOID):
         logits, boxes = values(spec, outputs, row, roles)
-        seen = cast(InputSpec, spec.input)
-        size = np.array([seen.width, seen.height] * 2, np.float32)
+        input_spec = cast(InputSpec, spec.input)
+        size = np.array([input_spec.width, input_spec.height] * 2, np.float32)
         scores = decode.probabilities(logits)[:, :-1] if roles == DETR else logistic(logits)
         return corners(boxes * size), scores
     if roles in further.READERS:
@@ -51,15 +51,15 @@ def boxes_and_scores(spec: ModelSpec, outputs: Arrays, row: int) -> tuple[Floats
     return boxes, scores
 
 
-def _single(role: str, place: int, beside: int) -> Callable[[Outputs], Found]:
-    """Find one output of three dimensions; `beside` its classes so many numbers stand in the dimension `place`."""
+def _single(role: str, axis: int, extra: int) -> Callable[[Outputs], Found]:
+    """Find one output of three dimensions; its dimension `axis` has the classes and `extra` further numbers."""
 
     def find(outputs: Outputs) -> Found:
         output = one(outputs, 3, "output0", "output", "predictions")
-        size = output.size(place)
-        if size is not None and size <= beside:
+        size = output.size(axis)
+        if size is not None and size <= extra:
             raise Unfit
-        return {role: output.name}, None if size is None else size - beside
+        return {role: output.name}, None if size is None else size - extra
 
     return find
 
@@ -71,19 +71,19 @@ def _end_to_end(outputs: Outputs) -> Found:
     return {"end2end": output.name}, None
 
 
-def _pair(boxes_role: str, scores_role: str, beside: int) -> Callable[[Outputs], Found]:
-    """Find boxes [N, P, 4] and what says how likely each class is [N, P, C + `beside`]."""
+def _pair(boxes_role: str, scores_role: str, extra: int) -> Callable[[Outputs], Found]:
+    """Find boxes [N, P, 4] and the scores of the classes [N, P, C + `extra`]."""
 
     def find(outputs: Outputs) -> Found:
         flat = of_rank(outputs, 3)
         boxes = [output for output in flat if output.size(2) in (4, None) and not _scores(output)]
         boxes = [output for output in boxes if "boxes" in output.name.lower()] or boxes
-        rest = [output for output in flat if boxes and output.name != boxes[0].name]
-        rest = [output for output in rest if _scores(output)] or rest
-        if not rest:
+        others = [output for output in flat if boxes and output.name != boxes[0].name]
+        others = [output for output in others if _scores(output)] or others
+        if not others:
             raise Unfit
-        size = rest[0].size(2)
-        return {boxes_role: boxes[0].name, scores_role: rest[0].name}, None if size is None else size - beside
+        size = others[0].size(2)
+        return {boxes_role: boxes[0].name, scores_role: others[0].name}, None if size is None else size - extra
 
     return find
 
@@ -92,25 +92,25 @@ def _scores(output: Output) -> bool:
     return any(word in output.name.lower() for word in ("logit", "score"))
 
 
-def _lone(place: int, beside: int) -> Callable[[Outputs, int], bool]:
-    """Whether one output has the labels' number and `beside` in a dimension, or few where there are no labels."""
+def _lone(axis: int, extra: int) -> Callable[[Outputs, int], bool]:
+    """Check for one output with the number of labels and `extra` in a dimension, or few where there are no labels."""
 
     def fits(outputs: Outputs, labels: int) -> bool:
         flat = of_rank(outputs, 3)
         if len(flat) != 1:
             return False
-        own, other = flat[0].shape[place], flat[0].shape[3 - place]
-        return own == labels + beside if labels else beside < own < other and (own != 6 or place == 1)
+        own, other = flat[0].shape[axis], flat[0].shape[3 - axis]
+        return own == labels + extra if labels else extra < own < other and (own != 6 or axis == 1)
 
     return fits
 
 
-def _logits(beside: int) -> Callable[[Outputs, int], bool]:
-    """Whether an output called logits has a number for each label and `beside`, or nothing says how many it has."""
+def _logits(extra: int) -> Callable[[Outputs, int], bool]:
+    """Check for an output called logits with a number for each label and `extra`, or with an unknown size."""
 
     def fits(outputs: Outputs, labels: int) -> bool:
-        found = [output for output in of_rank(outputs, 3) if "logit" in output.name.lower()]
-        return bool(found) and (not labels or found[0].size(2) in (labels + beside, None))
+        matches = [output for output in of_rank(outputs, 3) if "logit" in output.name.lower()]
+        return bool(matches) and (not labels or matches[0].size(2) in (labels + extra, None))
 
     return fits
 

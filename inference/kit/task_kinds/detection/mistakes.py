@@ -29,7 +29,7 @@ from inference.kit.samples.ground_truth import Box
 from inference.kit.task_kinds.matching import boxes_overlap
 from inference.kit.task_kinds.mistaken import BACKGROUND, BOTH, CLASS, DUPLICATE, KINDS, LOCATION, MISSED
 
-RIGHT, PASSED = "right", "passed"  # passed: it lies in a crowd, and does not count
+RIGHT, PASSED = "right", "passed"  # passed: it is in a crowd and does not count
 FOUND, NEAR = 0.5, 0.1  # overlaps
 MENDED = {CLASS, LOCATION}
 MOST = 100  # answers of an image and class, as COCO counts them
@@ -50,121 +50,123 @@ class Judged:
     truth_class: int | None = None
 
 
-def of_image(answers: Answers, truths: Sequence[Box], forgiven: Forgiven) -> list[Judged]:
-    """All answers of an image, best first, then the objects that are missed. Crowds are no objects."""
-    objects = [one for one in truths if not one.crowd]
-    crowds = [one for one in truths if one.crowd]
-    kept = list(_counted(answers))
-    table = _Table(kept, objects)
-    taken = table.taken()
-    found: set[int | None] = set(taken.values())
+def judge_image(answers: Answers, truths: Sequence[Box], forgiven: Forgiven) -> list[Judged]:
+    """Return all predictions of an image, best first, then the missed objects. Crowds are not objects."""
+    objects = [row for row in truths if not row.crowd]
+    crowds = [row for row in truths if row.crowd]
+    counted = list(_counted(answers))
+    table = _Table(counted, objects)
+    taken = table.pairs()
+    matched: set[int | None] = set(taken.values())
     judged = []
-    for place, one in enumerate(kept):
-        if place in taken:
-            judged.append(_about(one, RIGHT, taken[place], objects))
-        elif crowds and forgiven(one, [crowd for crowd in crowds if crowd.class_id == one[0]]):
-            judged.append(_about(one, PASSED, None, objects))
+    for index, row in enumerate(counted):
+        if index in taken:
+            judged.append(_to_judged(row, RIGHT, taken[index], objects))
+        elif crowds and forgiven(row, [crowd for crowd in crowds if crowd.class_id == row[0]]):
+            judged.append(_to_judged(row, PASSED, None, objects))
         else:
-            judged.append(_about(one, *table.kind(place), objects))
-    return judged + _missed(objects, found | {one.truth for one in judged if one.kind in MENDED})
+            judged.append(_to_judged(row, *table.kind(index), objects))
+    return judged + _missed(objects, matched | {row.truth for row in judged if row.kind in MENDED})
 
 
 def _counted(answers: Answers) -> Iterator[Sequence[float]]:
-    """Those that count: the best of each class."""
+    """Yield the predictions that count: the best of each class."""
     number: dict[float, int] = {}
-    for one in sorted(answers, key=lambda one: -one[1]):
-        number[one[0]] = number.get(one[0], 0) + 1
-        if number[one[0]] <= MOST:
-            yield one
+    for answer in sorted(answers, key=lambda answer: -answer[1]):
+        number[answer[0]] = number.get(answer[0], 0) + 1
+        if number[answer[0]] <= MOST:
+            yield answer
 
 
 class _Table:
     """How much each answer of an image overlaps with each object, of its class and of others."""
 
     def __init__(self, answers: Answers, objects: Sequence[Box]) -> None:
-        corners = np.array([one[2:6] for one in answers], float).reshape(-1, 4)
-        there = np.array([one.corners for one in objects], float).reshape(-1, 4)
-        table = boxes_overlap(corners, there, np.zeros(len(there), bool))
-        classes = np.array([one.class_id for one in objects], int)
-        same = np.array([int(one[0]) for one in answers], int)[:, None] == classes[None]
+        corners = np.array([row[2:6] for row in answers], float).reshape(-1, 4)
+        truth_corners = np.array([row.corners for row in objects], float).reshape(-1, 4)
+        table = boxes_overlap(corners, truth_corners, np.zeros(len(truth_corners), bool))
+        classes = np.array([row.class_id for row in objects], int)
+        same = np.array([int(row[0]) for row in answers], int)[:, None] == classes[None]
         self.own, self.other = np.where(same, table, -1.0), np.where(same, -1.0, table)
         self.best_own = self.own.max(1, initial=-1.0).tolist()
         self.best_other = self.other.max(1, initial=-1.0).tolist()
 
-    def taken(self) -> dict[int, int]:
-        """The place of each right answer and of its object: the surest first, the free one it overlaps with most."""
-        taken: dict[int, int] = {}
+    def pairs(self) -> dict[int, int]:
+        """Return index → object of each right prediction: best score first, highest IoU with a free object."""
+        pairs: dict[int, int] = {}
         free = np.ones(self.own.shape[1], bool)
-        for place, best in enumerate(self.best_own):
+        for index, best in enumerate(self.best_own):
             if best < FOUND:
                 continue
-            row = np.where(free, self.own[place], -1.0)
+            row = np.where(free, self.own[index], -1.0)
             if row.max() >= FOUND:
                 last = len(row) - 1 - int(row[::-1].argmax())  # of equal ones the last, as COCO has it
-                taken[place], free[last] = last, False
-        return taken
+                pairs[index], free[last] = last, False
+        return pairs
 
-    def kind(self, place: int) -> tuple[str, int | None]:
-        """The kind of a wrong answer, and the object it is about."""
-        own, other = self.best_own[place], self.best_other[place]
+    def kind(self, index: int) -> tuple[str, int | None]:
+        """Return the kind of a wrong prediction, and the object that it concerns."""
+        own, other = self.best_own[index], self.best_other[index]
         if max(own, other) < NEAR:
             return BACKGROUND, None
         if NEAR <= own < FOUND:
-            return LOCATION, int(self.own[place].argmax())
+            return LOCATION, int(self.own[index].argmax())
         if other >= FOUND:
-            return CLASS, int(self.other[place].argmax())
+            return CLASS, int(self.other[index].argmax())
         if own >= FOUND:  # a surer answer has it
-            return DUPLICATE, int(self.own[place].argmax())
+            return DUPLICATE, int(self.own[index].argmax())
         return BOTH, None
 
 
-def _about(one: Sequence[float], kind: str, truth: int | None, objects: Sequence[Box]) -> Judged:
+def _to_judged(answer: Sequence[float], kind: str, truth: int | None, objects: Sequence[Box]) -> Judged:
     truth_class = None if truth is None else objects[truth].class_id
-    return Judged(kind, int(one[0]), float(one[1]), one[2:6], truth, truth_class)
+    return Judged(kind, int(answer[0]), float(answer[1]), answer[2:6], truth, truth_class)
 
 
 def gains(images: Sequence[Sequence[Judged]], objects: dict[int, int]) -> tuple[float | None, dict[str, float]]:
-    """The average precision at 0.5 as it is, and how much it rises where mistakes of each kind are mended.
+    """Return the average precision at 0.5, and how much it rises where mistakes of each kind are corrected.
 
     Args:
         objects: how many there are of each class.
     """
-    every = [(one, (place, one.truth)) for place, own in enumerate(images) for one in own if one.kind in _PLACES]
-    every.sort(key=lambda pair: -pair[0].score)
-    kinds = np.array([_PLACES[one.kind] for one, _truth in every], int)
-    classes = np.array([one.class_id for one, _truth in every], int)
-    right = kinds == _PLACES[RIGHT]
+    rows = [
+        (judged, (image, judged.truth)) for image, own in enumerate(images) for judged in own if judged.kind in _INDICES
+    ]
+    rows.sort(key=lambda pair: -pair[0].score)
+    kinds = np.array([_INDICES[judged.kind] for judged, _truth in rows], int)
+    classes = np.array([judged.class_id for judged, _truth in rows], int)
+    right = kinds == _INDICES[RIGHT]
     now = _precision(classes, right, objects)
     if now is None:
         return None, {}
-    meant, mendable = _mendable(every)
-    missed = Counter(one.class_id for own in images for one in own if one.kind == MISSED)
+    meant, correctable = _correctable(rows)
+    missed = Counter(judged.class_id for own in images for judged in own if judged.kind == MISSED)
     gained = {}
     for kind in KINDS:
-        mended = kinds == _PLACES.get(kind, -1)
-        kept = ~mended | mendable
-        left = {number: count - missed[number] * (kind == MISSED) for number, count in objects.items()}
-        then = _precision(np.where(mended, meant, classes)[kept], (right | mended)[kept], left)
-        gained[kind] = 0.0 if then is None else max(0.0, then - now)
+        corrected = kinds == _INDICES.get(kind, -1)
+        selected = ~corrected | correctable
+        remaining = {number: count - missed[number] * (kind == MISSED) for number, count in objects.items()}
+        after = _precision(np.where(corrected, meant, classes)[selected], (right | corrected)[selected], remaining)
+        gained[kind] = 0.0 if after is None else max(0.0, after - now)
     return now, gained
 
 
-_PLACES = {kind: place for place, kind in enumerate((RIGHT, CLASS, LOCATION, BOTH, DUPLICATE, BACKGROUND))}
+_INDICES = {kind: index for index, kind in enumerate((RIGHT, CLASS, LOCATION, BOTH, DUPLICATE, BACKGROUND))}
 
 
-def _mendable(every: Sequence[tuple[Judged, Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The class that an oracle gives each answer, and whether that makes it right.
+def _correctable(rows: Sequence[tuple[Judged, Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the class that an oracle gives each prediction, and whether that makes it right.
 
     Of several answers that an oracle would give one object only the surest becomes right, and none where it is found.
     """
-    found = {truth for one, truth in every if one.kind == RIGHT}
-    again: dict[str, set[Any]] = {kind: set(found) for kind in MENDED}
-    meant, mendable = np.zeros(len(every), int), np.zeros(len(every), bool)
-    for place, (one, truth) in enumerate(every):
-        if one.kind in MENDED and one.truth_class is not None and truth not in again[one.kind]:
-            again[one.kind].add(truth)
-            meant[place], mendable[place] = one.truth_class, True
-    return meant, mendable
+    matched = {truth for judged, truth in rows if judged.kind == RIGHT}
+    matched_by_kind: dict[str, set[Any]] = {kind: set(matched) for kind in MENDED}
+    classes, correctable = np.zeros(len(rows), int), np.zeros(len(rows), bool)
+    for index, (judged, truth) in enumerate(rows):
+        if judged.kind in MENDED and judged.truth_class is not None and truth not in matched_by_kind[judged.kind]:
+            matched_by_kind[judged.kind].add(truth)
+            classes[index], correctable[index] = judged.truth_class, True
+    return classes, correctable
 
 
 def _precision(classes: NDArray[Any], right: NDArray[np.bool_], objects: dict[int, int]) -> float | None:
@@ -187,28 +189,28 @@ def _of_class(right: NDArray[np.bool_], objects: int) -> float:
 
 
 def from_score(judged: Sequence[Judged], truths: Sequence[Box], threshold: float) -> list[Judged]:
-    """What `of_image` says of the answers from a score on: a surer answer is judged without those that follow it."""
-    certain = [one for one in judged if one.kind != MISSED and one.score >= threshold]
-    covered = {one.truth for one in certain if one.kind == RIGHT or one.kind in MENDED}
-    return certain + _missed([one for one in truths if not one.crowd], covered)
+    """Return what `judge_image` returns for the predictions from a score on; lower scores do not affect higher ones."""
+    certain = [item for item in judged if item.kind != MISSED and item.score >= threshold]
+    covered = {item.truth for item in certain if item.kind == RIGHT or item.kind in MENDED}
+    return certain + _missed([item for item in truths if not item.crowd], covered)
 
 
 def _missed(objects: Sequence[Box], covered: set[int | None]) -> list[Judged]:
     return [
-        Judged(MISSED, one.class_id, 0.0, one.corners, place, one.class_id)
-        for place, one in enumerate(objects)
-        if place not in covered
+        Judged(MISSED, box.class_id, 0.0, box.corners, index, box.class_id)
+        for index, box in enumerate(objects)
+        if index not in covered
     ]
 
 
-def told(images: Sequence[Sequence[Judged]], certain: Sequence[Sequence[Judged]], objects: dict[int, int],
+def summarize(images: Sequence[Sequence[Judged]], certain: Sequence[Sequence[Judged]], objects: dict[int, int],
          threshold: float) -> dict[str, Any]:  # fmt: skip
-    """What evaluation.json says: counts of `certain` answers (from the threshold on), gains over all of them."""
+    """Return the entry of evaluation.json: counts of `certain` predictions (from the threshold on), gains over all."""
     now, gained = gains(images, objects)
     kinds = {
         kind: {
-            "count": sum(one.kind == kind for own in certain for one in own),
-            "images": sum(any(one.kind == kind for one in own) for own in certain),
+            "count": sum(judged.kind == kind for own in certain for judged in own),
+            "images": sum(any(judged.kind == kind for judged in own) for own in certain),
             "gain": gained.get(kind),
         }
         for kind in KINDS
@@ -216,10 +218,16 @@ def told(images: Sequence[Sequence[Judged]], certain: Sequence[Sequence[Judged]]
     return {"threshold": threshold, "ap50": now, "kinds": kinds}
 
 
-def drawn(judged: Sequence[Judged]) -> list[list[Any]]:
-    """The mistakes of an image as its entry keeps them: kind, class, score, corners, class of the object or None."""
-    wrong = [one for one in judged if one.kind in KINDS]
+def to_rows(judged: Sequence[Judged]) -> list[list[Any]]:
+    """The mistakes of an image as stored in its entry: kind, class, score, corners, class of the object or None."""
+    wrong = [item for item in judged if item.kind in KINDS]
     return [
-        [one.kind, one.class_id, round(one.score, 6), *(round(float(side), 2) for side in one.corners), one.truth_class]
-        for one in wrong[:MOST]
+        [
+            item.kind,
+            item.class_id,
+            round(item.score, 6),
+            *(round(float(side), 2) for side in item.corners),
+            item.truth_class,
+        ]
+        for item in wrong[:MOST]
     ]

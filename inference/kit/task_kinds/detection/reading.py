@@ -27,9 +27,9 @@ def corners(boxes: Floats) -> Floats:
     return np.concatenate([centre - half, centre + half], axis=1)
 
 
-def spread(kinds: Floats, sure: Floats, classes: int) -> Floats:
-    """Scores [P, C] of rows that name one class each; nought for one that the model does not have."""
+def spread(kinds: Floats, confidences: Floats, classes: int) -> Floats:
+    """Return scores [P, C] of rows that name one class each; zero for classes that the model does not have."""
     scores = np.zeros((len(kinds), classes), np.float32)
-    known = np.flatnonzero((kinds >= 0) & (kinds < classes))
-    scores[known, kinds[known].astype(np.int64)] = sure[known]
+    rows = np.flatnonzero((kinds >= 0) & (kinds < classes))
+    scores[rows, kinds[rows].astype(np.int64)] = confidences[rows]
     return scores

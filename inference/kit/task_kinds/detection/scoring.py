@@ -43,12 +43,12 @@ def lines(
         if (placement.width, placement.height) != (sample.width, sample.height):
             raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
         boxes = detections(spec, outputs, row, placement, limits)
-        kept = [
+        rows = [
             [mapping[int(c)], round(float(s), 6), *(round(float(v), 3) for v in b)]
             for b, s, c in zip(boxes.boxes, boxes.scores, boxes.classes, strict=True)
             if int(c) in mapping
         ]
-        lines.append({"path": sample.path, "id": sample.id, "boxes": kept})
+        lines.append({"path": sample.path, "id": sample.id, "boxes": rows})
     return lines
 
 
@@ -74,7 +74,7 @@ def coco_results(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def coco_figures(
     coco: dict[str, Any], results: list[dict[str, Any]], *, masks: bool = False
 ) -> tuple[dict[str, float | None], Any]:
-    """COCO's summary by our names, and its precision array [T, R, K, A, M]; None where nothing counts.
+    """Return COCO's summary by our names, and its precision array [T, R, K, A, M]; None where nothing counts.
 
     Args:
         masks: it is masks that overlap, not boxes.
@@ -83,8 +83,8 @@ def coco_figures(
         return dict.fromkeys(STATS, 0.0 if coco["annotations"] else None), None
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(coco)
-        found = truth.loadRes(results)
-        judge = COCOeval_faster(truth, found, "segm") if masks else COCOeval_faster(truth, found, "bbox")
+        predictions = truth.loadRes(results)
+        judge = COCOeval_faster(truth, predictions, "segm") if masks else COCOeval_faster(truth, predictions, "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
@@ -93,24 +93,24 @@ def coco_figures(
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
-    """F1 of one model's boxes against the other's, of a class and with an overlap of at least 0.5; 1 without any."""
-    one, two = ([box for box in line["boxes"] if box[1] >= threshold] for line in (first, second))
-    if not one or not two:
-        return float(not one and not two)
-    found = sum(_shared(one, two, kind) for kind in {box[0] for box in one})
-    return 2 * found / (len(one) + len(two))
+    """F1 of one model's boxes against the other's, matched by class and IoU of at least 0.5; 1 without any."""
+    first_boxes, second_boxes = ([box for box in line["boxes"] if box[1] >= threshold] for line in (first, second))
+    if not first_boxes or not second_boxes:
+        return float(not first_boxes and not second_boxes)
+    matches = sum(_count_matches(first_boxes, second_boxes, kind) for kind in {box[0] for box in first_boxes})
+    return 2 * matches / (len(first_boxes) + len(second_boxes))
 
 
-def _shared(one: list[list[float]], two: list[list[float]], kind: float) -> int:
-    """How many boxes of a class, the surest first, find one of the other's that is free."""
-    mine, theirs = (np.array([box[2:] for box in boxes if box[0] == kind]).reshape(-1, 4) for boxes in (one, two))
-    table = boxes_overlap(mine, theirs, np.zeros(len(theirs), bool))
-    found = 0
+def _count_matches(first: list[list[float]], second: list[list[float]], kind: float) -> int:
+    """Count the boxes of a class, best first, that match a free box of the other model."""
+    own, others = (np.array([box[2:] for box in boxes if box[0] == kind]).reshape(-1, 4) for boxes in (first, second))
+    table = boxes_overlap(own, others, np.zeros(len(others), bool))
+    count = 0
     for row in table:
         if len(row) and row.max() >= MATCH_IOU:
             table[:, row.argmax()] = -1.0
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -127,26 +127,35 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     order = sorted(c["id"] for c in coco["categories"])
     hits, truths = _hits(samples, by_path)
     classes = []
-    for known in truth.classes:
-        own = curve(precision, order.index(known.id)) if known.id in order else {}
-        tp, fp = counts.by_threshold(hits.get(known.id, []))
+    for model_class in truth.classes:
+        own = curve(precision, order.index(model_class.id)) if model_class.id in order else {}
+        tp, fp = counts.by_threshold(hits.get(model_class.id, []))
         classes.append(
-            {"id": known.id, "name": known.name, "truths": truths.get(known.id, 0), "tp": tp, "fp": fp, **own}
+            {
+                "id": model_class.id,
+                "name": model_class.name,
+                "truths": truths.get(model_class.id, 0),
+                "tp": tp,
+                "fp": fp,
+                **own,
+            }
         )
-    place = counts.best_place(classes)
+    index = counts.best_index(classes)
     for entry in classes:
-        entry |= counts.rates(entry["tp"][place], entry["fp"][place], entry["truths"])
-    threshold = counts.THRESHOLDS[place]
-    places = {c.id: number for number, c in enumerate(truth.classes)}
-    matrix = np.zeros((len(places) + 1,) * 2, int)
-    images = [_image(sample, by_path[sample.path]["boxes"], threshold, places, matrix) for sample in samples]
-    every = [mistakes.of_image(by_path[one.path]["boxes"], one.boxes, _forgiven) for one in samples]
-    certain = [mistakes.from_score(own, one.boxes, threshold) for own, one in zip(every, samples, strict=True)]
+        entry |= counts.rates(entry["tp"][index], entry["fp"][index], entry["truths"])
+    threshold = counts.THRESHOLDS[index]
+    number_by_class = {c.id: number for number, c in enumerate(truth.classes)}
+    matrix = np.zeros((len(number_by_class) + 1,) * 2, int)
+    images = [_image(sample, by_path[sample.path]["boxes"], threshold, number_by_class, matrix) for sample in samples]
+    judged_images = [mistakes.judge_image(by_path[item.path]["boxes"], item.boxes, _forgiven) for item in samples]
+    certain = [
+        mistakes.from_score(own, item.boxes, threshold) for own, item in zip(judged_images, samples, strict=True)
+    ]
     for image, judged in zip(images, certain, strict=True):
-        image["mistakes"] = mistakes.drawn(judged)
-    images.sort(key=lambda one: (-one["badness"], -(one["fp"] + one["fn"]), one["path"]))
+        image["mistakes"] = mistakes.to_rows(judged)
+    images.sort(key=lambda item: (-item["badness"], -(item["fp"] + item["fn"]), item["path"]))
     evaluation = {
-        "summary": {**summary, **counts.mean_rates(classes, place), "threshold": threshold},
+        "summary": {**summary, **counts.mean_rates(classes, index), "threshold": threshold},
         "thresholds": counts.THRESHOLDS,
         "classes": classes,
         "curves": {"recall": _RECALLS, "precision": mean_curve(classes)},
@@ -157,7 +166,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
             "threshold": threshold,
             "iou": MATCH_IOU,
         },
-        "mistakes": mistakes.told(every, certain, truths, threshold),
+        "mistakes": mistakes.summarize(judged_images, certain, truths, threshold),
     }
     return evaluation, images
 
@@ -170,11 +179,11 @@ def _complete(annotation: dict[str, Any]) -> dict[str, Any]:
     return {"iscrowd": 0, "area": w * h, **annotation, "bbox": [x, y, w, h]}
 
 
-def curve(precision: Any, place: int) -> dict[str, Any]:
-    """AP figures and the PR curve (IoU 0.5, 101 recalls) of one class; None where it has no truth."""
+def curve(precision: Any, index: int) -> dict[str, Any]:
+    """Return AP metrics and the PR curve (IoU 0.5, 101 recalls) of one class; None where it has no ground truth."""
     if precision is None:
         return {"ap": 0.0, "ap50": 0.0, "ap75": 0.0, "pr": [0.0] * 101}
-    own = precision[:, :, place, 0, -1]
+    own = precision[:, :, index, 0, -1]
 
     def mean(values: Any) -> float | None:
         valid = values[values > -1]
@@ -204,7 +213,7 @@ def overlaps(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 
 def pair(boxes: Sequence[Sequence[float]], truths: Sequence[Box]) -> list[int | None]:
-    """For each answer (best first) the place of its truth: best overlap ≥ 0.5 not taken; None: there is none."""
+    """For each prediction (best first) the index of the free truth of highest IoU ≥ 0.5; None where there is none."""
     if not boxes or not truths:
         return [None] * len(boxes)
     table = overlaps(np.array([b[2:6] for b in boxes]), np.array([t.corners for t in truths]))
@@ -212,10 +221,10 @@ def pair(boxes: Sequence[Sequence[float]], truths: Sequence[Box]) -> list[int | 
     pairs: list[int | None] = []
     for row in table:
         open_row = np.where(free, row, 0)
-        place = int(open_row.argmax())
-        if open_row[place] >= MATCH_IOU:
-            free[place] = False
-            pairs.append(place)
+        index = int(open_row.argmax())
+        if open_row[index] >= MATCH_IOU:
+            free[index] = False
+            pairs.append(index)
         else:
             pairs.append(None)
     return pairs
@@ -244,13 +253,13 @@ def _hits(
 
 
 def _forgiven(answer: Sequence[float], crowd: Sequence[Box]) -> bool:
-    """Whether an answer lies in a crowd box (shared area over its own ≥ 0.5), as COCO has it."""
+    """Whether a prediction is inside a crowd box (shared area over its own ≥ 0.5), as in COCO."""
     x1, y1, x2, y2 = answer[2:6]
     area = max((x2 - x1) * (y2 - y1), 1e-9)
     for box in crowd:
-        wide = min(x2, box.corners[2]) - max(x1, box.corners[0])
-        high = min(y2, box.corners[3]) - max(y1, box.corners[1])
-        if max(wide, 0) * max(high, 0) / area >= MATCH_IOU:
+        width = min(x2, box.corners[2]) - max(x1, box.corners[0])
+        height = min(y2, box.corners[3]) - max(y1, box.corners[1])
+        if max(width, 0) * max(height, 0) / area >= MATCH_IOU:
             return True
     return False
 
@@ -259,7 +268,7 @@ def _image(
     sample: Sample,
     boxes: Sequence[Sequence[float]],
     threshold: float,
-    places: dict[int, int],
+    numbers: dict[int, int],
     matrix: NDArray[Any],
 ) -> dict[str, Any]:
     """One image's entry; its pairs are added to the confusion `matrix` [truth, answer]."""
@@ -267,7 +276,7 @@ def _image(
     certain = [b for b in answers if b[1] >= threshold]
     truths = [t for t in sample.boxes if not t.crowd]
     crowd = [t for t in sample.boxes if t.crowd]
-    background = len(places)
+    background = len(numbers)
     cells: list[tuple[int, int]] = []
     taken: set[int] = set()
     wrong = 0
@@ -276,16 +285,16 @@ def _image(
         if truth is None:
             if _forgiven(answer, crowd):
                 continue
-            cells.append((background, places[int(answer[0])]))
+            cells.append((background, numbers[int(answer[0])]))
             wrong += 1
             continue
         taken.add(truth)
-        cells.append((places[truths[truth].class_id], places[int(answer[0])]))
+        cells.append((numbers[truths[truth].class_id], numbers[int(answer[0])]))
         if truths[truth].class_id == answer[0]:
             right.add(truth)
         else:
             wrong += 1
-    cells += [(places[t.class_id], background) for place, t in enumerate(truths) if place not in taken]
+    cells += [(numbers[t.class_id], background) for index, t in enumerate(truths) if index not in taken]
     for cell in cells:
         matrix[cell] += 1
     figures = counts.rates(len(right), wrong, len(truths))
@@ -294,7 +303,7 @@ def _image(
         "path": sample.path,
         "width": sample.width,
         "height": sample.height,
-        "truth": [[t.class_id, *t.corners, place in right] for place, t in enumerate(truths)],
+        "truth": [[t.class_id, *t.corners, index in right] for index, t in enumerate(truths)],
         "answers": [list(b) for b in answers[:KEPT_BOXES] if b[1] >= min(0.05, threshold)],
         "tp": len(right),
         "fp": wrong,

@@ -34,8 +34,8 @@ EMBEDDING = ServedTask(
     scoring="inference.kit.task_kinds.embedding.scoring",
     pages=PAGES,
     measures=(
-        Measure("recall_1", "Recall@1", lambda one: one["nearest_right"], lambda one: one["has_others"]),
-        Measure("knn_accuracy", "kNN accuracy", lambda one: one["right"], once),
+        Measure("recall_1", "Recall@1", lambda entry: entry["nearest_right"], lambda entry: entry["has_others"]),
+        Measure("knn_accuracy", "kNN accuracy", lambda entry: entry["right"], once),
     ),
-    right=lambda one: bool(one["nearest_right"]),
+    right=lambda entry: bool(entry["nearest_right"]),
 )

@@ -33,7 +33,7 @@ class Named:
 
 
 def gallery(spec: ModelSpec, count: int) -> tuple[list[int], list[str]]:
-    """Classes and ids of the known images; models that still name paths have their places, from 1, instead.
+    """Return classes and ids of the reference images; models that still name paths have their numbers, from 1, instead.
 
     Raises:
         ValueError: model.json names others than the model's `count`, or classes that it does not have.
@@ -43,45 +43,45 @@ def gallery(spec: ModelSpec, count: int) -> tuple[list[int], list[str]]:
     images = described.get("images", described.get("paths")) if isinstance(described, Mapping) else None
     if not (isinstance(classes, list) and isinstance(images, list) and len(classes) == len(images) == count):
         raise ValueError(f"the gallery in model.json does not describe the {count} known images of the model")
-    if not all(isinstance(place, int) and 0 <= place < len(spec.classes) for place in classes):
+    if not all(isinstance(index, int) and 0 <= index < len(spec.classes) for index in classes):
         raise ValueError("the gallery in model.json names classes that the model does not have")
     named_by_path = isinstance(described, Mapping) and "images" not in described
-    return classes, [str(place if named_by_path else image) for place, image in enumerate(images, 1)]
+    return classes, [str(index if named_by_path else image) for index, image in enumerate(images, 1)]
 
 
 def named(cosines: NDArray[np.float32], classes: NDArray[np.int64], *, count: int) -> Named:
-    """The class of most weight among the nearest known images; a nearer one weighs more.
+    """Return the class of most weight among the nearest reference images; nearer ones weigh more.
 
     Args:
         cosines, classes: with each known image [M], and its class [M].
         count: of the nearest to be returned.
     """
-    most = min(max(count, VOTES), len(cosines))
-    near = np.argpartition(-cosines, most - 1)[:most]
-    near = near[np.argsort(-cosines[near], kind="stable")]
-    voting = near[:VOTES]
+    limit = min(max(count, VOTES), len(cosines))
+    nearest = np.argpartition(-cosines, limit - 1)[:limit]
+    nearest = nearest[np.argsort(-cosines[nearest], kind="stable")]
+    voting = nearest[:VOTES]
     votes = np.bincount(classes[voting], weights=cosines[voting].clip(min=0).astype(np.float64))
     kind = int(votes.argmax())
-    return Named(kind, float(votes[kind] / votes.sum()) if votes.sum() > 0 else 0.0, near[:count])
+    return Named(kind, float(votes[kind] / votes.sum()) if votes.sum() > 0 else 0.0, nearest[:count])
 
 
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture the class its neighbours name, its vector, and the nearest known images."""
+    """For each image the class named by its neighbours, its vector, and the nearest reference images."""
     similarity = np.asarray(outputs[spec.outputs["similarity"]], np.float32)
     vectors = np.asarray(outputs[spec.outputs["vector"]], np.float32)
     classes, images = gallery(spec, similarity.shape[1])
     of_known = np.array(classes)
     answers = []
     for cosines, vector in zip(similarity, vectors, strict=True):
-        found = named(cosines, of_known, count=requested.neighbours)
-        near = [
-            {**spec.class_at(classes[place]), "image": images[place], "similarity": round(float(cosines[place]), 6)}
-            for place in found.nearest
+        result = named(cosines, of_known, count=requested.neighbours)
+        neighbours = [
+            {**spec.class_at(classes[index]), "image": images[index], "similarity": round(float(cosines[index]), 6)}
+            for index in result.nearest
         ]
-        whole = {**spec.class_at(found.kind), "score": round(found.share, 6), "neighbours": near}
-        answers.append([{**whole, "vector": [round(float(value), 6) for value in vector]}])
+        prediction = {**spec.class_at(result.kind), "score": round(result.share, 6), "neighbours": neighbours}
+        answers.append([{**prediction, "vector": [round(float(value), 6) for value in vector]}])
     return answers
 
 
@@ -92,5 +92,5 @@ ITEM = an_object(
     vector=a_list(NUMBER),
 )
 ANSWER = Answer(
-    outputs=("vector", "similarity"), read=read, item=ITEM, draft=CLASSES, best_only=True, asked=("neighbours",)
+    outputs=("vector", "similarity"), read=read, item=ITEM, draft=CLASSES, best_only=True, options=("neighbours",)
 )

@@ -31,17 +31,17 @@ def lines(
     mapping: Mapping[int, int],
     limits: DecodeSpec,
 ) -> list[Line]:
-    """Each image's vector, and the class that the known images of the dataset's classes name."""
+    """Return each image's vector, and the class that the reference images of the dataset's classes name."""
     similarity = np.asarray(outputs[spec.outputs["similarity"]], np.float32)
     vectors = np.asarray(outputs[spec.outputs["vector"]], np.float32)
     classes, _images = gallery(spec, similarity.shape[1])
-    asked = np.array([place for place, kind in enumerate(classes) if kind in mapping], np.int64)
+    columns = np.array([column for column, kind in enumerate(classes) if kind in mapping], np.int64)
     lines = []
     for (sample, _placement), cosines, vector in zip(samples, similarity, vectors, strict=True):
         line: Line = {"path": sample.path, "id": sample.id, "class_id": None, "score": 0.0}
-        if len(asked):
-            found = named(cosines[asked], np.array(classes)[asked], count=1)
-            line |= {"class_id": mapping[found.kind], "score": round(found.share, 6)}
+        if len(columns):
+            result = named(cosines[columns], np.array(classes)[columns], count=1)
+            line |= {"class_id": mapping[result.kind], "score": round(result.share, 6)}
         lines.append({**line, "vector": base64.b64encode(vector.astype("<f4").tobytes()).decode()})
     return lines
 
@@ -54,26 +54,30 @@ def files(lines: list[Line]) -> dict[str, str]:
 
 
 def _vectors(lines: Sequence[Line]) -> NDArray[np.float32]:
-    found = np.stack([np.frombuffer(base64.b64decode(line["vector"]), "<f4") for line in lines])
-    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9), np.float32)
+    vectors = np.stack([np.frombuffer(base64.b64decode(line["vector"]), "<f4") for line in lines])
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), np.float32)
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
     """Cosine of the two vectors, 0 where it is negative."""
-    one, two = _vectors([first, second])
-    return float(np.clip(one @ two, 0, 1))
+    first_vector, second_vector = _vectors([first, second])
+    return float(np.clip(first_vector @ second_vector, 0, 1))
 
 
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     samples = {sample.path: sample for sample in truth.samples}
-    places = {known.id: place for place, known in enumerate(truth.classes)}
-    labels = np.array([places[samples[line["path"]].label or 0] for line in lines])
+    index_by_class = {model_class.id: index for index, model_class in enumerate(truth.classes)}
+    labels = np.array([index_by_class[samples[line["path"]].label or 0] for line in lines])
     first, five, precision, nearest = _neighbours(_vectors(lines), labels)
-    counted = (np.bincount(labels, minlength=len(places))[labels] > 1) if len(lines) > 1 else np.zeros(len(lines), bool)
-    answered = np.array([places.get(line["class_id"], -1) for line in lines])
-    matrix = np.zeros((len(places) + 1,) * 2, np.int64)
-    np.add.at(matrix, (labels, answered), 1)  # what nobody named stands last
+    counted = (
+        (np.bincount(labels, minlength=len(index_by_class))[labels] > 1)
+        if len(lines) > 1
+        else np.zeros(len(lines), bool)
+    )
+    answered = np.array([index_by_class.get(line["class_id"], -1) for line in lines])
+    matrix = np.zeros((len(index_by_class) + 1,) * 2, np.int64)
+    np.add.at(matrix, (labels, answered), 1)  # unpredicted images are in the last column
     summary = {
         "recall_1": _mean(first, counted),
         "recall_5": _mean(five, counted),
@@ -82,25 +86,25 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
     }
     classes = [
         {
-            "id": known.id,
-            "name": known.name,
-            "truths": int((labels == place).sum()),
-            "recall_1": _mean(first, counted & (labels == place)),
-            "map_r": _mean(precision, counted & (labels == place)),
+            "id": model_class.id,
+            "name": model_class.name,
+            "truths": int((labels == index).sum()),
+            "recall_1": _mean(first, counted & (labels == index)),
+            "map_r": _mean(precision, counted & (labels == index)),
             **counts.rates(
-                int(matrix[place, place]), int(matrix[:, place].sum() - matrix[place, place]), int(matrix[place].sum())
+                int(matrix[index, index]), int(matrix[:, index].sum() - matrix[index, index]), int(matrix[index].sum())
             ),
         }
-        for place, known in enumerate(truth.classes)
+        for index, model_class in enumerate(truth.classes)
     ]
-    names = [known.name for known in truth.classes]
+    names = [model_class.name for model_class in truth.classes]
     confusion = {"labels": [*names, ""], "background": True, "matrix": matrix.tolist()}
     if not matrix[:, -1].any():
         confusion = {"labels": names, "background": False, "matrix": matrix[:-1, :-1].tolist()}
     images = []
     for row, line in enumerate(lines):
         sample = samples[line["path"]]
-        near = lines[nearest[row]]["path"] if len(lines) > 1 else None
+        neighbour = lines[nearest[row]]["path"] if len(lines) > 1 else None
         images.append(
             {
                 "path": line["path"],
@@ -109,14 +113,14 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
                 "truth": sample.label,
                 "answer": line["class_id"],
                 "right": bool(answered[row] == labels[row]),
-                "nearest": near,
+                "nearest": neighbour,
                 "nearest_right": bool(first[row]),
                 "has_others": bool(counted[row]),
                 "badness": round(1.0 - float(precision[row]) + (answered[row] != labels[row]), 6),
-                "cells": [f"{labels[row]},{answered[row] if answered[row] >= 0 else len(places)}"],
+                "cells": [f"{labels[row]},{answered[row] if answered[row] >= 0 else len(index_by_class)}"],
             }
         )
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
+    images.sort(key=lambda entry: (-entry["badness"], entry["path"]))
     return {"summary": summary, "classes": classes, "confusion": confusion}, images
 
 
@@ -129,17 +133,17 @@ def _neighbours(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64]]:
     """For each image: the nearest other is of its class, one of five is, average precision at R, and the nearest."""
     total, own = len(labels), np.bincount(labels)[labels] - 1
-    most = min(max(int(own.max()), 5), total - 1)
+    limit = min(max(int(own.max()), 5), total - 1)
     first, five = np.zeros(total, bool), np.zeros(total, bool)
     precise, nearest = np.zeros(total), np.zeros(total, np.int64)
-    if most < 1:
+    if limit < 1:
         return first, five, precise, nearest
-    ranks = np.arange(1, most + 1)
+    ranks = np.arange(1, limit + 1)
     for start in range(0, total, AT_ONCE):
         rows = np.arange(start, min(start + AT_ONCE, total))
         cosines = vectors[rows] @ vectors.T
         cosines[np.arange(len(rows)), rows] = -2.0
-        near = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
+        near = np.argpartition(-cosines, limit - 1, axis=1)[:, :limit]
         order = np.argsort(-np.take_along_axis(cosines, near, 1), axis=1, kind="stable")
         near = np.take_along_axis(near, order, 1)
         right = labels[near] == labels[rows, None]

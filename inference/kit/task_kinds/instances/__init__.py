@@ -52,5 +52,5 @@ INSTANCES = ServedTask(
     pages=PAGES,
     measures=counted(),
     ranked=average_precisions("Mask AP", "Mask AP50", "Mask AP75"),
-    right=lambda one: not one["fp"] and not one["fn"],
+    right=lambda entry: not entry["fp"] and not entry["fn"],
 )

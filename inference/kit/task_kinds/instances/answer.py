@@ -31,14 +31,14 @@ MOST_CELLS = 64  # along each side of the grid an outline is drawn from
 
 @dataclass(frozen=True)
 class Found:
-    """One object: `corners` x1 y1 x2 y2 in the picture's pixels, `place` of its class, `logits` of its mask.
+    """One object: `corners` x1 y1 x2 y2 in the pixels of the image, `index` of its class, `logits` of its mask.
 
     `logits` [h, w] is the part of the model's map around the object; `within` says where `cells`, the corners of the
     box rounded outwards to whole pixels, lie in it.
     """
 
     corners: NDArray[np.float32]
-    place: int
+    index: int
     score: float
     cells: tuple[int, int, int, int]
     logits: NDArray[np.float32]
@@ -73,17 +73,17 @@ class Found:
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture its objects in the picture's own pixels, best first."""
+    """For each image its objects in the pixels of the image, best first."""
     limits = limits_of(spec.decode, requested)
     return [
         [
             {
-                **spec.class_at(one.place),
-                "score": round(one.score, 6),
-                "box": [round(float(side), 2) for side in one.corners],
-                "polygon": one.rings(),
+                **spec.class_at(item.index),
+                "score": round(item.score, 6),
+                "box": [round(float(side), 2) for side in item.corners],
+                "polygon": item.rings(),
             }
-            for one in objects(spec, outputs, row, placement, limits)
+            for item in objects(spec, outputs, row, placement, limits)
         ]
         for row, placement in enumerate(placements)
     ]
@@ -92,28 +92,32 @@ def read(
 def objects(
     spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement, limits: DecodeSpec
 ) -> Iterator[Found]:
-    """The objects of one picture of a batch, best first."""
-    found = detections(spec, outputs, row, placement, limits)
+    """Yield the objects of one image of a batch, best first."""
+    detected = detections(spec, outputs, row, placement, limits)
     if MASKS in spec.outputs:
         masks: Sequence[Patch] = outputs[spec.outputs[MASKS]][row]
-        for corners, score, kind, place in zip(found.boxes, found.scores, found.classes, found.places, strict=True):
-            cells, own = _cells(corners), masks[place]
+        for corners, score, kind, index in zip(
+            detected.boxes, detected.scores, detected.classes, detected.places, strict=True
+        ):
+            cells, own = _cells(corners), masks[index]
             yield Found(corners, int(kind), float(score), cells, own.logits, own.within(cells))
         return
-    boxes, shares, prototypes = (
+    box_array, shares, prototypes = (
         np.asarray(outputs[spec.outputs[role]][row], np.float32) for role in ("boxes", *ANSWER.outputs[2:])
     )
-    if spec.input is None or prototypes.ndim != 3 or shares.shape != (len(boxes), len(prototypes)):
+    if spec.input is None or prototypes.ndim != 3 or shares.shape != (len(box_array), len(prototypes)):
         raise ValueError(f"coefficients {shares.shape} and prototypes {prototypes.shape} make no masks")
     rows, columns = prototypes.shape[1:]
     across, down = columns / spec.input.width, rows / spec.input.height
-    for corners, score, kind, place in zip(found.boxes, found.scores, found.classes, found.places, strict=True):
+    for corners, score, kind, index in zip(
+        detected.boxes, detected.scores, detected.classes, detected.places, strict=True
+    ):
         x0, y0, x1, y1 = _cells(corners)
         left, right = ((x * placement.scale_x + placement.offset_x) * across for x in (x0, x1))
         top, bottom = ((y * placement.scale_y + placement.offset_y) * down for y in (y0, y1))
         first, last = max(int(left) - 1, 0), min(int(right) + 2, columns)
         upper, lower = max(int(top) - 1, 0), min(int(bottom) + 2, rows)
-        logits = np.tensordot(shares[place], prototypes[:, upper:lower, first:last], 1)
+        logits = np.tensordot(shares[index], prototypes[:, upper:lower, first:last], 1)
         within = (left - first, top - upper, min(right, columns) - first, min(bottom, rows) - upper)
         yield Found(corners, int(kind), float(score), (x0, y0, x1, y1), np.ascontiguousarray(logits), within)
 
@@ -129,18 +133,18 @@ class OfTiles(BoxesOfTiles):
     """The objects of the tiles of a picture, each once, with one mask."""
 
     def masks(
-        self, outputs: Arrays, row: int, corner: tuple[float, float], found: decode.Detections
+        self, outputs: Arrays, row: int, corner: tuple[float, float], boxes: decode.Detections
     ) -> Sequence[Patch]:
         shares, prototypes = (
             np.asarray(outputs[self.spec.outputs[role]][row], np.float32) for role in ANSWER.outputs[2:]
         )
         cell = self.parts.tile[0] / prototypes.shape[2]
         return [
-            patch(shares[place], prototypes, box, corner, cell)
-            for place, box in zip(found.places, found.boxes, strict=True)
+            patch(shares[index], prototypes, box, corner, cell)
+            for index, box in zip(boxes.places, boxes.boxes, strict=True)
         ]
 
-    def whole(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
+    def result(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
         joined = self.parts.joined(len(self.spec.classes))
         masks = np.empty((1, len(joined.masks)), object)
         masks[0, :] = joined.masks
@@ -164,8 +168,8 @@ ANSWER = Answer(
     read=read,
     item=ITEM,
     draft=SHAPES,
-    asked=("score_threshold", "iou_threshold", "max_detections"),
+    options=("score_threshold", "iou_threshold", "max_detections"),
     slow=True,
     joining=OfTiles,
-    found=detections,
+    detect=detections,
 )

@@ -16,7 +16,7 @@ LINES = {
     1: ((0, 3),), 2: ((1, 0),), 3: ((1, 3),), 4: ((2, 1),), 5: ((0, 3), (2, 1)), 6: ((2, 0),), 7: ((2, 3),),
     8: ((3, 2),), 9: ((0, 2),), 10: ((1, 0), (3, 2)), 11: ((1, 2),), 12: ((3, 1),), 13: ((0, 1),), 14: ((3, 0),),
 }  # fmt: skip
-STRAIGHT = 0.02  # of a cell: a corner that lies nearer the line of its neighbours is left out
+STRAIGHT = 0.02  # of a cell: a corner closer to the line of its neighbours is left out
 SMALLEST = 1.0  # cells: an outline around less is left out
 
 
@@ -43,8 +43,8 @@ def outlines(grid: NDArray[np.float32]) -> list[NDArray[np.float64]]:
             ring.append(_crossing(framed, at))
             at = following.pop(at)
         rings.append(_corners((np.array(ring) - 0.5).clip(0, grid.shape[::-1])))
-    sized = sorted(((abs(area(ring)), place) for place, ring in enumerate(rings)), reverse=True)
-    return [rings[place] for size, place in sized if size >= SMALLEST]
+    sized = sorted(((abs(area(ring)), index) for index, ring in enumerate(rings)), reverse=True)
+    return [rings[index] for size, index in sized if size >= SMALLEST]
 
 
 def area(ring: NDArray[np.float64]) -> float:
@@ -56,14 +56,14 @@ def area(ring: NDArray[np.float64]) -> float:
 def _crossing(framed: NDArray[np.float64], edge: Edge) -> tuple[float, float]:
     row, column, down = edge
     first, second = framed[row, column], framed[row + down, column + 1 - down]
-    way = float(first / (first - second))
-    return (column, row + way) if down else (column + way, row)
+    share = float(first / (first - second))
+    return (column, row + share) if down else (column + share, row)
 
 
 def _corners(ring: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without the points that lie on the line of their neighbours."""
+    """Drop the points that are on the line between their neighbours."""
     before, after = np.roll(ring, 1, 0), np.roll(ring, -1, 0)
-    along, off = after - before, ring - before
-    far = np.abs(along[:, 0] * off[:, 1] - along[:, 1] * off[:, 0]) / np.maximum(np.hypot(*along.T), 1e-9)
+    along, offset = after - before, ring - before
+    far = np.abs(along[:, 0] * offset[:, 1] - along[:, 1] * offset[:, 0]) / np.maximum(np.hypot(*along.T), 1e-9)
     bent = ring[far > STRAIGHT]
     return bent if len(bent) >= 3 else ring

@@ -18,7 +18,7 @@ from inference.kit.task_kinds.instances.answer import objects
 from inference.kit.task_kinds.matching import ranked
 from inference.kit.task_kinds.segmentation import truth_maps
 
-ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
+ELLIPSE = "ellipse"  # shape used for a box where the model does not name one
 APS = ("ap", "ap50", "ap75")
 MOST = 100  # objects of an image are kept, as COCO counts them
 
@@ -30,30 +30,30 @@ def lines(
     mapping: Mapping[int, int],
     limits: DecodeSpec,
 ) -> list[Line]:
-    """Each image's boxes as a detector's, best first, and the mask and outline of each; what stands for a box.
+    """Each image's boxes as a detector's, best first, the mask and outline of each, and the shape used for boxes.
 
     Raises:
         Unfit: an image has another size than its dataset version says.
     """
     params = spec.raw.get("params")
-    stands = params.get("boxes", ELLIPSE) if isinstance(params, Mapping) else ELLIPSE
+    box_shape = params.get("boxes", ELLIPSE) if isinstance(params, Mapping) else ELLIPSE
     lines = []
     for row, (sample, placement) in enumerate(samples):
         if (placement.width, placement.height) != (sample.width, sample.height):
             raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
-        found = objects(spec, outputs, row, placement, limits)
-        kept = [one for one in found if one.place in mapping][:MOST]
+        detected = objects(spec, outputs, row, placement, limits)
+        selected = [item for item in detected if item.index in mapping][:MOST]
         lines.append(
             {
                 "path": sample.path,
                 "id": sample.id,
-                "stands": stands,
+                "stands": box_shape,
                 "boxes": [
-                    [mapping[one.place], round(one.score, 6), *(round(float(side), 3) for side in one.corners)]
-                    for one in kept
+                    [mapping[item.index], round(item.score, 6), *(round(float(side), 3) for side in item.corners)]
+                    for item in selected
                 ],
-                "masks": [one.runs(sample.width, sample.height) for one in kept],
-                "rings": [one.rings() for one in kept],
+                "masks": [item.runs(sample.width, sample.height) for item in selected],
+                "rings": [item.rings() for item in selected],
             }
         )
     return lines
@@ -66,7 +66,7 @@ def files(lines: list[Line]) -> dict[str, str]:
 
 def _results(lines: Sequence[Line]) -> list[dict[str, Any]]:
     masks = [mask for line in lines for mask in line["masks"]]
-    return [{**one, "segmentation": mask} for one, mask in zip(boxes.coco_results(lines), masks, strict=True)]
+    return [{**result, "segmentation": mask} for result, mask in zip(boxes.coco_results(lines), masks, strict=True)]
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
@@ -77,96 +77,100 @@ def agreement(first: Line, second: Line, threshold: float) -> float:
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first.
 
-    Objects are told found from missed, and curves drawn, by the overlap of boxes as a detector's; AP is that of the
-    masks, with that of the boxes beside it. An image is the worse the less its masks overlap with what is there.
+    Objects are matched, and curves computed, by the IoU of boxes as for a detector; AP is that of the masks, with that
+    of the boxes in addition. The lower the mask IoU of an image, the worse it ranks.
     """
-    found, images = boxes.evaluate(truth, lines)
+    evaluation, images = boxes.evaluate(truth, lines)
     by_path = {line["path"]: line for line in lines}
-    coco, there = _masked_truth(truth, by_path)
-    results = [{k: one[k] for k in ("image_id", "category_id", "score", "segmentation")} for one in _results(lines)]
+    coco, objects = _masked_truth(truth, by_path)
+    results = [{k: row[k] for k in ("image_id", "category_id", "score", "segmentation")} for row in _results(lines)]
     figures, precision = boxes.coco_figures(coco, results, masks=True)
-    of_boxes = {f"box_{name}": found["summary"][name] for name in boxes.STATS}
-    found["summary"] |= {**of_boxes, **figures}
+    of_boxes = {f"box_{name}": evaluation["summary"][name] for name in boxes.STATS}
+    evaluation["summary"] |= {**of_boxes, **figures}
     order = sorted(category["id"] for category in coco["categories"])
-    for entry in found["classes"]:
+    for entry in evaluation["classes"]:
         if entry["id"] in order:
             own = boxes.curve(precision, order.index(entry["id"]))
             entry |= {f"box_{name}": entry.get(name) for name in APS} | {name: own.get(name) for name in APS}
-    threshold = found["summary"]["threshold"]
+    threshold = evaluation["summary"]["threshold"]
     judged: dict[int, list[dict[str, Any]]] = {}
-    for one in coco["annotations"]:
-        judged.setdefault(one["image_id"], []).append(one)
+    for row in coco["annotations"]:
+        judged.setdefault(row["image_id"], []).append(row)
     for image in images:
         line = by_path[image["path"]]
-        overlap = _mean_overlap(there[image["path"]], line, threshold)
+        overlap = _mean_overlap(objects[image["path"]], line, threshold)
         image |= {"mask_iou": overlap, "badness": round(1 - overlap, 6)}
         image |= _ranked(line, judged.get(line["id"], []))
         # What is drawn: the outline of each answer kept by the detector's scoring, and the outlines that are there.
         rings = {tuple(box): outline for box, outline in zip(line["boxes"], line["rings"], strict=True)}
         image["outlines"] = [rings.get(tuple(answer), []) for answer in image["answers"]]
-        image["truth_outlines"] = [_outline(one, line["stands"]) for one in _drawn(truth, line["id"])]
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
-    return found, images
+        image["truth_outlines"] = [_outline(row, line["stands"]) for row in _drawn(truth, line["id"])]
+    images.sort(key=lambda row: (-row["badness"], row["path"]))
+    return evaluation, images
 
 
 def _ranked(line: Line, truths: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the image adds to average precisions, by the overlap of masks."""
-    order = sorted(range(len(line["boxes"])), key=lambda place: -line["boxes"][place][1])
-    boxes_, masks = ([line[part][place] for place in order] for part in ("boxes", "masks"))
+    order = sorted(range(len(line["boxes"])), key=lambda index: -line["boxes"][index][1])
+    boxes_, masks = ([line[part][index] for index in order] for part in ("boxes", "masks"))
 
     def overlaps(own: Sequence[int], others: Sequence[int]) -> Any:
-        crowds = [int(truths[place]["iscrowd"]) for place in others]
+        crowds = [int(truths[index]["iscrowd"]) for index in others]
         table = coco_masks.iou([masks[at] for at in own], [truths[at]["segmentation"] for at in others], crowds)
         return np.asarray(table, np.float64)
 
     return ranked(
         [(int(box[0]), float(box[1])) for box in boxes_],
-        [(int(one["category_id"]), bool(one["iscrowd"])) for one in truths],
+        [(int(truth["category_id"]), bool(truth["iscrowd"])) for truth in truths],
         overlaps,
     )
 
 
 def _drawn(truth: Truth, image_id: int) -> list[dict[str, Any]]:
-    """What somebody drew on an image, without crowds, in the order of a sample's boxes."""
-    every = (truth.coco or {}).get("annotations", [])
-    return [one for one in every if one["image_id"] == image_id and not one.get("iscrowd")]
+    """Return the annotations of an image, without crowds, in the order of a sample's boxes."""
+    annotations = (truth.coco or {}).get("annotations", [])
+    return [
+        annotation for annotation in annotations if annotation["image_id"] == image_id and not annotation.get("iscrowd")
+    ]
 
 
-def _outline(annotation: Mapping[str, Any], stands: str) -> list[list[float]]:
-    """Its rings; of a mask the box, for its runs are not traced here."""
-    given = annotation.get("segmentation")
-    if truth_maps.is_box(annotation) or isinstance(given, Mapping):
-        return [truth_maps.around(annotation["bbox"], "whole" if isinstance(given, Mapping) else stands)]
-    return [list(ring) for ring in given or []]
+def _outline(annotation: Mapping[str, Any], box_shape: str) -> list[list[float]]:
+    """Return the rings of an annotation; of a mask the box, because its runs are not traced here."""
+    segmentation = annotation.get("segmentation")
+    if truth_maps.is_box(annotation) or isinstance(segmentation, Mapping):
+        return [truth_maps.around(annotation["bbox"], "whole" if isinstance(segmentation, Mapping) else box_shape)]
+    return [list(ring) for ring in segmentation or []]
 
 
 def _masked_truth(truth: Truth, by_path: Mapping[str, Line]) -> tuple[dict[str, Any], dict[str, list[_Object]]]:
-    """The truth with a mask for each object as COCO's runs; and class and runs of each image's objects by path.
+    """Return the truth with run-length masks, and class and runs of each image's objects by path.
+
+    An object with only a box counts with the shape the model was trained on; as a crowd where it was ignored.
 
     An object with only a box counts as what the model has learned for it; as a crowd where that was nothing.
     """
     coco = dict(truth.coco or {})
     annotations: list[dict[str, Any]] = []
-    there: dict[str, list[_Object]] = {}
-    kept = {sample.id: sample for sample in truth.samples if sample.path in by_path}
-    for sample in kept.values():
-        there[sample.path] = []
-    for one in coco["annotations"]:
-        if one["image_id"] not in kept:
+    objects: dict[str, list[_Object]] = {}
+    samples = {sample.id: sample for sample in truth.samples if sample.path in by_path}
+    for sample in samples.values():
+        objects[sample.path] = []
+    for annotation in coco["annotations"]:
+        if annotation["image_id"] not in samples:
             continue
-        sample = kept[one["image_id"]]
-        stands = by_path[sample.path]["stands"]
-        unjudged = bool(one.get("iscrowd")) or (stands == "ignore" and truth_maps.is_box(one))
-        mask = truth_maps.encoded(one, (sample.width, sample.height), "whole" if unjudged else stands)
+        sample = samples[annotation["image_id"]]
+        box_shape = by_path[sample.path]["stands"]
+        unjudged = bool(annotation.get("iscrowd")) or (box_shape == "ignore" and truth_maps.is_box(annotation))
+        mask = truth_maps.encoded(annotation, (sample.width, sample.height), "whole" if unjudged else box_shape)
         annotations.append(
-            {**one, "iscrowd": int(unjudged), "segmentation": mask, "area": float(coco_masks.area(mask))}
+            {**annotation, "iscrowd": int(unjudged), "segmentation": mask, "area": float(coco_masks.area(mask))}
         )
         if not unjudged:
-            there[sample.path].append((int(one["category_id"]), mask))
-    coco["images"] = [image for image in coco["images"] if image["id"] in kept]
+            objects[sample.path].append((int(annotation["category_id"]), mask))
+    coco["images"] = [image for image in coco["images"] if image["id"] in samples]
     coco["annotations"] = annotations
-    coco.setdefault("categories", [{"id": known.id, "name": known.name} for known in truth.classes])
-    return coco, there
+    coco.setdefault("categories", [{"id": model_class.id, "name": model_class.name} for model_class in truth.classes])
+    return coco, objects
 
 
 _Object = tuple[int, dict[str, Any]]  # class and runs

@@ -40,10 +40,10 @@ KEYPOINTS = ServedTask(
         Measure(
             "nme",
             "NME",
-            lambda one: (one["nme"] or 0.0) * one["measured"],
-            lambda one: one["measured"],
+            lambda entry: (entry["nme"] or 0.0) * entry["measured"],
+            lambda entry: entry["measured"],
             lower_is_better=True,
         ),
-        Measure("pck05", "PCK@0.05", lambda one: one["near"], lambda one: one["points"]),
+        Measure("pck05", "PCK@0.05", lambda entry: entry["near"], lambda entry: entry["points"]),
     ),
 )

@@ -22,7 +22,7 @@ from inference.kit.model_io.spec import ModelSpec
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The points of one class: their names, which belong together, and where they stand in the output."""
+    """The points of one class: their names, their links, and their positions in the output."""
 
     names: tuple[str, ...]
     links: tuple[tuple[int, int], ...]
@@ -34,17 +34,17 @@ def skeletons(spec: ModelSpec, count: int) -> list[Skeleton]:
 
     Where model.json names other than `count` points, every class has all of them, called by their numbers.
     """
-    found: list[Skeleton] = []
+    skeletons: list[Skeleton] = []
     first = 0
     for entry in spec.raw.get("classes", ()):
         names = tuple(str(name) for name in _list(entry, "keypoints"))
         links = tuple(
-            (int(link[0]), int(link[1])) for link in _list(entry, "skeleton") if _is_link(link, most=len(names))
+            (int(link[0]), int(link[1])) for link in _list(entry, "skeleton") if _is_link(link, limit=len(names))
         )
-        found.append(Skeleton(names, links, slice(first, first + len(names))))
+        skeletons.append(Skeleton(names, links, slice(first, first + len(names))))
         first += len(names)
-    if first == count and len(found) == len(spec.classes):
-        return found
+    if first == count and len(skeletons) == len(spec.classes):
+        return skeletons
     numbers = tuple(str(number) for number in range(1, count + 1))
     return [Skeleton(numbers, (), slice(0, count)) for _class in spec.classes]
 
@@ -54,9 +54,9 @@ def _list(entry: object, name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_link(link: object, *, most: int) -> bool:
-    whole = isinstance(link, list) and len(link) == 2 and all(isinstance(end, int) for end in link)
-    return whole and all(1 <= end <= most for end in link)  # type: ignore[attr-defined]  # a list, as was just asked
+def _is_link(link: object, *, limit: int) -> bool:
+    is_pair = isinstance(link, list) and len(link) == 2 and all(isinstance(end, int) for end in link)
+    return is_pair and all(1 <= end <= limit for end in link)  # type: ignore[attr-defined]  # a list, as just checked
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Found:
     classes: NDArray[np.float32]
 
 
-def look(spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement) -> Found:
-    """The row of a batch, in the pixels of its picture."""
+def read_points(spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement) -> Found:
+    """Read a row of a batch, in the pixels of its image."""
     points = np.array(outputs[spec.outputs["points"]][row], np.float32)
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"an output of shape {points.shape} is no list of points")
@@ -79,24 +79,24 @@ def look(spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture the object it shows: its class, and where each of its points is.
+    """For each image its object: the class, and the position of each of its points.
 
     Points that are less sure than `score_threshold` are left out.
     """
     lowest = requested.score_threshold or 0.0
     answers = []
     for row, placement in enumerate(placements):
-        found = look(spec, outputs, row, placement)
-        kind = int(found.classes[: len(spec.classes)].argmax())
-        skeleton = skeletons(spec, len(found.points))[kind]
-        points = found.points[skeleton.places]
-        score = float(found.classes[kind]) * float(points[:, 2].mean() if len(points) else 0.0)
+        result = read_points(spec, outputs, row, placement)
+        kind = int(result.classes[: len(spec.classes)].argmax())
+        skeleton = skeletons(spec, len(result.points))[kind]
+        points = result.points[skeleton.places]
+        score = float(result.classes[kind]) * float(points[:, 2].mean() if len(points) else 0.0)
         named = [
             {"name": name, "x": round(float(x), 2), "y": round(float(y), 2), "score": round(float(sure), 4)}
             for name, (x, y, sure) in zip(skeleton.names, points, strict=True)
             if sure >= lowest
         ]
-        links = [[skeleton.names[one - 1], skeleton.names[other - 1]] for one, other in skeleton.links]
+        links = [[skeleton.names[start - 1], skeleton.names[end - 1]] for start, end in skeleton.links]
         answers.append([{**spec.class_at(kind), "score": round(score, 6), "keypoints": named, "skeleton": links}])
     return answers
 
@@ -108,5 +108,10 @@ ITEM = an_object(
     skeleton=a_list(a_list(TEXT), "Pairs of names that belong together."),
 )
 ANSWER = Answer(
-    outputs=("points", "classes"), read=read, item=ITEM, draft=SHAPES, asked=("score_threshold", "region"), regions=True
+    outputs=("points", "classes"),
+    read=read,
+    item=ITEM,
+    draft=SHAPES,
+    options=("score_threshold", "region"),
+    regions=True,
 )

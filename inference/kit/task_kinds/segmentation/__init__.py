@@ -47,13 +47,13 @@ SEGMENTATION = ServedTask(
         Measure(
             "pixel_accuracy",
             "Pixel accuracy",
-            lambda one: sum(count for truth, answer, count in one["pairs"] if truth == answer),
-            lambda one: sum(count for _truth, _answer, count in one["pairs"]),
+            lambda entry: sum(count for truth, answer, count in entry["pairs"] if truth == answer),
+            lambda entry: sum(count for _truth, _answer, count in entry["pairs"]),
         ),
-        Measure("image_miou", "mIoU per image", lambda one: one["miou"], once),
-        Measure("image_accuracy", "Pixel accuracy per image", lambda one: one["accuracy"], once),
+        Measure("image_miou", "mIoU per image", lambda entry: entry["miou"], once),
+        Measure("image_accuracy", "Pixel accuracy per image", lambda entry: entry["accuracy"], once),
     ),
-    pairs=lambda one: one["pairs"],
+    pairs=lambda entry: entry["pairs"],
     means=(ClassMean("miou", "mIoU", class_iou), ClassMean("dice", "Dice", class_f1)),
     elsewhere=("ForSemanticSegmentation",),
 )

@@ -44,51 +44,51 @@ def read(
 
 
 def segments(spec: ModelSpec, outputs: Arrays, row: int, placement: decode.Placement) -> Found:
-    """The likeliest class of each pixel of one picture of a batch."""
+    """Return the likeliest class of each pixel of one image of a batch."""
     if PLACES in spec.outputs:
-        places, sure = (outputs[spec.outputs[role]][row] for role in (PLACES, SURE))
-        return Found(places, {int(place): float(sure[place]) for place in np.flatnonzero(sure)})
+        indices, confidences = (outputs[spec.outputs[role]][row] for role in (PLACES, SURE))
+        return Found(indices, {int(index): float(confidences[index]) for index in np.flatnonzero(confidences)})
     logits = np.asarray(outputs[spec.outputs["logits"]][row], np.float32)
-    seen = spec.input
-    if seen is None or logits.ndim != 3:
+    input_spec = spec.input
+    if input_spec is None or logits.ndim != 3:
         raise ValueError(f"logits of shape {logits.shape} are no map of classes")
     ground = 1 if len(logits) > len(spec.classes) else 0
     coarse = logits.argmax(0)
     likely = np.moveaxis(decode.probabilities(np.moveaxis(logits, 0, -1)), -1, 0)
-    box = _within(placement, seen, logits.shape[1:])
+    box = _within(placement, input_spec, logits.shape[1:])
     best = np.full((placement.height, placement.width), -np.inf, np.float32)
-    places = np.full(best.shape, GROUND, np.int32)
+    indices = np.full(best.shape, GROUND, np.int32)
     scores = {}
     for channel in np.unique(coarse):  # what is likeliest nowhere on the coarse map is so nowhere else
         size = (placement.width, placement.height)
         large = np.asarray(Image.fromarray(logits[channel]).resize(size, Image.Resampling.BILINEAR, box=box))
         wins = large > best
-        best[wins], places[wins] = large[wins], int(channel) - ground
+        best[wins], indices[wins] = large[wins], int(channel) - ground
         scores[int(channel) - ground] = float(likely[channel][coarse == channel].mean())
-    return Found(places, {place: score for place, score in scores.items() if place != GROUND})
+    return Found(indices, {index: score for index, score in scores.items() if index != GROUND})
 
 
-def _within(placement: decode.Placement, seen: InputSpec, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Where the picture lies in a map of this shape (rows, columns): left, top, right, bottom in its cells."""
-    across, down = shape[1] / seen.width, shape[0] / seen.height
+def _within(placement: decode.Placement, spec: InputSpec, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
+    """Return the placement of the image in a map of this shape (rows, columns): left, top, right, bottom in cells."""
+    across, down = shape[1] / spec.width, shape[0] / spec.height
     left, top = placement.offset_x * across, placement.offset_y * down
     right = min(left + placement.width * placement.scale_x * across, float(shape[1]))
     return left, top, right, min(top + placement.height * placement.scale_y * down, float(shape[0]))
 
 
-def _classes(spec: ModelSpec, found: Found, lowest: float) -> list[dict[str, Any]]:
+def _classes(spec: ModelSpec, result: Found, lowest: float) -> list[dict[str, Any]]:
     answers = []
-    for place, score in found.scores.items():
-        mask = found.places == place
+    for index, score in result.scores.items():
+        mask = result.places == index
         if score < lowest or not mask.any():
             continue
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         box = [int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1]
         share = round(float(mask.mean()), 6)
         answers.append(
-            {**spec.class_at(place), "share": share, "score": round(score, 6), "box": box, "mask": runs.encode(mask)}
+            {**spec.class_at(index), "share": share, "score": round(score, 6), "box": box, "mask": runs.encode(mask)}
         )
-    return sorted(answers, key=lambda one: -one["share"])
+    return sorted(answers, key=lambda answer: -answer["share"])
 
 
 class OfTiles:
@@ -107,7 +107,7 @@ class OfTiles:
             self.ground = 1 if len(logits) > len(self.spec.classes) else 0
             self.blend.add((round(-placement.offset_x), round(-placement.offset_y)), np.asarray(logits, np.float32))
 
-    def whole(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
+    def result(self) -> tuple[ModelSpec, Arrays, decode.Placement]:
         sure = np.zeros((1, len(self.spec.classes)), np.float32)
         for channel, likely in self.blend.end().items():
             if channel >= self.ground:
@@ -133,7 +133,7 @@ ANSWER = Answer(
     read=read,
     item=ITEM,
     draft=SHAPES,
-    asked=("score_threshold",),
+    options=("score_threshold",),
     slow=True,
     joining=OfTiles,
     layouts=LAYOUTS,

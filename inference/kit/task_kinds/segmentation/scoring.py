@@ -20,7 +20,7 @@ from inference.kit.samples.ground_truth import Sample, Truth, Unfit
 from inference.kit.task_kinds.segmentation import runs, truth_maps
 from inference.kit.task_kinds.segmentation.answer import segments
 
-ELLIPSE = "ellipse"  # what stands for a box where the model does not say what it learned
+ELLIPSE = "ellipse"  # shape used for a box where the model does not name one
 ERROR_SIDE = 480  # longest side of an error map
 # Numbers of an error map and their colours: right, missed, wrong class, answered where nothing is, not judged.
 RIGHT, MISSED, MISTAKEN, EXTRA, UNJUDGED = range(5)
@@ -34,7 +34,7 @@ def lines(
     mapping: Mapping[int, int],
     limits: DecodeSpec,
 ) -> list[Line]:
-    """Each image's masks by class id, and what stands for boxes in the truth, as the model has learned it.
+    """Each image's masks by class id, and the shape used for boxes in the ground truth, as the model was trained.
 
     Raises:
         Unfit: an image has another size than its dataset version says.
@@ -45,41 +45,46 @@ def lines(
     for row, (sample, placement) in enumerate(samples):
         if (placement.width, placement.height) != (sample.width, sample.height):
             raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
-        found = segments(spec, outputs, row, placement)
-        kept = [
-            {"class_id": mapping[place], "score": round(score, 6), "mask": runs.encode(found.places == place)}
-            for place, score in found.scores.items()
-            if place in mapping
+        result = segments(spec, outputs, row, placement)
+        masks = [
+            {"class_id": mapping[index], "score": round(score, 6), "mask": runs.encode(result.places == index)}
+            for index, score in result.scores.items()
+            if index in mapping
         ]
-        lines.append({"path": sample.path, "id": sample.id, "boxes": boxes, "masks": kept})
+        lines.append({"path": sample.path, "id": sample.id, "boxes": boxes, "masks": masks})
     return lines
 
 
 def files(lines: list[Line]) -> dict[str, str]:
-    """The same masks in COCO's results format, for other people's tools."""
+    """The same masks in COCO's results format, for other tools."""
     results = [
-        {"image_id": line["id"], "category_id": one["class_id"], "segmentation": one["mask"], "score": one["score"]}
+        {"image_id": line["id"], "category_id": item["class_id"], "segmentation": item["mask"], "score": item["score"]}
         for line in lines
-        for one in line["masks"]
+        for item in line["masks"]
     ]
     return {"predictions.json": json.dumps(results)}
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
-    """Overlap of what both say of each class, a mean over the classes that one of them sees; 1 without any."""
-    one, two = ({own["class_id"]: runs.decode(own["mask"]) for own in line["masks"]} for line in (first, second))
-    kinds = one.keys() | two.keys()
-    shared = [float((one[kind] & two[kind]).sum() / (one[kind] | two[kind]).sum()) for kind in one.keys() & two.keys()]
+    """Mean IoU of both predictions over the classes that one of them contains; 1 without any."""
+    first_masks, second_masks = (
+        {own["class_id"]: runs.decode(own["mask"]) for own in line["masks"]} for line in (first, second)
+    )
+    kinds = first_masks.keys() | second_masks.keys()
+    shared = [
+        float((first_masks[kind] & second_masks[kind]).sum() / (first_masks[kind] | second_masks[kind]).sum())
+        for kind in first_masks.keys() & second_masks.keys()
+    ]
     return sum(shared) / len(kinds) if kinds else 1.0
 
 
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The evaluation (see outputs/evaluation.json) and one entry per image, worst first."""
     by_path = {line["path"]: line for line in lines}
-    index = {known.id: number for number, known in enumerate(truth.classes, 1)}
+    index = {model_class.id: number for number, model_class in enumerate(truth.classes, 1)}
     annotations: dict[int, list[dict[str, Any]]] = {}
-    for one in (truth.coco or {}).get("annotations", []):
-        annotations.setdefault(one["image_id"], []).append(one)
+    for entry in (truth.coco or {}).get("annotations", []):
+        annotations.setdefault(entry["image_id"], []).append(entry)
     table = np.zeros((len(index) + 1,) * 2, np.int64)
     images = []
     for sample in truth.samples:
@@ -92,15 +97,15 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
         own = _pairs(there, answered, len(index) + 1)
         table += own
         images.append(_image(sample, own, there, answered))
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
+    images.sort(key=lambda entry: (-entry["badness"], entry["path"]))
     figures = _figures(table)
     classes = [
-        {"id": known.id, "name": known.name, "truths": int(table[number].sum()), **_rates(table, number)}
-        for number, known in enumerate(truth.classes, 1)
+        {"id": model_class.id, "name": model_class.name, "truths": int(table[number].sum()), **_rates(table, number)}
+        for number, model_class in enumerate(truth.classes, 1)
     ]
-    last = [*range(1, len(index) + 1), 0]  # the ground stands last, as everywhere
+    last = [*range(1, len(index) + 1), 0]  # background is last, as everywhere
     confusion = {
-        "labels": [known.name for known in truth.classes] + [""],
+        "labels": [model_class.name for model_class in truth.classes] + [""],
         "background": False,
         "matrix": table[np.ix_(last, last)].tolist(),
         "unit": "px",
@@ -109,10 +114,10 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
 
 
 def _answered(line: Line, size: tuple[int, int], index: Mapping[int, int]) -> NDArray[np.uint8]:
-    """The map [H, W] of what was answered, numbered as the truth is."""
+    """Return the map [H, W] of the predictions, numbered as the ground truth."""
     answered = np.zeros((size[1], size[0]), np.uint8)
-    for one in line["masks"]:
-        answered[runs.decode(one["mask"])] = index[one["class_id"]]
+    for item in line["masks"]:
+        answered[runs.decode(item["mask"])] = index[item["class_id"]]
     return answered
 
 
@@ -124,11 +129,13 @@ def _pairs(there: NDArray[Any], answered: NDArray[Any], classes: int) -> NDArray
 
 
 def _rates(table: NDArray[np.int64], number: int) -> dict[str, float | None]:
-    """Figures of one class over all pixels; no IoU where it is nowhere."""
-    right, there, said = (int(part) for part in (table[number, number], table[number].sum(), table[:, number].sum()))
-    union = there + said - right
-    rates = counts.rates(right, said - right, there)
-    return {"iou": right / union if there else None, "dice": rates.pop("f1") if there else None, **rates}
+    """Metrics of one class over all pixels; no IoU where the class is absent."""
+    right, truths, predicted = (
+        int(part) for part in (table[number, number], table[number].sum(), table[:, number].sum())
+    )
+    union = truths + predicted - right
+    rates = counts.rates(right, predicted - right, truths)
+    return {"iou": right / union if truths else None, "dice": rates.pop("f1") if truths else None, **rates}
 
 
 def _figures(table: NDArray[np.int64]) -> dict[str, float | None]:
@@ -136,7 +143,7 @@ def _figures(table: NDArray[np.int64]) -> dict[str, float | None]:
     rates = [_rates(table, number) for number in range(len(table)) if table[number].sum()]
 
     def mean(name: str) -> float | None:
-        values = [value for one in rates if (value := one[name]) is not None]
+        values = [value for row in rates if (value := row[name]) is not None]
         return float(np.mean(values)) if values else None
 
     total = int(table.sum())

@@ -21,27 +21,31 @@ BOX = "bbox"  # how annotations.json names the shape of a box
 def draw(
     annotations: Sequence[Mapping[str, Any]], size: tuple[int, int], index: Mapping[int, int], *, boxes: str
 ) -> NDArray[np.uint8]:
-    """The map [H, W] of an image of `size` (width, height): 0 is the ground, 255 is not judged.
+    """Return the map [H, W] of an image of `size` (width, height): 0 is background, 255 is not evaluated.
 
     Args:
         index: class id → number on the map, from 1.
-        boxes: what stands for an object that has only a box: "ellipse", "whole" or "ignore".
+        boxes: shape used for an object that has only a box: "ellipse", "whole" or "ignore".
     """
     drawn = np.full((size[1], size[0]), GROUND, np.uint8, order="F")  # as runs go
-    known = [one for one in annotations if one["category_id"] in index and min(one["bbox"][2:]) > 0]
-    known.sort(key=lambda one: -float(one.get("area") or math.prod(one["bbox"][2:])))
-    hidden = [bool(one.get("iscrowd")) or (boxes == "ignore" and is_box(one)) for one in known]
-    for one, hides in zip(known, hidden, strict=True):
-        if hides:
-            runs.paint(drawn, encoded(one, size, "whole")["counts"], IGNORED)
-    for one, hides in zip(known, hidden, strict=True):
-        if not hides:
-            runs.paint(drawn, encoded(one, size, boxes)["counts"], index[one["category_id"]])
+    shapes = [
+        annotation
+        for annotation in annotations
+        if annotation["category_id"] in index and min(annotation["bbox"][2:]) > 0
+    ]
+    shapes.sort(key=lambda annotation: -float(annotation.get("area") or math.prod(annotation["bbox"][2:])))
+    hidden = [bool(annotation.get("iscrowd")) or (boxes == "ignore" and is_box(annotation)) for annotation in shapes]
+    for annotation, is_hidden in zip(shapes, hidden, strict=True):
+        if is_hidden:
+            runs.paint(drawn, encoded(annotation, size, "whole")["counts"], IGNORED)
+    for annotation, is_hidden in zip(shapes, hidden, strict=True):
+        if not is_hidden:
+            runs.paint(drawn, encoded(annotation, size, boxes)["counts"], index[annotation["category_id"]])
     return np.ascontiguousarray(drawn)
 
 
 def is_box(annotation: Mapping[str, Any]) -> bool:
-    """Whether nobody outlined the object: a box, or nothing but a bbox."""
+    """Whether the object has no outline: a box, or only a bbox."""
     named = (annotation.get("attributes") or {}).get("shape") == BOX
     return not isinstance(annotation.get("segmentation"), dict) and (named or not annotation.get("segmentation"))
 
@@ -65,7 +69,7 @@ def encoded(annotation: Mapping[str, Any], size: tuple[int, int], boxes: str) ->
 
 
 def around(bbox: Sequence[float], boxes: str) -> list[float]:
-    """The ring that stands for a box."""
+    """Return the ring that is used for a box."""
     x, y, w, h = bbox
     if boxes != "ellipse":
         return [x, y, x + w, y, x + w, y + h, x, y + h]

@@ -34,13 +34,13 @@ PAGES = Pages(
 )
 
 
-def _hits(one: Mapping[str, Any]) -> int:
-    """How many of the given tags are there."""
-    return sum(bool(there) for _class, _score, there in one["answers"])
+def _hits(entry: Mapping[str, Any]) -> int:
+    """Count the predicted tags that are right."""
+    return sum(bool(there) for _class, _score, there in entry["answers"])
 
 
-def _is_exact(one: Mapping[str, Any]) -> bool:
-    return not one["missed"] and all(there for _class, _score, there in one["answers"])
+def _is_exact(entry: Mapping[str, Any]) -> bool:
+    return not entry["missed"] and all(there for _class, _score, there in entry["answers"])
 
 
 TAGGING = ServedTask(
@@ -50,9 +50,9 @@ TAGGING = ServedTask(
     scoring="inference.kit.task_kinds.tagging.scoring",
     pages=PAGES,
     measures=(
-        Measure("exact", "Exact matches", lambda one: float(_is_exact(one)), once),
-        Measure("hits", "Given tags that are right", _hits, lambda one: len(one["answers"])),
-        Measure("found", "Tags that are found", _hits, lambda one: _hits(one) + len(one["missed"])),
+        Measure("exact", "Exact matches", lambda entry: float(_is_exact(entry)), once),
+        Measure("hits", "Given tags that are right", _hits, lambda entry: len(entry["answers"])),
+        Measure("found", "Tags that are found", _hits, lambda entry: _hits(entry) + len(entry["missed"])),
     ),
     right=_is_exact,
     elsewhere=("multi_label_classification",),

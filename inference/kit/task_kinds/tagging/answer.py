@@ -20,7 +20,7 @@ PROBABILITIES = "probabilities"  # role of an output that has been through the l
 def read(
     spec: ModelSpec, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
 ) -> list[list[dict[str, Any]]]:
-    """For each picture all classes that are taken to be there, best first, and below them the next likeliest.
+    """For each image all classes that are predicted as present, best first, and below them the next likeliest.
 
     `top_k` bounds how many are named in all, but never leaves out one that is there; 0 names every class.
     """
@@ -31,12 +31,12 @@ def read(
         answers.append(
             [
                 {
-                    **spec.class_at(place),
-                    "score": round(float(scores[place]), 6),
-                    "present": bool(scores[place] >= threshold),
+                    **spec.class_at(index),
+                    "score": round(float(scores[index]), 6),
+                    "present": bool(scores[index] >= threshold),
                     "threshold": threshold,
                 }
-                for place in decode.top(scores, named)
+                for index in decode.top(scores, named)
             ]
         )
     return answers
@@ -59,7 +59,7 @@ ANSWER = Answer(
     outputs=("logits",),
     read=read,
     item=ITEM,
-    asked=("score_threshold", "top_k"),
+    options=("score_threshold", "top_k"),
     layouts=LAYOUTS,
     elsewhere=True,
     shares=scores_of,

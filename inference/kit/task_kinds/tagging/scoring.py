@@ -43,11 +43,11 @@ def files(lines: list[Line]) -> dict[str, str]:
 
 
 def agreement(first: Line, second: Line, threshold: float) -> float:
-    """Tags that both give, of those that one of them gives; 1 where neither gives any."""
-    one, two = (
+    """Share of tags that both predict among those that one of them predicts; 1 where neither predicts any."""
+    first_tags, second_tags = (
         {kind for kind, score in line["scores"].items() if score >= line["threshold"]} for line in (first, second)
     )
-    return len(one & two) / len(one | two) if one | two else 1.0
+    return len(first_tags & second_tags) / len(first_tags | second_tags) if first_tags | second_tags else 1.0
 
 
 def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -55,41 +55,43 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
 
     Precision, recall and F1 are those at the model's own threshold, not at the best one for these images.
     """
-    ids, known = [one.id for one in truth.classes], {sample.path: sample for sample in truth.samples}
-    on = [{box.class_id for box in known[line["path"]].boxes} for line in lines]
-    there = np.array([[class_id in classes for class_id in ids] for classes in on])
+    ids, sample_by_path = [item.id for item in truth.classes], {sample.path: sample for sample in truth.samples}
+    class_sets = [{box.class_id for box in sample_by_path[line["path"]].boxes} for line in lines]
+    present = np.array([[class_id in classes for class_id in ids] for classes in class_sets])
     scores = np.array([[line["scores"].get(str(class_id), 0.0) for class_id in ids] for line in lines])
     threshold = float(lines[0]["threshold"])
-    said = scores >= threshold
-    place = int(np.searchsorted(counts.THRESHOLDS, threshold - 1e-9))
+    predicted = scores >= threshold
+    index = int(np.searchsorted(counts.THRESHOLDS, threshold - 1e-9))
     classes: list[dict[str, Any]] = []
-    for column, one in enumerate(truth.classes):
-        tp, fp = counts.by_threshold(list(zip(scores[:, column].tolist(), there[:, column].tolist(), strict=True)))
-        truths = int(there[:, column].sum())
-        rates = counts.rates(tp[place], fp[place], truths)
-        own = {**rates, **counts.precision_recall(there[:, column], scores[:, column])}
-        classes.append({"id": one.id, "name": one.name, "truths": truths, "tp": tp, "fp": fp, **own})
+    for column, item in enumerate(truth.classes):
+        tp, fp = counts.by_threshold(list(zip(scores[:, column].tolist(), present[:, column].tolist(), strict=True)))
+        truths = int(present[:, column].sum())
+        rates = counts.rates(tp[index], fp[index], truths)
+        own = {**rates, **counts.precision_recall(present[:, column], scores[:, column])}
+        classes.append({"id": item.id, "name": item.name, "truths": truths, "tp": tp, "fp": fp, **own})
     precisions = [entry["ap"] for entry in classes if entry["ap"] is not None]
     curves = [entry["pr"] for entry in classes if entry["pr"]]
-    surprise = -np.log(np.maximum(np.where(there, scores, 1 - scores), SMALLEST)).mean(1)
+    surprise = -np.log(np.maximum(np.where(present, scores, 1 - scores), SMALLEST)).mean(1)
     matrix = np.zeros((len(ids) + 1,) * 2, int)
     images = [
-        _image(known[line["path"]], ids, there[row], scores[row], said[row], float(surprise[row]), matrix)
+        _image(
+            sample_by_path[line["path"]], ids, present[row], scores[row], predicted[row], float(surprise[row]), matrix
+        )
         for row, line in enumerate(lines)
     ]
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
+    images.sort(key=lambda item: (-item["badness"], item["path"]))
     evaluation = {
         "summary": {
             "map": float(np.mean(precisions)) if precisions else None,
-            "exact": float((there == said).all(1).mean()),
-            **counts.mean_rates(classes, place),
-            "threshold": counts.THRESHOLDS[place],
+            "exact": float((present == predicted).all(1).mean()),
+            **counts.mean_rates(classes, index),
+            "threshold": counts.THRESHOLDS[index],
         },
         "thresholds": counts.THRESHOLDS,
         "classes": classes,
         "curves": {"recall": counts.RECALLS, "precision": np.mean(curves, 0).round(4).tolist() if curves else []},
         "confusion": {
-            "labels": [one.name for one in truth.classes] + [""],  # the last is no tag at all
+            "labels": [item.name for item in truth.classes] + [""],  # the last is no tag at all
             "background": True,
             "matrix": matrix.tolist(),
             "threshold": threshold,
@@ -101,36 +103,36 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
 def _image(
     sample: Sample,
     ids: Sequence[int],
-    there: NDArray[np.bool_],
+    present: NDArray[np.bool_],
     scores: NDArray[np.float64],
-    said: NDArray[np.bool_],
+    predicted: NDArray[np.bool_],
     surprise: float,
     matrix: NDArray[Any],
 ) -> dict[str, Any]:
-    """One image's entry; what was confused on it is added to the `matrix` [truth, answer]."""
-    cells = confused(there, said)
+    """Build one image's entry; its confusions are added to the `matrix` [truth, prediction]."""
+    cells = confused(present, predicted)
     for cell in cells:
         matrix[cell] += 1
-    shown = [place for place in np.argsort(-scores, kind="stable").tolist() if said[place]]
+    shown = [index for index in np.argsort(-scores, kind="stable").tolist() if predicted[index]]
     return {
         "path": sample.path,
         "width": sample.width,
         "height": sample.height,
-        "answers": [[ids[place], round(float(scores[place]), 6), bool(there[place])] for place in shown],
-        "missed": [ids[place] for place in np.flatnonzero(there & ~said).tolist()],
+        "answers": [[ids[index], round(float(scores[index]), 6), bool(present[index])] for index in shown],
+        "missed": [ids[index] for index in np.flatnonzero(present & ~predicted).tolist()],
         "badness": round(surprise, 6),
         "cells": sorted(f"{t},{a}" for t, a in cells),
     }
 
 
-def confused(there: NDArray[np.bool_], said: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Places (truth, answer) of one image [C] in the matrix.
+def confused(present: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the cells (truth, prediction) of one image [C] in the matrix.
 
-    A tag that is right stands behind itself. One that was missed stands behind each false one of the same image, for
-    nobody can tell which it was taken for; and where the image has none of the other kind, behind "nothing", the last.
+    A correct tag is paired with itself. A missed tag is paired with each false one of the same image, because it is
+    unknown which it was confused with; without one of the other kind it is paired with "nothing", the last index.
     """
-    nothing = len(there)
-    missed = np.flatnonzero(there & ~said).tolist()
-    false = np.flatnonzero(~there & said).tolist()
+    nothing = len(present)
+    missed = np.flatnonzero(present & ~predicted).tolist()
+    false = np.flatnonzero(~present & predicted).tolist()
     pairs = [(t, a) for t in missed or [nothing] for a in false or [nothing]] if missed or false else []
-    return [(place, place) for place in np.flatnonzero(there & said).tolist()] + pairs
+    return [(index, index) for index in np.flatnonzero(present & predicted).tolist()] + pairs

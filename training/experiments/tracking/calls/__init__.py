@@ -18,8 +18,8 @@ Answer = dict[str, Any] | HttpResponseBase
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One call: who, with which fields, at which steps of its path."""
+class CallContext:
+    """One call: the caller, the fields, and the named segments of its path."""
 
     caller: Caller
     request: HttpRequest
@@ -27,16 +27,16 @@ class Asked:
     at: dict[str, str]
 
 
-Act = Callable[[Asked], Answer]
+Act = Callable[[CallContext], Answer]
 
 
 @dataclass(frozen=True)
 class Call:
-    """What answers a method and a path. `raw`: its body is a file; `reads`: it changes nothing."""
+    """The handler of a method and a path. `raw`: the body is a file; `reads`: nothing is changed."""
 
     method: str
     path: re.Pattern[str]
-    act: Act
+    handler: Act
     reads: bool
     raw: bool
 
@@ -56,12 +56,12 @@ def answers(
         reads: None: as its method says.
     """
 
-    def put(act: Act) -> Act:
+    def register(handler: Act) -> Act:
         pattern = _STEP.sub(lambda step: f"(?P<{step[1]}>{'.+' if step[2] else '[^/]+'})", re.escape(base + path))
-        CALLS.register(Call(method, re.compile(pattern), act, method == "GET" if reads is None else reads, raw))
-        return act
+        CALLS.register(Call(method, re.compile(pattern), handler, method == "GET" if reads is None else reads, raw))
+        return handler
 
-    return put
+    return register
 
 
 def find(method: str, path: str) -> tuple[Call, dict[str, str]] | None:

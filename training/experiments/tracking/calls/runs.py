@@ -11,7 +11,7 @@ from aiplatform.lib.errors import Invalid
 from training.experiments.models import Run
 from training.experiments.tracking import artifacts, experiments, figures, filters, runs, searching, shapes
 from training.experiments.tracking.body import Body
-from training.experiments.tracking.calls import Answer, Asked, answers
+from training.experiments.tracking.calls import Answer, CallContext, answers
 from training.experiments.tracking.figures import Metric
 from training.experiments.tracking.logged_models import note_metrics
 from training.experiments.tracking.pages_of_rows import paged
@@ -20,13 +20,13 @@ MOST_METRICS, MOST_PARAMS, MOST_TAGS, MOST_TOGETHER = 1000, 100, 100, 1000
 MOST_HISTORY = 25_000
 
 
-def _run(asked: Asked) -> Run:
-    """The active run that a call reports to."""
-    return runs.require_active(_any_run(asked))
+def _run(context: CallContext) -> Run:
+    """Return the active run that a call reports to."""
+    return runs.require_active(_any_run(context))
 
 
-def _any_run(asked: Asked) -> Run:
-    return asked.caller.run_to_change(_uid(asked.body))
+def _any_run(context: CallContext) -> Run:
+    return context.caller.run_to_change(_uid(context.body))
 
 
 def _uid(body: Body) -> str:
@@ -34,156 +34,156 @@ def _uid(body: Body) -> str:
 
 
 @answers("POST", "runs/create")
-def create(asked: Asked) -> Answer:
-    body = asked.body
-    experiment = experiments.own(asked.caller, body.text("experiment_id") or experiments.DEFAULT_ID)
+def create(context: CallContext) -> Answer:
+    body = context.body
+    experiment = experiments.own(context.caller, body.text("experiment_id") or experiments.DEFAULT_ID)
     if experiment.archived:
         raise Invalid(_("This experiment was deleted. Restore it, or choose another one."), field="experiment_id")
     run = runs.create(
-        asked.caller,
+        context.caller,
         experiment,
         name=body.text("run_name"),
-        tags=body.pairs("tags", longest=runs.LONGEST_TAG),
+        tags=body.pairs("tags", max_length=runs.LONGEST_TAG),
         begun=body.moment("start_time"),
     )
     return {"run": shapes.run(run)}
 
 
 @answers("GET", "runs/get")
-def get(asked: Asked) -> Answer:
-    run = asked.caller.run(_uid(asked.body))
-    if asked.caller.token and run.job_id == asked.caller.token.attempt.job_id:
-        runs.opened(asked.caller.token)
+def get(context: CallContext) -> Answer:
+    run = context.caller.run(_uid(context.body))
+    if context.caller.token and run.job_id == context.caller.token.attempt.job_id:
+        runs.opened(context.caller.token)
     return {"run": shapes.run(run)}
 
 
 @answers("POST", "runs/update")
-def update(asked: Asked) -> Answer:
-    run, status = _any_run(asked), asked.body.fields.get("status")
-    word = runs.OLD_NUMBERS.get(status, "?") if isinstance(status, int) else asked.body.text("status")
-    runs.update(run, status=word, ended=asked.body.moment("end_time"), name=asked.body.text("run_name"))
+def update(context: CallContext) -> Answer:
+    run, status = _any_run(context), context.body.fields.get("status")
+    word = runs.OLD_NUMBERS.get(status, "?") if isinstance(status, int) else context.body.text("status")
+    runs.update(run, status=word, ended=context.body.moment("end_time"), name=context.body.text("run_name"))
     return {"run_info": shapes.run(run)["info"]}
 
 
 @answers("POST", "runs/delete")
-def delete(asked: Asked) -> Answer:
-    runs.archive(_any_run(asked), archived=True)
+def delete(context: CallContext) -> Answer:
+    runs.archive(_any_run(context), archived=True)
     return {}
 
 
 @answers("POST", "runs/restore")
-def restore(asked: Asked) -> Answer:
-    runs.archive(_any_run(asked), archived=False)
+def restore(context: CallContext) -> Answer:
+    runs.archive(_any_run(context), archived=False)
     return {}
 
 
 @answers("POST", "runs/log-metric")
-def log_metric(asked: Asked) -> Answer:
-    run = _run(asked)
-    figures.log(run, [_metric(asked.body)])
-    note_metrics(asked.caller, run, [asked.body])
+def log_metric(context: CallContext) -> Answer:
+    run = _run(context)
+    figures.log(run, [_metric(context.body)])
+    note_metrics(context.caller, run, [context.body])
     return {}
 
 
 @answers("POST", "runs/log-parameter")
-def log_parameter(asked: Asked) -> Answer:
-    runs.set_params(_run(asked), {asked.body.text("key"): asked.body.text("value", most=100_000)})
+def log_parameter(context: CallContext) -> Answer:
+    runs.set_params(_run(context), {context.body.text("key"): context.body.text("value", max_length=100_000)})
     return {}
 
 
 @answers("POST", "runs/set-tag")
-def set_tag(asked: Asked) -> Answer:
-    runs.set_tags(_run(asked), {asked.body.text("key"): asked.body.text("value", most=100_000)})
+def set_tag(context: CallContext) -> Answer:
+    runs.set_tags(_run(context), {context.body.text("key"): context.body.text("value", max_length=100_000)})
     return {}
 
 
 @answers("POST", "runs/delete-tag")
-def delete_tag(asked: Asked) -> Answer:
-    runs.delete_tag(_run(asked), asked.body.text("key", needed=True))
+def delete_tag(context: CallContext) -> Answer:
+    runs.delete_tag(_run(context), context.body.text("key", needed=True))
     return {}
 
 
 @answers("POST", "runs/log-batch")
-def log_batch(asked: Asked) -> Answer:
-    """Parameters, metrics, tags, in this order; what comes before a refusal is kept, as MLflow does."""
-    run, body = _run(asked), asked.body
-    metrics = body.rows("metrics", most=MOST_METRICS)
-    params, tags = body.rows("params", most=MOST_PARAMS), body.rows("tags", most=MOST_TAGS)
+def log_batch(context: CallContext) -> Answer:
+    """Log parameters, metrics and tags, in this order; entries before a refusal are kept, as in MLflow."""
+    run, body = _run(context), context.body
+    metrics = body.rows("metrics", max_rows=MOST_METRICS)
+    params, tags = body.rows("params", max_rows=MOST_PARAMS), body.rows("tags", max_rows=MOST_TAGS)
     if len(metrics) + len(params) + len(tags) > MOST_TOGETHER:
         raise Invalid(_("A batch has at most %(most)s entries.") % {"most": MOST_TOGETHER}, field="metrics")
     values = [_metric(row) for row in metrics]
     runs.set_params(run, _params(params))
     figures.log(run, values)
-    runs.set_tags(run, {row.text("key"): row.text("value", most=100_000) for row in tags})
-    note_metrics(asked.caller, run, metrics)
+    runs.set_tags(run, {row.text("key"): row.text("value", max_length=100_000) for row in tags})
+    note_metrics(context.caller, run, metrics)
     return {}
 
 
 def _metric(body: Body) -> Metric:
     at = body.moment("timestamp") or now()
-    return Metric(body.text("key", needed=True), body.whole("step"), body.number("value"), at)
+    return Metric(body.text("key", needed=True), body.integer("step"), body.number("value"), at)
 
 
 def _params(rows: list[Body]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    params: dict[str, str] = {}
     for row in rows:
-        key, value = row.text("key"), row.text("value", most=100_000)
-        if found.get(key, value) != value:
-            said = _("Changing param values is not allowed: %(key)s comes twice, with different values.")
-            raise Invalid(said % {"key": key[:250]}, field="params")
-        found[key] = value
-    return found
+        key, value = row.text("key"), row.text("value", max_length=100_000)
+        if params.get(key, value) != value:
+            message = _("Changing param values is not allowed: %(key)s comes twice, with different values.")
+            raise Invalid(message % {"key": key[:250]}, field="params")
+        params[key] = value
+    return params
 
 
 @answers("POST", "runs/log-model")
-def log_model(asked: Asked) -> Answer:
-    """What clients before 3.0 say of a model whose files they sent."""
-    run, said = _run(asked), asked.body.text("model_json", most=100_000, needed=True)
+def log_model(context: CallContext) -> Answer:
+    """Log a model as clients before 3.0 do after uploading its files."""
+    run, model_json = _run(context), context.body.text("model_json", max_length=100_000, needed=True)
     before = shapes.tags_of(run).get("mlflow.log-model.history", "[]")[1:-1]
-    history = f"[{before}, {said}]" if before else f"[{said}]"
-    runs.set_tags(run, {"mlflow.log-model.history": history if len(history) <= runs.LONGEST_TAG else f"[{said}]"})
+    history = f"[{before}, {model_json}]" if before else f"[{model_json}]"
+    runs.set_tags(run, {"mlflow.log-model.history": history if len(history) <= runs.LONGEST_TAG else f"[{model_json}]"})
     return {}
 
 
 @answers("POST", "runs/log-inputs")
-def log_inputs(asked: Asked) -> Answer:
-    run = _run(asked)
+def log_inputs(context: CallContext) -> Answer:
+    run = _run(context)
     rows: list[dict[str, Any]] = []
-    for row in asked.body.rows("datasets", most=100):
+    for row in context.body.rows("datasets", max_rows=100):
         dataset = Body(row.fields.get("dataset") or {})
         names = ("name", "digest", "source_type", "source", "schema", "profile")
-        about = {name: dataset.text(name, most=65_536, needed=name in {"name", "digest"}) for name in names}
+        fields = {name: dataset.text(name, max_length=65_536, needed=name in {"name", "digest"}) for name in names}
         tags = [{"key": key, "value": value} for key, value in row.pairs("tags").items()]
-        rows.append({"dataset": about, "tags": tags})
+        rows.append({"dataset": fields, "tags": tags})
     runs.add_inputs(run, rows)
     return {}
 
 
 @answers("POST", "runs/outputs")
-def outputs(asked: Asked) -> Answer:
-    run = _run(asked)
+def outputs(context: CallContext) -> Answer:
+    run = _run(context)
     rows = [
-        {"model_id": row.text("model_id", most=34, needed=True), "step": row.whole("step")}
-        for row in asked.body.rows("models", most=100)
+        {"model_id": row.text("model_id", max_length=34, needed=True), "step": row.integer("step")}
+        for row in context.body.rows("models", max_rows=100)
     ]
     runs.add_outputs(run, rows)
     return {}
 
 
 @answers("GET", "metrics/get-history")
-def history(asked: Asked) -> Answer:
-    body = asked.body
-    run, name = asked.caller.run(_uid(body)), body.text("metric_key", needed=True)
-    found, token = paged(
-        figures.history(run, name), body.whole("max_results"), body.text("page_token"), most=MOST_HISTORY
+def history(context: CallContext) -> Answer:
+    body = context.body
+    run, name = context.caller.run(_uid(body)), body.text("metric_key", needed=True)
+    points, token = paged(
+        figures.history(run, name), body.integer("max_results"), body.text("page_token"), max_rows=MOST_HISTORY
     )
-    return {"metrics": [shapes.metric(name, one) for one in found]} | token
+    return {"metrics": [shapes.metric(name, point) for point in points]} | token
 
 
 @answers("POST", "runs/search", reads=True)
-def search(asked: Asked) -> Answer:
-    body, caller = asked.body, asked.caller
-    comparisons = filters.parse(body.text("filter", most=filters.LONGEST))
+def search(context: CallContext) -> Answer:
+    body, caller = context.body, context.caller
+    comparisons = filters.parse(body.text("filter", max_length=filters.LONGEST))
     rows = caller.runs().none()
     for number in dict.fromkeys(body.texts("experiment_ids")):
         experiment = experiments.by_id(caller, number)
@@ -193,13 +193,13 @@ def search(asked: Asked) -> Answer:
         rows = rows.filter(archived=view == "DELETED_ONLY")
     rows = searching.ordered(searching.narrowed(rows, comparisons), filters.parse_orders(body.texts("order_by")))
     rows = rows.select_related("job__owner", "owner", "parent").prefetch_related("params", "tags")
-    found, token = paged(rows, body.whole("max_results"), body.text("page_token"))
-    return {"runs": shapes.all_runs(found)} | token
+    shown, token = paged(rows, body.integer("max_results"), body.text("page_token"))
+    return {"runs": shapes.all_runs(shown)} | token
 
 
 @answers("GET", "artifacts/list")
-def list_artifacts(asked: Asked) -> Answer:
-    run, path = asked.caller.run(_uid(asked.body)), asked.body.text("path").strip("/")
+def list_artifacts(context: CallContext) -> Answer:
+    run, path = context.caller.run(_uid(context.body)), context.body.text("path").strip("/")
     rows = artifacts.listed(artifacts.of_run(run), artifacts.parse(path))
     files = [_file(row) | {"path": f"{path}/{row.name}" if path else row.name} for row in rows]
     return {"root_uri": shapes.place_of_run(run.uid), "files": files}

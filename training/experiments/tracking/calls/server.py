@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from training.experiments.tracking.calls import Answer, Asked, answers
+from training.experiments.tracking.calls import Answer, CallContext, answers
 
 
 @answers("GET", "server-info", base="api/3.0/mlflow/")
-def info(_asked: Asked) -> Answer:
+def info(_asked: CallContext) -> Answer:
     return {
         "store_type": "SqlStore",
         "workspaces_enabled": False,

@@ -52,7 +52,7 @@ class Bridge:
     def resume_writing(self) -> None:
         self._room.set()
 
-    async def tell(self, data: bytes, datatype: int | None = None) -> None:
+    async def send_to_client(self, data: bytes, datatype: int | None = None) -> None:
         """Send bytes to the client, when it has room."""
         await self._room.wait()
         self.chan.write(data, datatype)
@@ -87,7 +87,7 @@ class Forward(Bridge, asyncssh.SSHTCPSession, asyncssh.SSHUNIXSession):
     async def _run(self) -> None:
         try:
             while data := await self.reader.read(CHUNK):
-                await self.tell(data)
+                await self.send_to_client(data)
             self.chan.write_eof()
             self._said_all = True
             if self._heard_all or (self.writer is not None and self.writer.is_closing()):

@@ -73,9 +73,9 @@ class Gateway(asyncssh.SSHServer):
         if self.row is not None:
             self.hub.open.pop(self.row, None)
             why = self._end or SshSession.End.LEFT
-            self.hub.later(on_database(sessions.end, self.row, str(why), self.heard(anew=True)))
+            self.hub.run_later(on_database(sessions.end, self.row, str(why), self.last_activity(repeat=True)))
         elif self.admission is None and self.tries:
-            self.hub.later(on_database(self._write_refusal))
+            self.hub.run_later(on_database(self._write_refusal))
 
     def leave(self, why: str) -> None:
         """Cut the connection for a reason of `SshSession.End`."""
@@ -93,13 +93,13 @@ class Gateway(asyncssh.SSHServer):
         """Who has signed in; 0 before."""
         return 0 if self._is_stranger or self.admission is None else self.admission.user
 
-    def hear(self) -> None:
-        """Somebody typed, or a program printed."""
+    def note_activity(self) -> None:
+        """Note that the user typed, or a program printed."""
         self._heard = time.time()
 
-    def heard(self, *, anew: bool = False) -> datetime | None:
-        """When somebody was last heard; None where that is known already, or never was."""
-        if not self._heard or (self._heard == self._told and not anew):
+    def last_activity(self, *, repeat: bool = False) -> datetime | None:
+        """Time of the last activity; None where it was reported already, or there was none."""
+        if not self._heard or (self._heard == self._told and not repeat):
             return None
         self._told = self._heard
         return moment(self._heard)
@@ -113,7 +113,7 @@ class Gateway(asyncssh.SSHServer):
 
     def _write_refusal(self) -> None:
         if rates.count(f"ssh-refused:{self.address}", within_s=60) <= REFUSALS_PER_MINUTE:
-            sessions.refused(self.name, address=self.address, fingerprints=self.fingerprints)
+            sessions.record_refusal(self.name, address=self.address, fingerprints=self.fingerprints)
 
     # --- signing in
 
@@ -135,7 +135,7 @@ class Gateway(asyncssh.SSHServer):
         return self.tries <= MOST_TRIES
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether this key opens what the name stands for; the client still has to prove that it holds the key."""
+        """Whether this key may enter as this login name; the client still has to prove that it has the key."""
         if not self._try(username):
             return False
         fingerprint = key.get_fingerprint()
@@ -160,12 +160,12 @@ class Gateway(asyncssh.SSHServer):
         if admission is None or self.connection.get_extra_info("username") != self.name:
             self.connection.abort()
             return
-        if self.hub.is_full_of(admission.user):
+        if self.hub.is_full_for(admission.user):
             self._hang_up_full()
             return
         client = str(self.connection.get_extra_info("client_version") or "").removeprefix("SSH-2.0-")
         begin = {"address": self.address, "client": client, "gateway": self.hub.name}
-        row = await on_database(sessions.begin, admission, **begin)
+        row = await on_database(sessions.start, admission, **begin)
         if row is None and admission.job is not None:
             self._hang_up_full()
             return
@@ -204,7 +204,7 @@ class Gateway(asyncssh.SSHServer):
         if listen_host not in HERE or self.listeners >= MOST_LISTENERS:
             return False
         try:
-            answer, reader, writer = await self.begin({"act": "listen", "port": listen_port})
+            answer, reader, writer = await self.open_action({"act": "listen", "port": listen_port})
         except (OSError, ValueError, channels.ChannelRefused):
             return False
         port, key = answer.get("port"), answer.get("key")
@@ -234,12 +234,14 @@ class Gateway(asyncssh.SSHServer):
         return run()
 
     async def channel(self, request: dict[str, Any]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Begin an act of the job's exec server; see `begin`."""
-        _answer, reader, writer = await self.begin(request)
+        """Start an action of the exec server of the job; see `open_with_reply`."""
+        _answer, reader, writer = await self.open_action(request)
         return reader, writer
 
-    async def begin(self, request: dict[str, Any]) -> tuple[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter]:
-        """Begin an act of the job's exec server; with its answer.
+    async def open_action(
+        self, request: dict[str, Any]
+    ) -> tuple[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter]:
+        """Start an action of the job's exec server; return its answer too.
 
         Raises:
             ChannelRefused: the job does not run, is paused, or said no.
@@ -250,8 +252,8 @@ class Gateway(asyncssh.SSHServer):
         with translation.override(self.language):  # of this task alone
             if self.admission is None or self.admission.job is None:
                 raise OSError(_("Sign in by the number of a job, as in: ssh job-12@this-host"))
-            way = await on_database(_way_to, self.admission.job, self.admission.rank)
-            return await channels.begin(way, request)
+            route = await on_database(_way_to, self.admission.job, self.admission.rank)
+            return await channels.open_with_reply(route, request)
 
     def why(self, exc: Exception) -> str:
         """A sentence of what went wrong, in the person's language."""
@@ -269,16 +271,16 @@ class Gateway(asyncssh.SSHServer):
         """The other side of a jump is this gateway again: the sign-in to the job is judged as any other."""
         if not await asyncio.shield(self._begun):
             raise asyncssh.ChannelOpenError(OPEN_CONNECT_FAILED, "not signed in")
-        ours, theirs = socket.socketpair()
+        local, remote = socket.socketpair()
 
         def inner() -> Gateway:
             return Gateway(self.hub, self.options, behind=self.address)
 
         async def serve() -> None:  # asyncssh's own call is no coroutine that a task would take
-            await asyncssh.run_server(theirs, options=self.options, server_factory=inner)
+            await asyncssh.run_server(remote, options=self.options, server_factory=inner)
 
-        self.hub.later(serve())
-        return Forward(self, *await asyncio.open_unix_connection(sock=ours))
+        self.hub.run_later(serve())
+        return Forward(self, *await asyncio.open_unix_connection(sock=local))
 
 
 def _way_to(number: int, rank: int) -> Any:

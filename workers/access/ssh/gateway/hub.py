@@ -50,13 +50,13 @@ class Hub:
         of_one, of_all = self.strangers[address], self.strangers.total()
         return len(self.connections) < MOST_CONNECTIONS and of_all < MOST_STRANGERS and of_one < MOST_STRANGERS_OF_ONE
 
-    def is_full_of(self, person: int) -> bool:
-        """Whether somebody has as many connections as one may have, jumps among them."""
-        of_one = sum(one.person == person for one in self.connections)
-        return of_one > sessions.MOST_PER_PERSON
+    def is_full_for(self, person: int) -> bool:
+        """Whether a user has the maximum of connections, jumps included."""
+        count = sum(connection.person == person for connection in self.connections)
+        return count > sessions.MOST_PER_PERSON
 
-    def later(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that nobody waits for; what goes wrong is logged."""
+    def run_later(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run something in the background; a failure is logged."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -71,12 +71,12 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def watch(self) -> None:
-        """Look after sessions until cancelled. A database that does not answer cuts nobody."""
+        """Maintain sessions until cancelled. A database that does not answer ends no session."""
         written = swept = time.monotonic()
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                await self.cut()
+                await self.end_revoked()
                 if time.monotonic() - written >= WRITE_S:
                     written = time.monotonic()
                     await self.write()
@@ -87,25 +87,25 @@ class Hub:
             except Error as exc:
                 log.warning("gateway=%s the database does not answer: %s", self.name, exc)
 
-    async def cut(self) -> None:
-        """End the sessions whose end was asked for, whose person may no longer enter, and whose job has ended."""
+    async def end_revoked(self) -> None:
+        """End sessions whose end was requested, whose user may no longer enter, and whose job has ended."""
         if not self.open:
             return
-        for number, why in (await on_database(sessions.to_cut, list(self.open))).items():
+        for number, why in (await on_database(sessions.list_revoked, list(self.open))).items():
             if connection := self.open.get(number):
                 connection.leave(why)
 
     async def write(self) -> None:
-        """Say that the sessions live, and when somebody was heard in them."""
-        heard = {}
+        """Record that the sessions are alive, and their last activity."""
+        activity = {}
         for number, connection in self.open.items():
             if connection.forwarded >= BUSY_BYTES:
-                connection.hear()
+                connection.note_activity()
             connection.forwarded = 0
-            if (moment := connection.heard()) is not None:
-                heard[number] = moment
+            if (moment := connection.last_activity()) is not None:
+                activity[number] = moment
         if self.open:
-            await on_database(sessions.seen, self.name, heard)
+            await on_database(sessions.touch, self.name, activity)
 
     async def close(self) -> None:
         """End all connections, and wait until the rows of their sessions say so."""

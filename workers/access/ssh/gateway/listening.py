@@ -23,13 +23,13 @@ class JobListener(asyncssh.SSHListener):
     """A listening port inside a job. It ends with the connection, with the client's word, or with the job."""
 
     def __init__(
-        self, gateway: Gateway, host: str, asked: int, port: int, key: str,
+        self, gateway: Gateway, host: str, requested_port: int, port: int, key: str,
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
     ) -> None:  # fmt: skip
         super().__init__()
         self.gateway, self.host = gateway, host
         self.port, self.key = port, key
-        self.asked = asked or self.port  # what the client calls it
+        self.asked = requested_port or self.port  # what the client calls it
         self.reader, self.writer = reader, writer
         self.gateway.listeners += 1
         self._turns = asyncio.Semaphore(MOST_OPENING)
@@ -56,7 +56,7 @@ class JobListener(asyncssh.SSHListener):
                 if not isinstance(number, int):
                     break
                 await self._turns.acquire()
-                self.gateway.hub.later(self._carry(number))
+                self.gateway.hub.run_later(self._carry(number))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             pass
         self.close()

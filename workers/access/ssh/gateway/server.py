@@ -64,18 +64,18 @@ async def listening(host: str, port: int) -> AsyncIterator[tuple[Hub, int]]:
 
 
 async def serve(host: str, port: int) -> None:
-    """Run until TERM or INT; while somebody else has the port, wait for it."""
+    """Run until TERM or INT; while another process has the port, wait for it."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    is_told = False
+    is_logged = False
     while not stopped.is_set():
         try:
             async with listening(host, port):
                 await stopped.wait()
         except OSError as exc:
-            if not is_told:
+            if not is_logged:
                 log.warning("port=%s SSH cannot listen (%s). Free it, or set AIP_SSH_PORT.", port, exc.strerror or exc)
-                is_told = True
+                is_logged = True
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), AGAIN_S)

@@ -84,8 +84,8 @@ class Session(Bridge, asyncssh.SSHServerSession):
             payload = await self.reader.readexactly(length)
             if kind == b"X":
                 return json.loads(payload)
-            self.gateway.hear()
-            await self.tell(payload, None if kind == b"O" else asyncssh.EXTENDED_DATA_STDERR)
+            self.gateway.note_activity()
+            await self.send_to_client(payload, None if kind == b"O" else asyncssh.EXTENDED_DATA_STDERR)
 
     def _frame(self, kind: bytes, payload: bytes = b"") -> None:
         for begin in range(0, max(len(payload), 1), CHUNK):
@@ -97,7 +97,7 @@ class Session(Bridge, asyncssh.SSHServerSession):
                 self.early.append(frame)
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
-        self.gateway.hear()
+        self.gateway.note_activity()
         self._frame(b"I", data)
 
     def eof_received(self) -> bool:

@@ -15,4 +15,4 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def ssh_entry(context: dict[str, Any], job: Job) -> entry.Entry:
     """`{% ssh_entry job as entry %}`: host, command and configuration, by the address of this page."""
-    return entry.of(job, reached_as=context["request"].get_host())
+    return entry.for_job(job, reached_as=context["request"].get_host())

@@ -11,17 +11,17 @@ from aiplatform.lib import queries
 from workers.core.models import Job
 
 
-def rank(job: Job, given: Mapping[str, Any]) -> int:
-    """The machine that is asked for, the first one unless said."""
-    number = queries.whole(given, "rank", 0) or 0
+def rank(job: Job, params: Mapping[str, Any]) -> int:
+    """The requested rank, 0 by default."""
+    number = queries.read_int(params, "rank", 0) or 0
     if number not in job.ranks:
         raise Http404
     return number
 
 
-def attempt(job: Job, given: Mapping[str, Any]) -> int | None:
-    """The attempt that is asked for; None is the newest."""
-    number = queries.whole(given, "attempt")
+def attempt(job: Job, params: Mapping[str, Any]) -> int | None:
+    """The requested attempt; None is the newest."""
+    number = queries.read_int(params, "attempt")
     if number and number > job.attempt_number:
         raise Http404
     return number or None

@@ -67,15 +67,15 @@ class JobOutputViewSet(NumberedViewSet):
         `before=N` gives whole lines that end there; `attempt` is the newest unless given, `rank` the first machine.
         """
         job = self.get_object()
-        given = queries.given(request)
+        params = queries.read_filters(request)
         piece = logs.piece(
             job,
-            attempt=attempt_scope.attempt(job, given),
-            offset=queries.whole(given, "offset", 0) or 0,
+            attempt=attempt_scope.attempt(job, params),
+            offset=queries.read_int(params, "offset", 0) or 0,
             limit=_limit(request),
-            tail=queries.whole(given, "tail"),
-            before=queries.whole(given, "before"),
-            rank=attempt_scope.rank(job, given),
+            tail=queries.read_int(params, "tail"),
+            before=queries.read_int(params, "before"),
+            rank=attempt_scope.rank(job, params),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
@@ -83,9 +83,9 @@ class JobOutputViewSet(NumberedViewSet):
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
-        number = attempt_scope.attempt(job, queries.given(request)) or job.attempt_number
+        number = attempt_scope.attempt(job, queries.read_filters(request)) or job.attempt_number
         try:
-            rank = attempt_scope.rank(job, queries.given(request))
+            rank = attempt_scope.rank(job, queries.read_filters(request))
             descriptor = logs.open_whole(job, number, rank)
         except FileNotFoundError:
             raise Http404 from None
@@ -97,13 +97,13 @@ class JobOutputViewSet(NumberedViewSet):
     @action(detail=True)
     def causes(self, request: Request, pk: str) -> Response:
         """Why it probably failed, or is slow, and what may be done; empty where nothing is certain."""
-        return Response(CauseOut(causes.of(self.get_object()), many=True).data)
+        return Response(CauseOut(causes.list_causes(self.get_object()), many=True).data)
 
     @extend_schema(responses=DeviceErrorOut(many=True))
     @action(detail=True, url_path="device-errors")
     def device_errors(self, request: Request, pk: str) -> Response:
         """What the device logs of its machines say of its cards, newest first; at most 100 lines."""
-        return Response(DeviceErrorOut(device_errors.of(self.get_object()), many=True).data)
+        return Response(DeviceErrorOut(device_errors.list_errors(self.get_object()), many=True).data)
 
     @action(detail=True)
     def metrics(self, request: Request, pk: str) -> Response:
@@ -112,14 +112,14 @@ class JobOutputViewSet(NumberedViewSet):
         `key` or `keys` (comma-separated) choose; `max_points` (2 to 2,000) thins by lowest and highest.
         """
         job = self.get_object()
-        given = queries.given(request)
-        named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
+        params = queries.read_filters(request)
+        named = ",".join(filter(None, (params.get("key"), params.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
-        most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
-        curves = metrics.curves(job, attempt=attempt_scope.attempt(job, given), keys=keys, max_points=most)
+        max_points = queries.read_int(params, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        curves = metrics.curves(job, attempt=attempt_scope.attempt(job, params), keys=keys, max_points=max_points)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
 
 def _limit(request: Request) -> int:
-    limit = queries.whole(request.query_params, "limit", logs.PIECE)
+    limit = queries.read_int(request.query_params, "limit", logs.PIECE)
     return logs.PIECE if limit is None else min(limit, logs.PIECE)

@@ -29,7 +29,7 @@ ITEM = OpenApiParameter("item", int, OpenApiParameter.PATH)
 
 
 class MediaItemOut(serializers.ModelSerializer):
-    """One step of a series. `facts` depend on the kind; what lies in a file has a `file_url`."""
+    """One step of a series. `facts` depend on the kind; content in a file has a `file_url`."""
 
     kind = serializers.CharField(source="series.kind", read_only=True)
     name = serializers.CharField(source="series.name", read_only=True)
@@ -93,13 +93,13 @@ class JobMediaViewSet(NumberedViewSet):
     @action(detail=True, url_path="media")
     def items(self, request: Request, pk: str) -> Response:
         """What is kept, in the order in which it came; `kind`, `name` and `step` choose."""
-        job, given = self.get_object(), queries.given(request)
-        rows = media.items_of(job, attempt=attempt_scope.attempt(job, given))
-        if kind := queries.one_of(given, "kind", *KINDS):
+        job, params = self.get_object(), queries.read_filters(request)
+        rows = media.items_of(job, attempt=attempt_scope.attempt(job, params))
+        if kind := queries.read_choice(params, "kind", *KINDS):
             rows = rows.filter(series__kind=kind)
-        if name := given.get("name"):
+        if name := params.get("name"):
             rows = rows.filter(series__name=name)
-        if (step := queries.whole(given, "step")) is not None:
+        if (step := queries.read_int(params, "step")) is not None:
             rows = rows.filter(step=step)
         page = self.paginate_queryset(rows)
         out = MediaItemOut(page, many=True, context={"job": job})
@@ -109,11 +109,11 @@ class JobMediaViewSet(NumberedViewSet):
     @action(detail=True, url_path="media/series", pagination_class=None, filter_backends=[])
     def series(self, request: Request, pk: str) -> Response:
         """Its series: names, first and last step, how many came and how many are kept; and what could not be read."""
-        job, given = self.get_object(), queries.given(request)
-        number = attempt_scope.attempt(job, given)
-        rows = media.series_of(job, attempt=number, kind=queries.one_of(given, "kind", *KINDS))
-        found = {"series": rows, "notes": notes.of(media.missed(job, attempt=number))}
-        return Response(MediaOverviewOut(found).data, headers={"Cache-Control": "private, no-store"})
+        job, params = self.get_object(), queries.read_filters(request)
+        number = attempt_scope.attempt(job, params)
+        rows = media.series_of(job, attempt=number, kind=queries.read_choice(params, "kind", *KINDS))
+        overview = {"series": rows, "notes": notes.list_messages(media.missed(job, attempt=number))}
+        return Response(MediaOverviewOut(overview).data, headers={"Cache-Control": "private, no-store"})
 
     @extend_schema(
         parameters=[ITEM],

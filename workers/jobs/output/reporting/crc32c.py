@@ -30,7 +30,7 @@ _ARRAY = np.array(_TABLE, np.uint32)
 
 
 def masked(data: bytes | memoryview) -> int:
-    """The checksum as it stands in the file."""
+    """The masked checksum, as it is stored in the file."""
     crc = crc32c(data)
     return (((crc >> 15) | (crc << 17)) + _MASK) & 0xFFFFFFFF
 
@@ -61,20 +61,20 @@ def _in_lanes(lanes: np.ndarray[Any, np.dtype[np.uint8]], state: int) -> int:
 def _zeros(length: int) -> tuple[int, ...]:
     """The map that so many zero bytes are, as 32 columns."""
     power = tuple(_TABLE[(1 << bit) & 0xFF] ^ ((1 << bit) >> 8) for bit in range(32))  # one byte
-    made = tuple(1 << bit for bit in range(32))
+    columns = tuple(1 << bit for bit in range(32))
     while length:
         if length & 1:
-            made = tuple(_times(power, column) for column in made)
+            columns = tuple(_times(power, column) for column in columns)
         power = tuple(_times(power, column) for column in power)
         length >>= 1
-    return made
+    return columns
 
 
 def _times(columns: tuple[int, ...], value: int) -> int:
-    found = bit = 0
+    product = bit = 0
     while value:
         if value & 1:
-            found ^= columns[bit]
+            product ^= columns[bit]
         value >>= 1
         bit += 1
-    return found
+    return product

@@ -24,29 +24,29 @@ CHUNK = 256 * 1024
 
 
 def read(watched: Watched, harvest: Harvest) -> None:
-    """Take in rows that are new; where the file was written anew, those behind the ones that were taken in already."""
+    """Ingest new rows; where the file was rewritten, those behind the ones that were ingested already."""
     start = os.pread(watched.descriptor, LONGEST_HEAD, 0)
-    head, found, rest = start.partition(b"\n")
-    if not found:
+    head, newline, rest = start.partition(b"\n")
+    if not newline:
         if len(start) == LONGEST_HEAD:
             watched.give_up()
         return
     columns = [cell.strip() for cell in _cells(head)][:MOST_COLUMNS]
-    place = next((columns.index(name) for name in STEPS if name in columns), None)
-    if place is None:
+    step_column = next((columns.index(name) for name in STEPS if name in columns), None)
+    if step_column is None:
         watched.give_up()
     elif _is_settled(watched, head, rest, columns):
-        _rows(watched, harvest, columns, place)
+        _rows(watched, harvest, columns, step_column)
 
 
 def _is_settled(watched: Watched, head: bytes, rest: bytes, columns: list[str]) -> bool:
-    """Find out whether the file is the one that was read; of one written anew remember how many rows to pass over.
+    """Check whether the file is the one that was read; of a rewritten one remember how many rows to skip.
 
     Returns:
         Whether rows can be read now.
     """
-    memory, known = watched.memory, hashlib.sha256(head).hexdigest()[:16]
-    if memory.get("head") == known and watched.size >= watched.position:
+    memory, digest = watched.memory, hashlib.sha256(head).hexdigest()[:16]
+    if memory.get("head") == digest and watched.size >= watched.position:
         return True
     before = _print_of(rest, columns, memory.get("columns") or columns)
     if before is None or (watched.size < watched.position and watched.is_fresh):
@@ -54,12 +54,12 @@ def _is_settled(watched: Watched, head: bytes, rest: bytes, columns: list[str]) 
     same = memory.get("first") in (None, before)
     taken = memory.get("rows", 0) if same else 0
     first = _print_of(rest, columns, columns)
-    memory.update(head=known, columns=columns, first=first, rows=taken, pass_over=taken)
+    memory.update(head=digest, columns=columns, first=first, rows=taken, pass_over=taken)
     watched.position = len(head) + 1
     return True
 
 
-def _rows(watched: Watched, harvest: Harvest, columns: list[str], place: int) -> None:
+def _rows(watched: Watched, harvest: Harvest, columns: list[str], step_column: int) -> None:
     memory, source = watched.memory, Source("csv", watched.path.partition("/")[2])
     while not harvest.is_full:
         data = os.pread(watched.descriptor, CHUNK, watched.position)
@@ -79,13 +79,13 @@ def _rows(watched: Watched, harvest: Harvest, columns: list[str], place: int) ->
                 memory["pass_over"] -= 1
                 continue
             memory["rows"] = memory.get("rows", 0) + 1
-            _row(line, watched, harvest, source, columns, place)
+            _row(line, watched, harvest, source, columns, step_column)
         harvest.taken += end
 
 
-def _row(line: bytes, watched: Watched, harvest: Harvest, source: Source, columns: list[str], place: int) -> None:
+def _row(line: bytes, watched: Watched, harvest: Harvest, source: Source, columns: list[str], step_column: int) -> None:
     cells = _cells(line) if len(line) <= LONGEST_ROW else []
-    step = step_of(_number(cells[place])) if place < len(cells) else None
+    step = step_of(_number(cells[step_column])) if step_column < len(cells) else None
     if step is None:
         harvest.miss("row_without_step")
         return
@@ -96,9 +96,9 @@ def _row(line: bytes, watched: Watched, harvest: Harvest, source: Source, column
 
 
 def _print_of(rest: bytes, columns: list[str], of: list[str]) -> str | None:
-    """Tells the first row from that of another run, by some of its columns; None while it is not whole."""
-    line, whole, _ = rest.partition(b"\n")
-    if not whole and len(rest) < LONGEST_HEAD // 2:
+    """Fingerprint of the first row, by some of its columns; None while the row is incomplete."""
+    line, newline, _ = rest.partition(b"\n")
+    if not newline and len(rest) < LONGEST_HEAD // 2:
         return None
     cells = dict(zip(columns, (cell.strip() for cell in _cells(line)), strict=False))
     return hashlib.sha256("\0".join(cells.get(column, "") for column in of).encode()).hexdigest()[:16]

@@ -28,7 +28,7 @@ _PNG, _JPEG, _GIF = b"\x89PNG", b"\xff\xd8\xff", b"GIF8"
 
 
 def read(watched: Watched, harvest: Harvest) -> None:
-    """Take in whole records from where the last look ended."""
+    """Ingest complete records from where the last pass ended."""
     source = Source("events", watched.folder)
     while not harvest.is_full:
         header = os.pread(watched.descriptor, _HEADER, watched.position)
@@ -49,10 +49,10 @@ def read(watched: Watched, harvest: Harvest) -> None:
             data = os.pread(watched.descriptor, length + _FOOTER, watched.position + _HEADER)
             if len(data) < length + _FOOTER:
                 return
-            whole = crc32c.masked(memoryview(data)[:length]) == struct.unpack("<I", data[length:])[0]
-            if not whole and behind == watched.size and watched.is_fresh:
+            is_intact = crc32c.masked(memoryview(data)[:length]) == struct.unpack("<I", data[length:])[0]
+            if not is_intact and behind == watched.size and watched.is_fresh:
                 return
-            _record(memoryview(data)[:length], source, harvest) if whole else harvest.miss("record_broken")
+            _record(memoryview(data)[:length], source, harvest) if is_intact else harvest.miss("record_broken")
             harvest.taken += length
         harvest.taken += _HEADER + _FOOTER
         watched.position = behind
@@ -60,11 +60,11 @@ def read(watched: Watched, harvest: Harvest) -> None:
 
 def _record(data: memoryview, source: Source, harvest: Harvest) -> None:
     try:
-        event = _Event.of(data)
+        event = _Event.parse(data)
         for value in event.values:
             _value(value, event, source, harvest)
-        if event.graph is not None and (found := graphs.parsed(event.graph)):
-            facts, nodes = found
+        if event.graph is not None and (parsed := graphs.parsed(event.graph)):
+            facts, nodes = parsed
             harvest.show(Shown("graph", name_of(source.place), max(0, event.step), event.at, facts, nodes))
     except protobuf.Malformed:
         harvest.miss("record_broken")
@@ -78,7 +78,7 @@ class _Event:
     graph: memoryview | None
 
     @classmethod
-    def of(cls, data: memoryview) -> _Event:
+    def parse(cls, data: memoryview) -> _Event:
         event = cls(0.0, 0, [], None)
         for number, kind, value in protobuf.fields(data):
             if number == 1 and kind == protobuf.FIXED64:
@@ -108,8 +108,8 @@ class _Value:
 def _value(message: memoryview, event: _Event, source: Source, harvest: Harvest) -> None:
     value = _parts(message)
     if value.plugin == "hparams":
-        if found := hparams.read(value.content):
-            harvest.show(Shown("params", "hparams", 0, event.at, {"values": found}))
+        if params := hparams.read(value.content):
+            harvest.show(Shown("params", "hparams", 0, event.at, {"values": params}))
     elif value.simple is not None:
         _point(value.tag, value.simple, event, source, harvest)
     elif value.image is not None:
@@ -125,25 +125,25 @@ def _value(message: memoryview, event: _Event, source: Source, harvest: Harvest)
 
 
 def _parts(message: memoryview) -> _Value:
-    found = _Value()
+    value = _Value()
     for number, kind, part in protobuf.fields(message):
         if number == 1 and kind == protobuf.BYTES:
-            found.tag = protobuf.text(part, 400)
+            value.tag = protobuf.text(part, 400)
         elif number == 2 and kind == protobuf.FIXED32:
-            found.simple = protobuf.single(part)
+            value.simple = protobuf.single(part)
         elif kind != protobuf.BYTES:
             continue
         elif number == 4:
-            found.image = part
+            value.image = part
         elif number == 5:
-            found.histogram = part
+            value.histogram = part
         elif number == 6:
-            found.has_audio = True
+            value.has_audio = True
         elif number == 8:
-            found.tensor = part
+            value.tensor = part
         elif number == 9:
-            found.plugin, found.content = _plugin(part)
-    return found
+            value.plugin, value.content = _plugin(part)
+    return value
 
 
 def _plugin(metadata: memoryview) -> tuple[str, memoryview]:
@@ -199,11 +199,11 @@ def _text(tag: str, parts: list[memoryview], event: _Event, harvest: Harvest) ->
     harvest.show(Shown("text", name_of(tag.removesuffix("/text_summary")), event.step, event.at, facts))
 
 
-def _histogram(tag: str, found: dict[str, Any] | None, event: _Event, harvest: Harvest) -> None:
-    if found is None:
+def _histogram(tag: str, facts: dict[str, Any] | None, event: _Event, harvest: Harvest) -> None:
+    if facts is None:
         harvest.miss("not_finite")
     else:
-        harvest.show(Shown("histogram", name_of(tag), event.step, event.at, found))
+        harvest.show(Shown("histogram", name_of(tag), event.step, event.at, facts))
 
 
 def _histogram_of(message: memoryview) -> dict[str, Any] | None:

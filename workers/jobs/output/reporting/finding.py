@@ -50,7 +50,7 @@ class _Folder:
 
 @dataclass
 class Search:
-    """The search of one attempt. All of it can be found again: a process that begins anew only looks once more."""
+    """The search of one attempt. It holds only caches: a restarted process searches once more."""
 
     root: Path
     since: float = 0.0  # unix time: files of the code that are older came with it
@@ -66,47 +66,47 @@ class Search:
         """Paths of files with a reader, relative to the run directory, at most 300 of them."""
         if not at_once and self.clock() < self._next:
             return self._found
-        begun = self.clock()
-        known, self._known, self.more = self._known, {}, False
-        found: list[str] = []
+        started_at = self.clock()
+        before, self._known, self.more = self._known, {}, False
+        paths: list[str] = []
         waiting = deque(ROOTS)
         entries = 0
         while waiting:
             path = waiting.popleft()
-            folder = self._folder(path, known.get(path), MOST_ENTRIES - entries)
+            folder = self._folder(path, before.get(path), MOST_ENTRIES - entries)
             if folder is None:
                 continue
-            if folder is not known.get(path):
+            if folder is not before.get(path):
                 entries += folder.entries
             self._known[path] = folder
-            found += folder.files
+            paths += folder.files
             waiting.extend(folder.folders)
             if entries >= MOST_ENTRIES or len(self._known) >= MOST_FOLDERS:
                 self.more = self.more or bool(waiting)
                 break
-        self.more = self.more or len(found) > MOST_FOUND
-        self._found = sorted(found[:MOST_FOUND], key=lambda each: (reader_of(each.rpartition("/")[2]) != "media", each))
-        self._next = begun + max(SOONEST_S, PACE * (self.clock() - begun))
+        self.more = self.more or len(paths) > MOST_FOUND
+        self._found = sorted(paths[:MOST_FOUND], key=lambda item: (reader_of(item.rpartition("/")[2]) != "media", item))
+        self._next = started_at + max(SOONEST_S, PACE * (self.clock() - started_at))
         return self._found
 
-    def _folder(self, path: str, known: _Folder | None, most: int) -> _Folder | None:
-        """One folder, as it is known where it has not changed since."""
+    def _folder(self, path: str, cached: _Folder | None, limit: int) -> _Folder | None:
+        """Scan one folder, or return the cached scan where it has not changed since."""
         try:
             changed_ns = (self.root / path).lstat().st_mtime_ns
-            if known and known.changed_ns == changed_ns and time.time() - changed_ns / 1e9 > RESTS_S:
-                return known
-            made = _Folder(changed_ns, [], [])
+            if cached and cached.changed_ns == changed_ns and time.time() - changed_ns / 1e9 > RESTS_S:
+                return cached
+            scanned = _Folder(changed_ns, [], [])
             with os.scandir(self.root / path) as listing:
                 for count, entry in enumerate(listing):
-                    if count >= most:
+                    if count >= limit:
                         self.more = True
                         break
-                    self._take(f"{path}/{entry.name}", entry, made)
+                    self._add_entry(f"{path}/{entry.name}", entry, scanned)
         except (OSError, UnicodeError):
             return None
-        return made
+        return scanned
 
-    def _take(self, path: str, entry: os.DirEntry[str], into: _Folder) -> None:
+    def _add_entry(self, path: str, entry: os.DirEntry[str], into: _Folder) -> None:
         into.entries += 1
         if len(path) > LONGEST_PATH or not path.isprintable():
             return

@@ -20,20 +20,24 @@ def parsed(graph: memoryview) -> tuple[dict[str, Any], bytes] | None:
         Malformed: these bytes are no graph.
     """
     rows: list[tuple[str, str, list[str]]] = []
-    there = 0
+    total = 0
     for number, kind, value in protobuf.fields(graph):
         if number == 1 and kind == protobuf.BYTES:
-            there += 1
+            total += 1
             if len(rows) < MOST_NODES:
                 rows.append(_node(value))
     if not rows:
         return None
-    places = {name: place for place, (name, _op, _inputs) in enumerate(rows)}
+    places = {name: index for index, (name, _op, _inputs) in enumerate(rows)}
     nodes = [
-        [name, op, [places[each] for each in inputs if each in places and places[each] != place]]
-        for place, (name, op, inputs) in enumerate(rows)
+        [
+            name,
+            op,
+            [places[input_name] for input_name in inputs if input_name in places and places[input_name] != index],
+        ]
+        for index, (name, op, inputs) in enumerate(rows)
     ]
-    return {"nodes": there, "shown": len(rows)}, json.dumps({"nodes": nodes}, separators=(",", ":")).encode()
+    return {"nodes": total, "shown": len(rows)}, json.dumps({"nodes": nodes}, separators=(",", ":")).encode()
 
 
 def _node(message: memoryview) -> tuple[str, str, list[str]]:

@@ -35,7 +35,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Source:
-    """Where points come from: the reader, and the file or folder that stands for one program's report.
+    """Where points come from: the reader, and the file or folder that identifies one program's report.
 
     `shy`: says again what others say better, so its points count only where nobody else has the key.
     """
@@ -45,8 +45,8 @@ class Source:
     shy: bool = False
 
     def __str__(self) -> str:
-        whole = f"{self.reader}:{self.place}"
-        return whole if len(whole) <= 250 else f"{whole[:200]}#{hashlib.sha256(whole.encode()).hexdigest()[:40]}"
+        text = f"{self.reader}:{self.place}"
+        return text if len(text) <= 250 else f"{text[:200]}#{hashlib.sha256(text.encode()).hexdigest()[:40]}"
 
 
 @dataclass

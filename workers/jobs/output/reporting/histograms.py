@@ -37,7 +37,7 @@ def from_buckets(low: float, high: float, counts: Sequence[float]) -> dict[str, 
 
 
 def _made(edges: Numbers, counts: Numbers) -> dict[str, Any] | None:
-    """None of what is no histogram: edges that are no numbers, counts below zero, no value at all."""
+    """Build the histogram; None for invalid input: edges that are not numbers, negative counts, no value at all."""
     if not (np.isfinite(edges).all() and np.isfinite(counts).all()) or (counts < 0).any():
         return None
     total = float(counts.sum())
@@ -53,12 +53,12 @@ def _made(edges: Numbers, counts: Numbers) -> dict[str, Any] | None:
     # a bucket without width holds all its values at one place: a step, which interpolation needs a little room for
     places = edges + np.arange(len(edges)) * ((high - low) * 1e-12)
     grid = np.linspace(places[0], places[-1], BUCKETS + 1)
-    kept = np.diff(np.interp(grid, places, below))
+    rebinned = np.diff(np.interp(grid, places, below))
     filled = np.flatnonzero(np.diff(below, prepend=-1.0) > 0)
     bands = np.interp(np.array(BANDS) * total, below[filled], edges[filled])
     first = int(np.flatnonzero(counts)[0])
     bands[0], bands[-1] = edges[first], edges[int(np.flatnonzero(counts)[-1]) + 1]
     return {
-        "low": low, "high": high, "counts": [round(value, 3) for value in kept.tolist()], "bands": bands.tolist(),
+        "low": low, "high": high, "counts": [round(value, 3) for value in rebinned.tolist()], "bands": bands.tolist(),
         "total": total,
     }  # fmt: skip

@@ -13,20 +13,20 @@ _NUMBER, _TEXT, _BOOL = 2, 3, 4
 
 
 def read(content: memoryview) -> dict[str, Any]:
-    """What a session was begun with; empty where the message says something else.
+    """Parameters that a session was started with; empty for other messages.
 
     Raises:
         Malformed: these bytes are no such message.
     """
-    found: dict[str, Any] = {}
+    params: dict[str, Any] = {}
     for number, kind, session in protobuf.fields(content):
         if number != _SESSION_BEGINS or kind != protobuf.BYTES:
             continue
         for inner, how, entry in protobuf.fields(session):
-            if inner == _HPARAMS and how == protobuf.BYTES and len(found) < MOST:
+            if inner == _HPARAMS and how == protobuf.BYTES and len(params) < MOST:
                 name, value = _entry(entry)
-                found[name] = value
-    return found
+                params[name] = value
+    return params
 
 
 def _entry(message: memoryview) -> tuple[str, Any]:

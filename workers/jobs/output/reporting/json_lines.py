@@ -65,10 +65,14 @@ def moment_in(row: dict[str, Any]) -> float:
 
 def numbers_in(row: dict[str, Any]) -> list[tuple[str, float]]:
     """Its numbers by name, those of an object within it as "object/name"."""
-    found: list[tuple[str, float]] = []
+    pairs: list[tuple[str, float]] = []
     for key, value in row.items():
-        inner = [(f"{key}/{name}", each) for name, each in value.items()] if isinstance(value, dict) else [(key, value)]
-        found += [(name, number) for name, each in inner if (number := finite(each)) is not None]
-        if len(found) >= MOST_NAMES:
+        inner = (
+            [(f"{key}/{name}", value_of) for name, value_of in value.items()]
+            if isinstance(value, dict)
+            else [(key, value)]
+        )
+        pairs += [(name, number) for name, value_of in inner if (number := finite(value_of)) is not None]
+        if len(pairs) >= MOST_NAMES:
             break
-    return found[:MOST_NAMES]
+    return pairs[:MOST_NAMES]

@@ -19,15 +19,15 @@ _PLAIN = re.compile(r"(?:metrics|results|history|progress|logs?|scalars|train(?:
 
 
 def key(source: Source, name: str, owners: Mapping[str, str]) -> str | None:
-    """The key of a file's figure; None where it is to be left out.
+    """The key of a metric of a file; None where it is to be left out.
 
     Args:
         owners: the source of each key that there is, "" for what the program reports itself.
     """
-    mine = str(source)
+    own_source = str(source)
     label = _label(source)
-    found = _SPLIT.match(label.rpartition("/")[2])
-    split = found[1].lower() if found else ""
+    match = _SPLIT.match(label.rpartition("/")[2])
+    split = match[1].lower() if match else ""
     names = [f"{split}/{name}" if split and "/" not in name else name]
     if label:
         names += [_below(label.rpartition("/")[2], name), f"{label}/{name}"]
@@ -35,9 +35,9 @@ def key(source: Source, name: str, owners: Mapping[str, str]) -> str | None:
         if not candidate:
             return None
         owner = owners.get(candidate)
-        if owner is None or owner == mine:
+        if owner is None or owner == own_source:
             return candidate
-        if owner == "" or source.shy or _says_the_same(owner, source):
+        if owner == "" or source.shy or _is_same_report(owner, source):
             return None
     return None
 
@@ -57,13 +57,13 @@ def _label(source: Source) -> str:
     return folder if _PLAIN.match(stem) else "/".join(filter(None, (folder, stem)))
 
 
-def _says_the_same(owner: str, source: Source) -> bool:
+def _is_same_report(owner: str, source: Source) -> bool:
     """Whether the key belongs to another reader's report of the same folder."""
-    reader, _, place = owner.partition(":")
+    reader, _, path = owner.partition(":")
     if reader == source.reader:
         return False
-    return _folder(reader, place) == _folder(source.reader, source.place)
+    return _folder(reader, path) == _folder(source.reader, source.place)
 
 
-def _folder(reader: str, place: str) -> str:
-    return place if reader in ("events", "trainer_state") else place.rpartition("/")[0]
+def _folder(reader: str, path: str) -> str:
+    return path if reader in ("events", "trainer_state") else path.rpartition("/")[0]

@@ -31,7 +31,7 @@ def register() -> None:
     wording.register("report_file", WORDS)
 
 
-def of(missed: Mapping[str, int]) -> list[Message]:
+def list_messages(missed: Mapping[str, int]) -> list[Message]:
     """A message for each code that is known, the most frequent first."""
     rows = sorted(missed.items(), key=lambda row: -row[1])
     return [message(f"report_file.{code}", count=count) for code, count in rows if code in WORDS]

@@ -25,29 +25,29 @@ class Picture:
 
 
 def read(data: bytes) -> Picture | None:
-    """An image as it is kept, at most 1,024 pixels a side; None of what is none, or too large."""
+    """An image as it is stored, at most 1,024 pixels a side; None for invalid or too large data."""
     if len(data) > LARGEST:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
-                original = opened.size
+            with Image.open(io.BytesIO(data), formats=_FORMATS) as source:
+                original = source.size
                 if not 0 < original[0] * original[1] <= MOST_PIXELS:
                     return None
-                jpeg = opened.format == "JPEG"
+                jpeg = source.format == "JPEG"
                 if jpeg:
-                    opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
-                image = _plain(opened)
+                    source.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+                image = _plain(source)
             image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            kept = io.BytesIO()
+            output = io.BytesIO()
             if jpeg:
-                image.convert("RGB").save(kept, "JPEG", quality=_QUALITY)
+                image.convert("RGB").save(output, "JPEG", quality=_QUALITY)
             else:
-                image.save(kept, "PNG", compress_level=4)
+                image.save(output, "PNG", compress_level=4)
     except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError, MemoryError, EOFError):
         return None
-    return Picture(kept.getvalue(), "jpg" if jpeg else "png", *image.size, original)
+    return Picture(output.getvalue(), "jpg" if jpeg else "png", *image.size, original)
 
 
 def _plain(image: Image.Image) -> Image.Image:

@@ -15,8 +15,8 @@ NAME, LABELS = "tensors.tsv", "metadata.tsv"
 LARGEST = 64 * 1024 * 1024
 
 
-def read(watched: Watched, harvest: Harvest, beside: Callable[[str, int], bytes]) -> None:
-    """Take in the vectors once they are there whole; the folder says name and step (`00012/default/tensors.tsv`).
+def read(watched: Watched, harvest: Harvest, read_sibling: Callable[[str, int], bytes]) -> None:
+    """Ingest the vectors once the file is complete; the folder gives name and step (`00012/default/tensors.tsv`).
 
     Args:
         beside: the first bytes of a file in the same folder.
@@ -30,16 +30,16 @@ def read(watched: Watched, harvest: Harvest, beside: Callable[[str, int], bytes]
     rows = os.pread(watched.descriptor, LARGEST, 0).split(b"\n", vectors.MOST + 1)[: vectors.MOST]
     harvest.taken += watched.size
     try:
-        found = [np.array(row.split(b"\t")[: vectors.WIDEST], np.float32) for row in rows if row.strip()]
+        rows_of_numbers = [np.array(row.split(b"\t")[: vectors.WIDEST], np.float32) for row in rows if row.strip()]
     except ValueError:
-        found = []
-    if len({len(row) for row in found}) != 1:
+        rows_of_numbers = []
+    if len({len(row) for row in rows_of_numbers}) != 1:
         harvest.miss("file_broken")
         return
-    labels = [line.decode("utf-8", "replace").rstrip("\r") for line in beside(LABELS, 1024 * 1024).split(b"\n")]
+    labels = [line.decode("utf-8", "replace").rstrip("\r") for line in read_sibling(LABELS, 1024 * 1024).split(b"\n")]
     if labels and "\t" in labels[0]:
         labels = [label.partition("\t")[0] for label in labels[1:]]  # several columns have a head
     parts = watched.folder.rsplit("/", 2)
     step = int(parts[-2]) if len(parts) > 1 and parts[-2].isdigit() and len(parts[-2]) < 18 else 0
-    facts, data = vectors.flat(np.stack(found), labels[: len(found)])
+    facts, data = vectors.flat(np.stack(rows_of_numbers), labels[: len(rows_of_numbers)])
     harvest.show(Shown("vectors", name_of(parts[-1] or "vectors"), step, watched.changed_at, facts, data))

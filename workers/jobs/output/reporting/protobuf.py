@@ -27,40 +27,40 @@ def fields(message: memoryview | bytes) -> Iterator[Field]:
     Raises:
         Malformed: it ends within a field, or has more fields than any real one.
     """
-    data, place, count = memoryview(message), 0, 0
+    data, offset, count = memoryview(message), 0, 0
     end = len(data)
-    while place < end:
+    while offset < end:
         count += 1
         if count > MOST_FIELDS:
             raise Malformed("too many fields")
-        tag, place = _varint(data, place)
+        tag, offset = _varint(data, offset)
         number, kind = tag >> 3, tag & 7
         if kind == VARINT:
-            value, place = _varint(data, place)
+            value, offset = _varint(data, offset)
             yield number, kind, value
             continue
         if kind == BYTES:
-            length, place = _varint(data, place)
+            length, offset = _varint(data, offset)
         elif kind in (FIXED64, FIXED32):
             length = 8 if kind == FIXED64 else 4
         else:
             raise Malformed("a wire type that nobody writes")
-        if place + length > end:
+        if offset + length > end:
             raise Malformed("the message ends within a field")
-        yield number, kind, data[place : place + length]
-        place += length
+        yield number, kind, data[offset : offset + length]
+        offset += length
 
 
-def _varint(data: memoryview, place: int) -> tuple[int, int]:
+def _varint(data: memoryview, offset: int) -> tuple[int, int]:
     value = shift = 0
     for _ in range(_LONGEST_VARINT):
-        if place >= len(data):
+        if offset >= len(data):
             raise Malformed("the message ends within a number")
-        byte = data[place]
-        place += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, place
+            return value, offset
         shift += 7
     raise Malformed("a number of too many bytes")
 
@@ -79,9 +79,9 @@ def single(value: memoryview) -> float:
     return struct.unpack("<f", value)[0]
 
 
-def text(value: memoryview, most: int) -> str:
-    """At most so many characters of a string."""
-    return bytes(value[: 4 * most]).decode("utf-8", "replace")[:most]
+def text(value: memoryview, limit: int) -> str:
+    """At most `limit` characters of a string."""
+    return bytes(value[: 4 * limit]).decode("utf-8", "replace")[:limit]
 
 
 def numbers(kind: int, value: Any, dtype: str) -> np.ndarray[Any, np.dtype[Any]]:
@@ -92,13 +92,13 @@ def numbers(kind: int, value: Any, dtype: str) -> np.ndarray[Any, np.dtype[Any]]
     return np.frombuffer(value[: len(value) // width * width], dtype)
 
 
-def varints(kind: int, value: Any, most: int) -> list[int]:
-    """At most so many whole numbers of a repeated field, packed or single."""
+def varints(kind: int, value: Any, limit: int) -> list[int]:
+    """At most `limit` integers of a repeated field, packed or single."""
     if kind == VARINT:
         return [signed(value)]
-    found: list[int] = []
-    place = 0
-    while place < len(value) and len(found) < most:
-        number, place = _varint(value, place)
-        found.append(signed(number))
-    return found
+    numbers: list[int] = []
+    offset = 0
+    while offset < len(value) and len(numbers) < limit:
+        number, offset = _varint(value, offset)
+        numbers.append(signed(number))
+    return numbers

@@ -23,7 +23,7 @@ MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1000, 50, 300
 Beside = Callable[[str, int], bytes]
 
 
-def read(watched: Watched, harvest: Harvest, beside: Beside) -> None:
+def read(watched: Watched, harvest: Harvest, read_sibling: Beside) -> None:
     """Take in new lines.
 
     Args:
@@ -40,16 +40,16 @@ def read(watched: Watched, harvest: Harvest, beside: Beside) -> None:
             continue
         at = finite(row.get("time")) or watched.changed_at
         read_one = _KINDS.get(str(row.get("kind")))
-        shown = read_one(row, name_of(str(row.get("name", ""))[:1000]), step, at, beside) if read_one else None
+        shown = read_one(row, name_of(str(row.get("name", ""))[:1000]), step, at, read_sibling) if read_one else None
         harvest.show(shown) if shown else harvest.miss("record_broken")
 
 
-def _image(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
-    data = beside(str(row.get("file", "")), LARGEST)
+def _image(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
+    data = read_sibling(str(row.get("file", "")), LARGEST)
     return Shown("image", name, step, at, {}, data) if data else None
 
 
-def _histogram(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+def _histogram(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
     low, high, counts = finite(row.get("low")), finite(row.get("high")), row.get("counts")
     if (
         low is None
@@ -58,26 +58,26 @@ def _histogram(row: dict[str, Any], name: str, step: int, at: float, beside: Bes
         or any(finite(each) is None for each in counts[:5000])
     ):
         return None
-    found = histograms.from_buckets(low, high, counts[:5000])
-    return Shown("histogram", name, step, at, found) if found and low <= high else None
+    histogram = histograms.from_buckets(low, high, counts[:5000])
+    return Shown("histogram", name, step, at, histogram) if histogram and low <= high else None
 
 
-def _text(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
-    text = beside(str(row.get("file", "")), 4 * LONGEST_TEXT).decode("utf-8", "replace")
+def _text(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
+    text = read_sibling(str(row.get("file", "")), 4 * LONGEST_TEXT).decode("utf-8", "replace")
     return Shown("text", name, step, at, {"text": text[:LONGEST_TEXT], "cut": len(text) > LONGEST_TEXT})
 
 
-def _table(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
+def _table(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
     try:
-        table = json.loads(beside(str(row.get("file", "")), LARGEST))
+        table = json.loads(read_sibling(str(row.get("file", "")), LARGEST))
     except (ValueError, RecursionError):
         return None
     columns, rows = (table.get("columns"), table.get("rows")) if isinstance(table, dict) else (None, None)
     if not isinstance(columns, list) or not isinstance(rows, list):
         return None
-    kept = [[_cell(cell) for cell in each[:MOST_COLUMNS]] for each in rows[:MOST_ROWS] if isinstance(each, list)]
-    facts = {"columns": min(len(columns), MOST_COLUMNS), "rows": len(rows), "shown": len(kept)}
-    data = {"columns": [str(column)[:100] for column in columns[:MOST_COLUMNS]], "rows": kept}
+    cells = [[_cell(cell) for cell in each[:MOST_COLUMNS]] for each in rows[:MOST_ROWS] if isinstance(each, list)]
+    facts = {"columns": min(len(columns), MOST_COLUMNS), "rows": len(rows), "shown": len(cells)}
+    data = {"columns": [str(column)[:100] for column in columns[:MOST_COLUMNS]], "rows": cells}
     return Shown("table", name, step, at, facts, json.dumps(data, ensure_ascii=False).encode())
 
 
@@ -87,20 +87,20 @@ def _cell(value: Any) -> Any:
     return finite(value) if isinstance(value, int | float) else str(value)[:LONGEST_CELL]
 
 
-def _vectors(row: dict[str, Any], name: str, step: int, at: float, beside: Beside) -> Shown | None:
-    data = beside(str(row.get("file", "")), 4 * vectors.MOST * vectors.WIDEST)
+def _vectors(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
+    data = read_sibling(str(row.get("file", "")), 4 * vectors.MOST * vectors.WIDEST)
     head, _, raw = data.partition(b"\n")
     try:
-        about = json.loads(head)
-        width, labels = int(about["width"]), list(about.get("labels") or [])
+        header = json.loads(head)
+        width, labels = int(header["width"]), list(header.get("labels") or [])
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
     count = len(raw) // (4 * width) if 0 < width <= vectors.WIDEST else 0
     if not count:
         return None
     rows = np.frombuffer(raw[: count * width * 4], "<f4").reshape(count, width)
-    facts, kept = vectors.flat(rows, [str(label) for label in labels])
-    return Shown("vectors", name, step, at, facts, kept)
+    facts, content = vectors.flat(rows, [str(label) for label in labels])
+    return Shown("vectors", name, step, at, facts, content)
 
 
 _KINDS = {"image": _image, "histogram": _histogram, "text": _text, "table": _table, "vectors": _vectors}

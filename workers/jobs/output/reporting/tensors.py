@@ -53,8 +53,8 @@ def read(message: memoryview) -> Tensor | None:
         elif number in _FIXED and kind in (protobuf.BYTES, protobuf.FIXED32, protobuf.FIXED64):
             parts.append(protobuf.numbers(kind, value, _FIXED[number]).astype(float))
         elif number in _WHOLE or number == _RAW:
-            whole = protobuf.varints(kind, value, MOST_VALUES)
-            parts.append(_halves(whole, dtype) if number == _RAW else np.array(whole, float))
+            integers = protobuf.varints(kind, value, MOST_VALUES)
+            parts.append(_halves(integers, dtype) if number == _RAW else np.array(integers, float))
         count += len(parts[-1]) if parts else 0
         if count > MOST_VALUES:
             return None
@@ -62,10 +62,10 @@ def read(message: memoryview) -> Tensor | None:
         return Tensor(shape, np.empty(0), texts)
     values = np.concatenate(parts) if parts else np.empty(0)
     if content is not None:
-        found = _content(content, dtype)
-        if found is None:
+        decoded = _content(content, dtype)
+        if decoded is None:
             return None
-        values = found
+        values = decoded
     size = prod(shape)
     if len(values) == 1 and 1 < size <= MOST_VALUES:  # one value stands for all
         values = np.repeat(values, size)
@@ -94,10 +94,10 @@ def _content(content: memoryview, dtype: int) -> np.ndarray[Any, np.dtype[Any]] 
             .view("<f4")
             .astype(float)
         )
-    known = _DTYPES.get(dtype)
-    if known is None or len(content) > MOST_VALUES * np.dtype(known).itemsize:
+    numpy_type = _DTYPES.get(dtype)
+    if numpy_type is None or len(content) > MOST_VALUES * np.dtype(numpy_type).itemsize:
         return None
-    return protobuf.numbers(protobuf.BYTES, content, known).astype(float)
+    return protobuf.numbers(protobuf.BYTES, content, numpy_type).astype(float)
 
 
 def _halves(bits: list[int], dtype: int) -> np.ndarray[Any, np.dtype[Any]]:

@@ -24,14 +24,14 @@ _PREFIXES = (("eval_", "eval/"), ("test_", "test/"))
 
 
 def read(watched: Watched, harvest: Harvest) -> None:
-    """Take in entries of the history that are new. `position` counts them, for all files of the training together."""
-    seen = watched.memory.setdefault("seen", {})
-    if seen.get(watched.path) == watched.signature:
+    """Ingest new entries of the history. `position` counts them, for all files of the training together."""
+    signatures = watched.memory.setdefault("seen", {})
+    if signatures.get(watched.path) == watched.signature:
         return
-    seen.pop(watched.path, None)
-    seen[watched.path] = watched.signature
-    while len(seen) > MOST_SEEN:
-        del seen[next(iter(seen))]
+    signatures.pop(watched.path, None)
+    signatures[watched.path] = watched.signature
+    while len(signatures) > MOST_SEEN:
+        del signatures[next(iter(signatures))]
     history = _history(watched, harvest)
     source = Source("trainer_state", CHECKPOINT.sub("", watched.folder), shy=True)
     for entry in history[watched.position :]:

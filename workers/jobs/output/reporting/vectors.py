@@ -16,13 +16,13 @@ Matrix = np.ndarray[Any, np.dtype[Any]]
 
 def flat(rows: Matrix, labels: Sequence[str]) -> tuple[dict[str, Any], bytes]:
     """Facts, and JSON {"points": [[x, y]], "labels": [text]} of at most 5,000 vectors."""
-    there = len(rows)
+    total = len(rows)
     rows = rows[:MOST]
     points, shares = plane(rows)
-    said = [str(label)[:LONGEST_LABEL] for label in labels[: len(rows)]]
-    kept = {"points": [[float(f"{x:.5g}"), float(f"{y:.5g}")] for x, y in points.tolist()], "labels": said}
-    facts = {"vectors": there, "shown": len(rows), "width": int(rows.shape[1]), "shares": shares}
-    return facts, json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+    texts = [str(label)[:LONGEST_LABEL] for label in labels[: len(rows)]]
+    content = {"points": [[float(f"{x:.5g}"), float(f"{y:.5g}")] for x, y in points.tolist()], "labels": texts}
+    facts = {"vectors": total, "shown": len(rows), "width": int(rows.shape[1]), "shares": shares}
+    return facts, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def plane(rows: Matrix) -> tuple[Matrix, list[float]]:

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib import queries, search
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, sent
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import VirtualCluster
 from workers.planning.planner.snapshot import Quota
@@ -59,7 +59,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         if self.action in {"members", "add_member", "remove_member"}:
             rows = rows.administered_by(user)
         if self.action == "list":
-            rows = search.having(rows, self.request.query_params.get("search", ""), "name")
+            rows = search.filter_by_text(rows, self.request.query_params.get("search", ""), "name")
         return rows
 
     @extend_schema(request=ClusterIn, responses={201: ClusterOut})
@@ -67,19 +67,19 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: Request) -> Response:
         """A new cluster."""
         user: Any = request.user
-        made = clusters.save(None, **self._given(request, None), by=user)
-        return Response(ClusterOut(made).data, status=201)
+        cluster = clusters.save(None, **self._read_values(request, None), by=user)
+        return Response(ClusterOut(cluster).data, status=201)
 
     @extend_schema(request=ClusterIn, responses=ClusterOut)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change name or limits; what is left out stays."""
         user: Any = request.user
         cluster = self.get_object()
-        clusters.save(cluster, **self._given(request, cluster), by=user)
+        clusters.save(cluster, **self._read_values(request, cluster), by=user)
         return Response(ClusterOut(self.get_object()).data)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        """Delete a cluster in which nobody works; jobs that ended there go on showing its name."""
+        """Delete an unused cluster; jobs that ended there still show its name."""
         user: Any = request.user
         clusters.delete(self.get_object(), by=user)
         return Response(status=204)
@@ -87,7 +87,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(responses=KindOut(many=True))
     @action(detail=False)
     def kinds(self, request: Request) -> Response:
-        """The kinds of cards the machines have: how many, and how many are guaranteed to nobody yet."""
+        """The kinds of devices that the nodes have: how many, and how many are not guaranteed to any cluster."""
         return Response(KindOut(quotas.detect(), many=True).data)
 
     @extend_schema(responses=BoundsSerializer(many=True))
@@ -102,8 +102,8 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Change the bounds of one device kind; counts from the next job that is submitted."""
         user: Any = request.user
         cluster = self.get_object()
-        given = sent(BoundsSerializer(data=request.data))
-        bounds.set_bounds(cluster, given.pop("kind"), bounds.Bounds(**given), by=user)
+        values = parse_request(BoundsSerializer(data=request.data))
+        bounds.set_bounds(cluster, values.pop("kind"), bounds.Bounds(**values), by=user)
         return Response(_bounds(cluster))
 
     @action(detail=True)
@@ -117,9 +117,9 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Let a person or a group in; a group brings everybody who is or will be in it."""
         by: Any = request.user
         cluster = self.get_object()
-        given = sent(MemberIn(data=request.data))
-        person, group = members.find(**_who(given))
-        charge = given["administers"]
+        values = parse_request(MemberIn(data=request.data))
+        person, group = members.find(**_who(values))
+        charge = values["administers"]
         if charge is not None:
             by.require(Action.CLUSTER_MANAGE)
         if group is not None:
@@ -135,7 +135,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Take out `?user=` or `?group=`; refused while they have jobs there that have not ended."""
         by: Any = request.user
         cluster = self.get_object()
-        person, group = members.find(**_who(queries.given(request)))
+        person, group = members.find(**_who(queries.read_filters(request)))
         if person is not None:
             if not cluster.memberships.filter(user=person).exists():
                 raise Http404
@@ -162,14 +162,14 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """What the cluster uses now: {"devices": own, borrowed, lent, free cards by kind; "people": who has what}."""
         cluster = self.get_object()
         people = [
-            {"user": one.person.username, "cards": one.cards, "running": one.running, "waiting": one.waiting}
-            for one in cluster_use.people(cluster)
+            {"user": item.person.username, "cards": item.cards, "running": item.running, "waiting": item.waiting}
+            for item in cluster_use.people(cluster)
         ]
-        return Response({"devices": [asdict(one) for one in cluster_use.by_kind(cluster)], "people": people})
+        return Response({"devices": [asdict(item) for item in cluster_use.by_kind(cluster)], "people": people})
 
-    def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
+    def _read_values(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
         serializer = ClusterIn(data=request.data, partial=cluster is not None)
-        given = sent(serializer, clusters.check_name, cluster=cluster)
+        changes = parse_request(serializer, clusters.check_name, cluster=cluster)
         columns = (
             "name",
             "jobs_per_user",
@@ -182,15 +182,15 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         )
         values = {name: getattr(cluster, name) for name in columns} if cluster else {}
         for name in ("max_runtime", "max_pause"):
-            if f"{name}_s" in given:
-                span = given.pop(f"{name}_s")
-                given[name] = timedelta(seconds=span) if span is not None else None
-        if "devices" in given:
-            given["devices"] = {
-                one["kind"]: Quota(one.get("guaranteed"), one.get("borrows", False), one.get("per_user"))
-                for one in given["devices"]
+            if f"{name}_s" in changes:
+                span = changes.pop(f"{name}_s")
+                changes[name] = timedelta(seconds=span) if span is not None else None
+        if "devices" in changes:
+            changes["devices"] = {
+                row["kind"]: Quota(row.get("guaranteed"), row.get("borrows", False), row.get("per_user"))
+                for row in changes["devices"]
             }
-        return values | given
+        return values | changes
 
 
 def _bounds(cluster: VirtualCluster) -> Any:
@@ -204,5 +204,5 @@ def _members(cluster: VirtualCluster) -> dict[str, Any]:
     return {"people": MemberOut(people, many=True).data, "groups": list(groups)}
 
 
-def _who(given: Any) -> dict[str, str]:
-    return {"username": given.get("user") or "", "group": given.get("group") or ""}
+def _who(values: Any) -> dict[str, str]:
+    return {"username": values.get("user") or "", "group": values.get("group") or ""}

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.access.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, sent
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once
 from workers.core.models import Node, ResourceGroup, ResourceWindow
 from workers.resources.clusters import resource_groups
@@ -101,11 +101,11 @@ class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         context = {"request": self.request}
         serializer = ResourceGroupIn(data=self.request.data, partial=group is not None, context=context)
-        given = sent(serializer, partial(resource_groups.check, group))
-        hours = given.pop("windows", None)
+        changes = parse_request(serializer, partial(resource_groups.check, group))
+        hours = changes.pop("windows", None)
         if hours is None:
             hours = list(group.windows.values("weekdays", "begins", "ends")) if group else []
         if group:
-            given = {"name": group.name, "nodes": list(group.nodes.all()), "kinds": group.kinds} | given
-        spans = [Hours(frozenset(one["weekdays"]), one["begins"], one["ends"]) for one in hours]
-        return resource_groups.save(group, **given, hours=spans, by=user)
+            changes = {"name": group.name, "nodes": list(group.nodes.all()), "kinds": group.kinds} | changes
+        spans = [Hours(frozenset(window["weekdays"]), window["begins"], window["ends"]) for window in hours]
+        return resource_groups.save(group, **changes, hours=spans, by=user)

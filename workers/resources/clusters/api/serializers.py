@@ -57,10 +57,10 @@ class ClusterOut(OutMixin, serializers.ModelSerializer[VirtualCluster]):
         return cluster.max_pause.total_seconds() if cluster.max_pause else None
 
 
-def _disk_limit(words: str) -> serializers.IntegerField:
+def _disk_limit(help_text: str) -> serializers.IntegerField:
     return serializers.IntegerField(
         min_value=disk_limits.MIN_BYTES, max_value=disk_limits.MAX_BYTES, required=False, allow_null=True,
-        help_text=words,
+        help_text=help_text,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
 
 
 class KindOut(serializers.Serializer[Any]):
-    """Cards of one kind on all machines, and how many are guaranteed to nobody yet."""
+    """Devices of one kind on all nodes, and how many are not guaranteed to any cluster."""
 
     kind = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]  # a field of that name, not DRF's attribute
@@ -110,7 +110,7 @@ class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
 
 
 class MemberOut(OutMixin, serializers.ModelSerializer[Membership]):
-    """Somebody in a cluster. `direct` is false for who is in only through a group."""
+    """A member of a cluster. `direct` is false for members through a group only."""
 
     user = serializers.CharField(source="user.username")
 

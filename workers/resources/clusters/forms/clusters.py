@@ -93,31 +93,31 @@ class ClusterForm(forms.Form):
     def __init__(self, data: Any = None, *, cluster: VirtualCluster | None = None) -> None:
         super().__init__(data, initial=self._initial(cluster) if cluster else None)
         self.kinds = quotas.kinds_for(cluster)
-        for one in self.kinds:
-            guaranteed, borrows, per_user = _words(one)
-            self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
+        for kind in self.kinds:
+            guaranteed, borrows, per_user = _labels(kind)
+            self.fields[f"guaranteed_{kind.kind}"] = forms.IntegerField(
                 label=guaranteed,
                 required=False,
                 min_value=0,
                 max_value=MOST,
                 help_text=_("For work without cards. Empty: no limit, and none of its own.")
-                if one.kind == CPU.name
+                if kind.kind == CPU.name
                 else _("Empty: no limit, and none of its own."),
             )
-            self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
+            self.fields[f"borrows_{kind.kind}"] = forms.BooleanField(
                 label=borrows,
                 required=False,
                 help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
             )
-            self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
+            self.fields[f"per_user_{kind.kind}"] = forms.IntegerField(
                 label=per_user, required=False, min_value=0, max_value=MOST
             )
 
     def rows(self) -> Iterator[KindRow]:
         """The fields of each kind of card."""
-        for one in self.kinds:
-            parts = (self[f"{name}_{one.kind}"] for name in ("guaranteed", "borrows", "per_user"))
-            yield KindRow(one, *parts)
+        for kind in self.kinds:
+            parts = (self[f"{name}_{kind.kind}"] for name in ("guaranteed", "borrows", "per_user"))
+            yield KindRow(kind, *parts)
 
     def plain(self) -> list[forms.BoundField]:
         """The fields that have nothing to do with cards."""
@@ -137,22 +137,22 @@ class ClusterForm(forms.Form):
 
     def values(self) -> dict[str, Any]:
         """Arguments of `clusters.save`."""
-        given = self.cleaned_data
-        hours, pause = given["max_runtime_hours"], given["max_pause_hours"]
+        data = self.cleaned_data
+        hours, pause = data["max_runtime_hours"], data["max_pause_hours"]
         return {
-            "name": given["name"],
-            "jobs_per_user": given["jobs_per_user"],
-            "environments_per_user": given["environments_per_user"],
-            "default_disk_bytes": disk_limits.from_gib(given["default_disk_gib"]),
-            "max_disk_bytes": disk_limits.from_gib(given["max_disk_gib"]),
-            "approves_environments": given["approves_environments"],
+            "name": data["name"],
+            "jobs_per_user": data["jobs_per_user"],
+            "environments_per_user": data["environments_per_user"],
+            "default_disk_bytes": disk_limits.from_gib(data["default_disk_gib"]),
+            "max_disk_bytes": disk_limits.from_gib(data["max_disk_gib"]),
+            "approves_environments": data["approves_environments"],
             "max_runtime": timedelta(hours=hours) if hours is not None else None,
             "max_pause": timedelta(hours=pause) if pause is not None else None,
             "devices": {
-                one.kind: Quota(
-                    given[f"guaranteed_{one.kind}"], given[f"borrows_{one.kind}"], given[f"per_user_{one.kind}"]
+                kind.kind: Quota(
+                    data[f"guaranteed_{kind.kind}"], data[f"borrows_{kind.kind}"], data[f"per_user_{kind.kind}"]
                 )
-                for one in self.kinds
+                for kind in self.kinds
             },
         }
 
@@ -184,7 +184,7 @@ def _gib(size: int | None) -> str | None:
     return None if gib is None else f"{gib:.6f}".rstrip("0").rstrip(".")
 
 
-def _words(kind: KindPresent) -> tuple[str, str, str]:
+def _labels(kind: KindPresent) -> tuple[str, str, str]:
     """Labels of the three fields of a kind: guaranteed, borrows, per person."""
     if kind.kind == CPU.name:
         return (
@@ -192,11 +192,11 @@ def _words(kind: KindPresent) -> tuple[str, str, str]:
             gettext("Borrow CPU slots that others leave idle"),
             gettext("CPU slots per person"),
         )
-    words = {"kind": kind.label}
+    facts = {"kind": kind.label}
     return (
-        gettext("%(kind)s cards guaranteed") % words,
-        gettext("Borrow %(kind)s cards that others leave idle") % words,
-        gettext("%(kind)s cards per person") % words,
+        gettext("%(kind)s cards guaranteed") % facts,
+        gettext("Borrow %(kind)s cards that others leave idle") % facts,
+        gettext("%(kind)s cards per person") % facts,
     )
 
 
@@ -240,9 +240,9 @@ class BoundsForm(forms.Form):
 
     def values(self) -> bounds.Bounds:
         """What `bounds.set_bounds` takes."""
-        given = self.cleaned_data
-        most = round(given["memory_max_gib"] * units.MIB_PER_GIB)
-        return bounds.Bounds(given["cpus_min"], given["cpus_max"], given["memory_min_mib"], most)
+        data = self.cleaned_data
+        memory_max_mib = round(data["memory_max_gib"] * units.MIB_PER_GIB)
+        return bounds.Bounds(data["cpus_min"], data["cpus_max"], data["memory_min_mib"], memory_max_mib)
 
 
 def bounds_forms(cluster: VirtualCluster) -> list[BoundsForm]:

@@ -28,8 +28,8 @@ class ResourceGroupForm(forms.Form):
     def __init__(self, data: Any = None, *, user: User, group: ResourceGroup | None = None) -> None:
         initial = {"name": group.name, "nodes": group.nodes.all(), "kinds": group.kinds} if group else None
         super().__init__(data, initial=initial)
-        there = Node.objects.visible_to(user).exclude(state=Node.State.REMOVED)
-        self.fields["nodes"].queryset = there  # type: ignore[attr-defined]  # a choice among rows, declared above
+        present = Node.objects.visible_to(user).exclude(state=Node.State.REMOVED)
+        self.fields["nodes"].queryset = present  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["kinds"].choices = kind_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
 
 
@@ -43,20 +43,20 @@ class WindowForm(forms.Form):
     ends = forms.TimeField(label=_("Ends at"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = self.cleaned_data
-        times = (given.get("begins"), given.get("ends"))
-        if any(times) or given.get("weekdays"):
+        data: dict[str, Any] = self.cleaned_data
+        times = (data.get("begins"), data.get("ends"))
+        if any(times) or data.get("weekdays"):
             for name in ("begins", "ends", "weekdays"):
-                if given.get(name) in (None, []) and name not in self.errors:
+                if data.get(name) in (None, []) and name not in self.errors:
                     self.add_error(name, _("A window has weekdays, a beginning and an end."))
-        return given
+        return data
 
     def hours(self) -> Hours | None:
         """The window, None for an empty row."""
-        given = self.cleaned_data
-        if given.get("begins") is None:
+        data = self.cleaned_data
+        if data.get("begins") is None:
             return None
-        return Hours(frozenset(given["weekdays"]), given["begins"], given["ends"])
+        return Hours(frozenset(data["weekdays"]), data["begins"], data["ends"])
 
 
 WindowFormSet = forms.formset_factory(WindowForm, extra=0, max_num=10, validate_max=True)

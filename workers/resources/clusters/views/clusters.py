@@ -13,29 +13,29 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from workers.core.models import Approval, Device, TimeRequest, VirtualCluster
 from workers.resources.clusters import bounds, clusters, cpu_slots, quotas, resource_groups
 from workers.resources.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
-    """The cluster, for who belongs to it; nobody else knows it exists."""
-    found: VirtualCluster = get_object_or_404(VirtualCluster.objects.visible_to(request.user), pk=pk)
-    return found
+    """The cluster, for its members; not found for others."""
+    cluster: VirtualCluster = get_object_or_404(VirtualCluster.objects.visible_to(request.user), pk=pk)
+    return cluster
 
 
 def administered(request: SignedInRequest, pk: int) -> VirtualCluster:
-    """The cluster, for who is in charge of it."""
+    """The cluster, for its administrators."""
     rows = VirtualCluster.objects.visible_to(request.user).administered_by(request.user)
-    found: VirtualCluster = get_object_or_404(rows, pk=pk)
-    return found
+    cluster: VirtualCluster = get_object_or_404(rows, pk=pk)
+    return cluster
 
 
 def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[str, Any]:
     """What every page of a cluster shows: its name, the tabs, what the reader may do."""
-    mine = VirtualCluster.objects.visible_to(request.user)
-    in_charge = mine.administered_by(request.user).filter(pk=cluster.pk).exists()
+    visible_clusters = VirtualCluster.objects.visible_to(request.user)
+    in_charge = visible_clusters.administered_by(request.user).filter(pk=cluster.pk).exists()
     approvals = Approval.objects.visible_to(request.user).waiting_in(cluster)
     return {
         "approvals_waiting": approvals.count() if in_charge else 0,
@@ -52,11 +52,11 @@ def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[st
 @require_GET
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
-    """All virtual clusters, and what of the cards is promised to nobody."""
-    rows = clusters.with_figures(VirtualCluster.objects.visible_to(request.user))
+    """All virtual clusters, and the devices without a guarantee."""
+    rows = clusters.with_usage(VirtualCluster.objects.visible_to(request.user))
     kinds = quotas.detect()
-    cards = any(one.kind != Device.Kind.CPU for one in kinds)
-    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.in_vain()}
+    cards = any(kind.kind != Device.Kind.CPU for kind in kinds)
+    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.list_unusable()}
     shown["slots"] = cpu_slots.there()
     return render(request, "workers/clusters.html", shown)
 
@@ -67,11 +67,11 @@ def create(request: SignedInRequest) -> HttpResponse:
     """A new cluster."""
     form = ClusterForm(request.POST or None)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             cluster = clusters.save(None, **form.values(), by=request.user)
             return redirect("workers:cluster-members", cluster.pk)
     else:
-        look_further(form, clusters.check_name)
+        check_valid_fields(form, clusters.check_name)
     context = {"form": form, "slots": cpu_slots.there()}
     return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
 
@@ -83,13 +83,13 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
     cluster = visible(request, pk)
     form = ClusterForm(request.POST or None, cluster=cluster)
     if form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             clusters.save(cluster, **form.values(), by=request.user)
             messages.info(request, _("Saved. New limits count from the next start on."))
             return redirect("workers:cluster-detail", cluster.pk)
         cluster.refresh_from_db()
     else:
-        look_further(form, clusters.check_name, cluster=cluster)
+        check_valid_fields(form, clusters.check_name, cluster=cluster)
     context = {"form": form, "cluster_shown": cluster, "slots": cpu_slots.there()}
     return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
 
@@ -106,7 +106,7 @@ def edit_bounds(request: SignedInRequest, pk: int) -> HttpResponse:
             raise Http404
         sent = BoundsForm(request.POST, cluster=cluster, kind=kind)
         if sent.is_valid():
-            with refusals_shown_on(sent):
+            with errors_shown_on(sent):
                 bounds.set_bounds(cluster, kind, sent.values(), by=request.user)
                 messages.info(request, _("Saved. The next job gets these bounds."))
                 return redirect("workers:cluster-bounds", pk)
@@ -118,9 +118,9 @@ def edit_bounds(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a cluster in which nobody works."""
+    """Delete an unused cluster."""
     cluster = visible(request, pk)
-    if not name_typed(request, cluster.name):
+    if not is_name_confirmed(request, cluster.name):
         return redirect("workers:cluster-detail", pk)
     try:
         clusters.delete(cluster, by=request.user)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, needs
 from workers.core.models import VirtualCluster
 from workers.resources.clusters import members
 from workers.resources.clusters.forms.clusters import GroupForm, MembersForm
@@ -72,10 +72,10 @@ def _let_in(
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
 def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
-    """Take somebody out."""
+    """Remove a member."""
     cluster = administered(request, pk)
     member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
-    with refusals_said(request):
+    with errors_as_messages(request):
         if not members.remove(cluster, member, by=request.user):
             messages.info(request, _("%(person)s stays in through a group.") % {"person": member})
     return redirect("workers:cluster-members", pk)
@@ -87,19 +87,19 @@ def remove_group(request: SignedInRequest, pk: int, group: int) -> HttpResponse:
     """Take a group out."""
     cluster = administered(request, pk)
     link = get_object_or_404(cluster.group_links.select_related("group"), group_id=group)
-    with refusals_said(request):
+    with errors_as_messages(request):
         members.remove_group(cluster, link.group, by=request.user)
     return redirect("workers:cluster-members", pk)
 
 
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
-def put_in_charge(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
+def set_administrator(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Make a member the cluster's administrator, or no longer."""
     cluster = administered(request, pk)
     membership = get_object_or_404(cluster.memberships.select_related("user"), user_id=person)
     on = request.POST.get("on") == "1"
     members.set_administrator(cluster, membership.user, on=on, by=request.user)
-    said = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
-    messages.info(request, said % {"person": membership.user, "name": cluster.name})
+    text = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
+    messages.info(request, text % {"person": membership.user, "name": cluster.name})
     return redirect("workers:cluster-members", pk)

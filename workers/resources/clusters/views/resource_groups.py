@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
-from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import check_valid_fields, errors_shown_on, is_name_confirmed, needs
 from workers.core.models import ResourceGroup
 from workers.resources.clusters import resource_groups
 from workers.resources.clusters.forms.resource_groups import WEEKDAYS, ResourceGroupForm, windows_form
@@ -24,13 +24,13 @@ from workers.resources.clusters.forms.resource_groups import WEEKDAYS, ResourceG
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
     """All groups, and which of them are open now."""
-    words, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
+    labels, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
     rows = list(ResourceGroup.objects.visible_to(request.user).prefetch_related("nodes", "windows"))
     for row in rows:
         row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone
-        row.kind_words = [words.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
-        row.hours = [(", ".join(str(days[day]) for day in one.weekdays), one) for one in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
-    shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.in_vain()}
+        row.kind_words = [labels.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
+        row.hours = [(", ".join(str(days[day]) for day in window.weekdays), window) for window in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
+    shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.list_unusable()}
     return render(request, "workers/resource_groups.html", shown)
 
 
@@ -54,7 +54,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let everybody start on its machines again."""
     group = get_object_or_404(ResourceGroup.objects.visible_to(request.user), pk=pk)
     name = group.name
-    if not name_typed(request, name):
+    if not is_name_confirmed(request, name):
         return redirect("workers:resource-group", pk)
     resource_groups.delete(group, by=request.user)
     messages.info(request, _("Resource group %(name)s is deleted.") % {"name": name})
@@ -65,13 +65,13 @@ def _form(request: SignedInRequest, group: ResourceGroup | None) -> HttpResponse
     form = ResourceGroupForm(request.POST or None, user=request.user, group=group)
     windows = windows_form(request.POST or None, group=group)
     if request.method == "POST" and all([form.is_valid(), windows.is_valid()]):
-        hours = [one for one in (part.hours() for part in windows) if one]
-        with refusals_shown_on(form):
+        hours = [window for window in (part.hours() for part in windows) if window]
+        with errors_shown_on(form):
             resource_groups.save(group, **form.cleaned_data, hours=hours, by=request.user)
             messages.info(request, _("Saved. It counts for what starts from now on; what runs goes on."))
             return redirect("workers:resource-groups")
     else:
-        look_further(form, partial(resource_groups.check, group))
+        check_valid_fields(form, partial(resource_groups.check, group))
     context = {"form": form, "windows": windows, "group": group, "zone": settings.TIME_ZONE}
     wrong = form.errors or (windows.is_bound and not windows.is_valid())
     return render(request, "workers/resource_group_form.html", context, status=422 if wrong else 200)

@@ -48,13 +48,13 @@ class AlarmOut(OutMixin, serializers.ModelSerializer):
 
 
 class SilenceIn(StrictMixin, serializers.Serializer):
-    """Hours during which nobody is told."""
+    """Hours without notifications."""
 
     hours = serializers.FloatField()
 
 
 class SilenceOut(serializers.Serializer):
-    """Until when nobody is told."""
+    """End of the time without notifications."""
 
     until = serializers.DateTimeField()
 

@@ -45,15 +45,15 @@ class HistoryView(PlatformAPIView):
     )
     def get(self, request: Request) -> Response:
         user: Any = request.user
-        given = request.query_params
-        span, of = given.get("span", "1h"), given.get("of", "machines")
+        params = request.query_params
+        span, of = params.get("span", "1h"), params.get("of", "machines")
         if of == "clusters":
-            found = history.cluster_curves(user, span=span, moment=now())
+            curves = history.cluster_curves(user, span=span, moment=now())
         elif of == "machines":
-            node = queries.whole(given, "node")
+            node = queries.read_int(params, "node")
             if node is not None and not Node.objects.visible_to(user).filter(pk=node).exists():
                 raise Http404
-            found = history.curves(user, span=span, moment=now(), node=node)
+            curves = history.curves(user, span=span, moment=now(), node=node)
         else:
             raise Invalid(_("There is no %(name)s here.") % {"name": of[:30]})
-        return Response(asdict(found), headers={"Cache-Control": "private, no-store"})
+        return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})

@@ -50,7 +50,7 @@ class UsageView(PlatformAPIView):
     )
     def get(self, request: Request) -> Response:
         user: Any = request.user
-        given = request.query_params
-        begin, end = usage.span(given.get("from", ""), given.get("until", ""))
-        found = usage.report(user, begin=begin, end=end, by=given.get("by", "user"))
-        return Response(UsageOut(asdict(found)).data)
+        params = request.query_params
+        begin, end = usage.span(params.get("from", ""), params.get("until", ""))
+        report = usage.report(user, begin=begin, end=end, by=params.get("by", "user"))
+        return Response(UsageOut(asdict(report)).data)

@@ -15,7 +15,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from accounts.services import outbox
 from aiplatform.lib import search
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import errors_shown_on, needs
 from workers.core.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from workers.resources.monitoring import alarms
 from workers.resources.monitoring.forms import AddressForm, RuleForm, SilenceForm
@@ -35,7 +35,7 @@ def _shown(alarm: Alarm) -> Alarm:
 def index(request: SignedInRequest) -> HttpResponse:
     """What is wrong now, and what was; `?q=`, `?severity=`, `?rule=`, `?ordering=`. htmx gets the tables alone."""
     wanted = {name: request.GET.get(name, "") for name in ("severity", "rule")}
-    wanted["words"] = request.GET.get("q", "")[: search.MAX_WORDS]
+    wanted["query"] = request.GET.get("q", "")[: search.MAX_WORDS]
     past = Alarm.objects.visible_to(request.user).narrowed(**wanted).exclude(raised_at=None).exclude(ended_at=None)
     page = ENDED.page(request, past.select_related("rule"))
     quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")
@@ -94,12 +94,12 @@ def rule(request: SignedInRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = dict(form.cleaned_data)
         row.refresh_from_db()
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             alarms.set_rule(row, by=request.user, **values)
             messages.success(request, _("Rule saved."))
             return redirect("workers:alarm-rules")
-    about = RULES[row.key]
-    context = {"form": form, "rule": row, "about": about, "unit": about.unit_of(row.threshold)}
+    built_in = RULES[row.key]
+    context = {"form": form, "rule": row, "about": built_in, "unit": built_in.unit_of(row.threshold)}
     return render(request, "workers/alarm_rule.html", context, status=422 if form.errors else 200)
 
 
@@ -111,7 +111,7 @@ def addresses(request: SignedInRequest) -> HttpResponse:
         return render(request, "workers/_alarm_address_table.html", {"page": page})
     form = AddressForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             alarms.save_address(None, by=request.user, **form.cleaned_data)
             messages.success(request, _("Address saved."))
             return redirect("workers:alarm-addresses")
@@ -129,7 +129,7 @@ def address(request: SignedInRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(AlarmAddress.objects.visible_to(request.user), pk=pk)
     form = AddressForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
+        with errors_shown_on(form):
             alarms.save_address(row, by=request.user, **form.cleaned_data)
             messages.success(request, _("Address saved."))
             return redirect("workers:alarm-addresses")

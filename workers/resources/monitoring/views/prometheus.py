@@ -22,26 +22,26 @@ from workers.resources.monitoring import prometheus
 @never_cache
 @login_not_required
 def show(request: HttpRequest) -> HttpResponse:
-    """All figures, for the bearer of `AIP_METRICS_TOKEN` or of an API token of somebody who manages the machines."""
+    """All metrics, for bearers of `AIP_METRICS_TOKEN` or of an API token of a user who manages the nodes."""
     refusal = _refusal(request)
     if refusal:
-        asks = {"WWW-Authenticate": "Bearer"} if refusal == 401 else {}
-        return HttpResponse("A token is needed.\n", status=refusal, content_type="text/plain", headers=asks)
+        headers = {"WWW-Authenticate": "Bearer"} if refusal == 401 else {}
+        return HttpResponse("A token is needed.\n", status=refusal, content_type="text/plain", headers=headers)
     return HttpResponse(prometheus.text(), content_type=CONTENT_TYPE_LATEST)
 
 
 def _refusal(request: HttpRequest) -> int:
     """0, or the status to answer."""
-    scheme, _space, given = request.headers.get("Authorization", "").partition(" ")
+    scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         return 401
     wanted = settings.METRICS_TOKEN
-    if wanted and secrets.compare_digest(given.strip().encode(), wanted.encode()):
+    if wanted and secrets.compare_digest(token.strip().encode(), wanted.encode()):
         return 0
     try:
-        found = TokenAuthentication().authenticate(Request(request))
+        credentials = TokenAuthentication().authenticate(Request(request))
     except AuthenticationFailed:
         return 401
     except PermissionDenied:
         return 403
-    return 0 if found and found[0].can(Action.CLUSTER_MANAGE) else 403
+    return 0 if credentials and credentials[0].can(Action.CLUSTER_MANAGE) else 403

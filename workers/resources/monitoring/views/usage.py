@@ -31,21 +31,21 @@ def show(request: SignedInRequest) -> HttpResponse:
     by, refusal, status = request.GET.get("by", "user"), "", 200
     try:
         begin, end = usage.span(request.GET.get("from", ""), request.GET.get("until", ""))
-        found = usage.report(request.user, begin=begin, end=end, by=by)
+        report = usage.report(request.user, begin=begin, end=end, by=by)
     except Invalid as exc:
         refusal, status = exc.message, 422
         begin, end = usage.span("", "")
         by = "user"
-        found = usage.report(request.user, begin=begin, end=end)
+        report = usage.report(request.user, begin=begin, end=end)
     if request.GET.get("format") == "csv" and not refusal:
         name = f"usage-{by}-{begin:%Y-%m-%d}-{timezone.localtime(end) - timedelta(days=1):%Y-%m-%d}.csv"
-        return downloads.csv_answer(name, usage.HEADER, usage.table(found))
+        return downloads.csv_answer(name, usage.HEADER, usage.table(report))
     query = request.GET.copy()
     query["format"] = "csv"
-    cards = found.total.gpu_hours > 0  # a span of cores alone is told in cores
-    before = None if found.rows else usage.first_start(request.user, until=end)
+    cards = report.total.gpu_hours > 0  # a span of cores alone is told in cores
+    before = None if report.rows else usage.first_start(request.user, until=end)
     context = {
-        "report": found,
+        "report": report,
         "groupings": GROUPINGS,
         "first_ever": before if before and before < begin else None,
         "first": begin.date(),
@@ -54,7 +54,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "refusal": refusal,
         "csv": f"?{query.urlencode()}",
         "cards": cards,
-        "most": max((row.gpu_hours if cards else row.cpu_hours for row in found.rows), default=0) or 1,
+        "most": max((row.gpu_hours if cards else row.cpu_hours for row in report.rows), default=0) or 1,
     }
     template = "workers/_usage.html" if request.htmx else "workers/usage.html"
     return render(request, template, context, status=status)

@@ -31,11 +31,11 @@ class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = Device.objects.visible_to(user).select_related("node")
         if self.action == "list":
-            given = queries.given(self.request)
-            if "node" in given:
-                rows = rows.filter(node=queries.whole(given, "node"))
-            if "kind" in given:
-                rows = rows.filter(kind=given["kind"])
+            params = queries.read_filters(self.request)
+            if "node" in params:
+                rows = rows.filter(node=queries.read_int(params, "node"))
+            if "kind" in params:
+                rows = rows.filter(kind=params["kind"])
         return rows
 
     @extend_schema(responses=DeviceRulesOut(many=True))

@@ -37,7 +37,7 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "undrain": Action.CLUSTER_MANAGE,
         "remove": Action.CLUSTER_MANAGE,
         "evict": Action.CLUSTER_MANAGE,
-        "keep": Action.CLUSTER_MANAGE,
+        "forbid_eviction": Action.CLUSTER_MANAGE,
         "mps_on": Action.CLUSTER_MANAGE,
         "mps_off": Action.CLUSTER_MANAGE,
     }
@@ -50,12 +50,12 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         user: Any = self.request.user
         rows = Node.objects.visible_to(user).prefetch_related("devices__node")
         if self.action == "list":
-            given = queries.given(self.request)
-            if given.get("state", Node.State.LIVE) not in Node.State.values:
-                raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
-            if "state" not in given:
+            params = queries.read_filters(self.request)
+            if params.get("state", Node.State.LIVE) not in Node.State.values:
+                raise Invalid(_("There is no state %(name)s.") % {"name": params["state"][:30]})
+            if "state" not in params:
                 rows = rows.exclude(state=Node.State.REMOVED)
-            rows = rows.filter(**given)
+            rows = rows.filter(**params)
         return rows
 
     @action(detail=True, methods=["get"])
@@ -84,8 +84,8 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Allow that unwilling work is moved off its cards; refused until that was proven on its driver."""
         return self._wish(eviction_policy.allow)
 
-    @action(detail=True, methods=["post"])
-    def keep(self, request: Request, pk: str) -> Response:
+    @action(detail=True, methods=["post"], url_path="keep", url_name="keep")
+    def forbid_eviction(self, request: Request, pk: str) -> Response:
         """Move no further work off its cards."""
         return self._wish(eviction_policy.forbid)
 
@@ -140,8 +140,8 @@ class JoinView(APIView):
     def post(self, request: Request) -> Response:
         form = JoinIn(data=request.data)
         form.is_valid(raise_exception=True)
-        given = dict(form.validated_data)
-        welcome = lifecycle.join(secret=given.pop("token"), **given)
+        values = dict(form.validated_data)
+        welcome = lifecycle.join(secret=values.pop("token"), **values)
         body = {"node": welcome.node.pk, "variables": welcome.variables, "time": time.time()}
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 

@@ -53,8 +53,8 @@ class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
 
     @extend_schema_field(KnownCardOut(allow_null=True))
     def get_known(self, device: Device) -> dict[str, object] | None:
-        found = None if device.simulated else card_catalogue.find(device.model)
-        return dict(KnownCardOut(found).data) if found else None
+        known_card = None if device.simulated else card_catalogue.find(device.model)
+        return dict(KnownCardOut(known_card).data) if known_card else None
 
 
 class DeviceRulesOut(serializers.Serializer):
@@ -115,14 +115,14 @@ class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
         return card_catalogue.advice_of(node)
 
     def get_scratch(self, node: Node) -> str:
-        return scratch_disk.of(node)
+        return scratch_disk.describe(node)
 
     def get_keeps(self, node: Node) -> dict[str, int]:
-        return vars(self._kept.get(node.name, pins.Kept()))
+        return vars(self._pins.get(node.name, pins.Kept()))
 
     @cached_property
-    def _kept(self) -> dict[str, pins.Kept]:
-        return pins.kept()  # once for all machines of a list
+    def _pins(self) -> dict[str, pins.Kept]:
+        return pins.count_by_node()  # once for all machines of a list
 
     def get_evicts_not(self, node: Node) -> str:
         return eviction_policy.obstacle(node)

@@ -77,7 +77,7 @@ class Host:
         )
 
     def trees(self, roots: Iterable[int]) -> dict[int, TreeReading]:
-        """Readings of the process trees under `roots` (process ids); a root that is gone is left out.
+        """Readings of the process trees under `roots` (process ids); a missing root is left out.
 
         Memory counts private pages of every process and the largest share of common pages once.
         """
@@ -87,19 +87,19 @@ class Host:
         for pid, process in processes.items():
             children[process.parent].append(pid)
         now = time.monotonic()
-        found, kept = {}, {}
+        readings, samples = {}, {}
         for root in roots:
             if root not in processes:
                 continue
             members = _descendants(root, children)
             ticks = {(pid, processes[pid].started): processes[pid].ticks for pid in members}
             private, common = self._pages(members)
-            found[root] = TreeReading(
+            readings[root] = TreeReading(
                 self._tree_percent(root, now, ticks), (private + common) * PAGE / MIB, len(members), frozenset(members)
             )
-            kept[root] = (now, ticks)
-        self._trees = kept
-        return found
+            samples[root] = (now, ticks)
+        self._trees = samples
+        return readings
 
     def _tree_percent(self, root: int, now: float, ticks: dict[tuple[int, int], int]) -> float | None:
         before = self._trees.get(root)
@@ -109,7 +109,7 @@ class Host:
         return used / TICKS_S / (now - before[0]) * 100
 
     def _processes(self) -> dict[int, _Process]:
-        found = {}
+        processes = {}
         for folder in self.proc.iterdir():
             if not folder.name.isdigit():
                 continue
@@ -118,8 +118,8 @@ class Host:
             except OSError:  # ended meanwhile
                 continue
             fields = stat.rpartition(")")[2].split()  # the name before it may contain anything
-            found[int(folder.name)] = _Process(int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12]))
-        return found
+            processes[int(folder.name)] = _Process(int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12]))
+        return processes
 
     def _pages(self, pids: Iterable[int]) -> tuple[int, int]:
         private = common = 0
@@ -151,7 +151,7 @@ class Host:
 
     def _net_rates(self) -> tuple[float | None, float | None]:
         """Rates of all real interfaces together; `interfaces` holds them one by one."""
-        seen: dict[str, tuple[int, int]] = {}
+        counters: dict[str, tuple[int, int]] = {}
         try:
             lines = (self.proc / "net/dev").read_text().splitlines()[2:]
         except OSError:
@@ -160,9 +160,9 @@ class Host:
             name, _, rest = line.partition(":")
             if name.strip() != "lo":
                 fields = rest.split()
-                seen[name.strip()] = int(fields[0]), int(fields[8])
+                counters[name.strip()] = int(fields[0]), int(fields[8])
         now = time.monotonic()
-        before, self._net = self._net, (now, seen)
+        before, self._net = self._net, (now, counters)
         if before is None or now <= before[0]:
             return None, None
         passed = now - before[0]
@@ -172,18 +172,18 @@ class Host:
                 "in_bps": max(0.0, (coming - before[1].get(name, (coming, 0))[0]) / passed),
                 "out_bps": max(0.0, (going - before[1].get(name, (0, going))[1]) / passed),
             }
-            for name, (coming, going) in list(seen.items())[:20]
+            for name, (coming, going) in list(counters.items())[:20]
         ]
-        return sum(float(one["in_bps"]) for one in self.interfaces), sum(
-            float(one["out_bps"]) for one in self.interfaces
+        return sum(float(item["in_bps"]) for item in self.interfaces), sum(
+            float(item["out_bps"]) for item in self.interfaces
         )
 
 
 def _descendants(root: int, children: dict[int, list[int]]) -> set[int]:
-    found, todo = {root}, [root]
+    members, todo = {root}, [root]
     while todo:
         for child in children.get(todo.pop(), ()):
-            if child not in found:
-                found.add(child)
+            if child not in members:
+                members.add(child)
                 todo.append(child)
-    return found
+    return members

@@ -13,17 +13,17 @@ def groups(buses: Sequence[str], linked: Sequence[Sequence[str]], numa: Sequence
     """
     if not any(linked):
         return list(numa)
-    found = list(range(len(buses)))
+    parents = list(range(len(buses)))
 
     def top(card: int) -> int:
-        while found[card] != card:
-            card = found[card]
+        while parents[card] != card:
+            card = parents[card]
         return card
 
     first_at: dict[str, int] = {bus.lower(): card for card, bus in enumerate(buses)}
     for card, ends in enumerate(linked):
         for end in ends:
             other = first_at.setdefault(end.lower(), card)
-            found[top(card)] = found[top(other)] = min(top(card), top(other))
+            parents[top(card)] = parents[top(other)] = min(top(card), top(other))
     order = {root: number for number, root in enumerate(dict.fromkeys(top(card) for card in range(len(buses))))}
     return [order[top(card)] for card in range(len(buses))]

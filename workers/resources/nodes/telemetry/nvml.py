@@ -82,30 +82,30 @@ class NvmlProbe:
         return list(self._cards)
 
     def read(self) -> list[Reading]:
-        """One reading per card; one that hangs or is gone says so."""
+        """One reading per GPU; one that hangs or is lost carries the fault."""
         until = time.monotonic() + self.timeout_s
         requested: dict[int, Question] = {}
         for card in self._cards:
             before = self._hanging.get(card.index)
             if before is None or not before.thread.is_alive():
                 requested[card.index] = Question(partial(_read, card))
-        found = []
+        readings = []
         for card in self._cards:
             question = requested.get(card.index)
             try:
                 if question is None:
-                    found.append(Reading(card.index, fault=Fault.HUNG))
+                    readings.append(Reading(card.index, fault=Fault.HUNG))
                     continue
-                found.append(question.answer(until))
+                readings.append(question.answer(until))
                 self._hanging.pop(card.index, None)
             except Silent:
                 log.warning("card=%s does not answer within %.0f s", card.index, self.timeout_s)
                 self._hanging[card.index] = requested[card.index]
-                found.append(Reading(card.index, fault=Fault.HUNG))
+                readings.append(Reading(card.index, fault=Fault.HUNG))
             except pynvml.NVMLError as exc:
                 log.warning("card=%s lost: %s", card.index, exc)
-                found.append(Reading(card.index, fault=Fault.VANISHED))
-        return found
+                readings.append(Reading(card.index, fault=Fault.VANISHED))
+        return readings
 
 
 def _describe() -> list[Card]:
@@ -116,38 +116,38 @@ def _describe() -> list[Card]:
     grouped = groups(buses, [linked(handle) for handle in handles], [_numa_node(bus) for bus in buses])
     for index, handle in enumerate(handles):
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-        whole = Card(
+        card = Card(
             index,
             _text(pynvml.nvmlDeviceGetUUID(handle)),
             _text(pynvml.nvmlDeviceGetName(handle)),
             int(memory.total // MIB),
             group=grouped[index],
         )
-        cards += _slices(handle, whole) or [whole]
+        cards += _slices(handle, card) or [card]
     return cards
 
 
-def _slices(handle: Any, whole: Card) -> list[Card]:
-    """The MIG instances of a card that is cut into some; the whole card is then no device any more."""
-    mode = _told(pynvml.nvmlDeviceGetMigMode, handle)
+def _slices(handle: Any, card: Card) -> list[Card]:
+    """The MIG instances of a partitioned GPU; the GPU itself is then no device any more."""
+    mode = _query(pynvml.nvmlDeviceGetMigMode, handle)
     if not mode or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
         return []
-    found = []
-    for number in range(min(SLICES_PER_CARD, _told(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0)):
-        part = _told(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
+    slices = []
+    for number in range(min(SLICES_PER_CARD, _query(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0)):
+        part = _query(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
         if part is None:  # places may be empty
             continue
-        found.append(
+        slices.append(
             Card(
-                SLICES + whole.index * SLICES_PER_CARD + number,
+                SLICES + card.index * SLICES_PER_CARD + number,
                 _text(pynvml.nvmlDeviceGetUUID(part)),
                 _text(pynvml.nvmlDeviceGetName(part)),
                 int(pynvml.nvmlDeviceGetMemoryInfo(part).total // MIB),
-                group=whole.group,
-                parent=whole.index,
+                group=card.group,
+                parent=card.index,
             )
         )
-    return found
+    return slices
 
 
 def _read(card: Card) -> Reading:
@@ -156,24 +156,24 @@ def _read(card: Card) -> Reading:
     Raises:
         pynvml.NVMLError: it is not there any more.
     """
-    whole = pynvml.nvmlDeviceGetHandleByIndex(card.index if card.parent is None else card.parent)
-    handle = whole if card.parent is None else pynvml.nvmlDeviceGetHandleByUUID(card.uuid.encode())
+    card_handle = pynvml.nvmlDeviceGetHandleByIndex(card.index if card.parent is None else card.parent)
+    handle = card_handle if card.parent is None else pynvml.nvmlDeviceGetHandleByUUID(card.uuid.encode())
     lost: list[pynvml.NVMLError] = []
 
-    def told(ask: Callable[[Any], Any], of: Any = handle) -> Any:
-        return _told(ask, of, lost=lost)
+    def query(function: Callable[[Any], Any], target: Any = handle) -> Any:
+        return _query(function, target, lost=lost)
 
-    util = told(lambda h: float(pynvml.nvmlDeviceGetUtilizationRates(h).gpu))
-    used = told(lambda h: pynvml.nvmlDeviceGetMemoryInfo(h).used / MIB)
-    heat = told(lambda h: float(pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)), whole)
-    power = told(lambda h: pynvml.nvmlDeviceGetPowerUsage(h) / 1000, whole)
-    on_card = told(pynvml.nvmlDeviceGetComputeRunningProcesses) or []
-    on_card += told(pynvml.nvmlDeviceGetMPSComputeRunningProcesses) or []  # clients of MPS are in this list alone
-    errors = told(
+    util = query(lambda h: float(pynvml.nvmlDeviceGetUtilizationRates(h).gpu))
+    used = query(lambda h: pynvml.nvmlDeviceGetMemoryInfo(h).used / MIB)
+    heat = query(lambda h: float(pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)), card_handle)
+    power = query(lambda h: pynvml.nvmlDeviceGetPowerUsage(h) / 1000, card_handle)
+    on_card = query(pynvml.nvmlDeviceGetComputeRunningProcesses) or []
+    on_card += query(pynvml.nvmlDeviceGetMPSComputeRunningProcesses) or []  # clients of MPS are in this list alone
+    errors = query(
         lambda h: int(
             pynvml.nvmlDeviceGetTotalEccErrors(h, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
         ),
-        whole,
+        card_handle,
     )
     if lost:
         raise lost[0]
@@ -184,25 +184,25 @@ def _read(card: Card) -> Reading:
 
 def linked(handle: Any) -> list[str]:
     """Bus ids at the other ends of a card's NVLinks; a switch is an end that several cards share."""
-    found = []
+    ends = []
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
-        state = _told(pynvml.nvmlDeviceGetNvLinkState, handle, link)
+        state = _query(pynvml.nvmlDeviceGetNvLinkState, handle, link)
         if state is None:  # no such link
             break
         if state:
-            end = _told(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
-            found += [_text(end.busId)] if end is not None else []
-    return found
+            end = _query(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
+            ends += [_text(end.busId)] if end is not None else []
+    return ends
 
 
 def sharing(uuid: str, timeout_s: float = TIMEOUT_S) -> Sharing | None:
-    """What decides whether a card may be shared by MPS; None where the driver does not tell, or not in time."""
+    """What decides whether a GPU may be shared by MPS; None where the driver gives no answer in time."""
     try:
-        found = Question(partial(_sharing, uuid)).answer(time.monotonic() + timeout_s)
+        answer = Question(partial(_sharing, uuid)).answer(time.monotonic() + timeout_s)
     except (pynvml.NVMLError, Silent, OSError) as exc:
         log.warning("card=%s does not tell how it may be shared: %s", uuid, exc)
         return None
-    return found if isinstance(found, Sharing) else None
+    return answer if isinstance(answer, Sharing) else None
 
 
 def _sharing(uuid: str) -> Sharing:
@@ -226,14 +226,14 @@ def find_probe() -> Probe:
         return NoCards()
 
 
-def _told(ask: Callable[..., Any], handle: Any, *more: Any, lost: list[pynvml.NVMLError] | None = None) -> Any:
-    """What the driver says, or None where this card or driver does not support the question.
+def _query(function: Callable[..., Any], handle: Any, *more: Any, lost: list[pynvml.NVMLError] | None = None) -> Any:
+    """Return the driver's answer, or None where this GPU or driver does not support the question.
 
     Args:
         lost: gets the error where it means that the card is gone.
     """
     try:
-        return ask(handle, *more)
+        return function(handle, *more)
     except pynvml.NVMLError as exc:
         if lost is not None and exc.value == pynvml.NVML_ERROR_GPU_IS_LOST:
             lost.append(exc)

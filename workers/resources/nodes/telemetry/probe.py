@@ -128,7 +128,7 @@ class FakeProbe:
         return gpus + npus
 
     def read(self) -> list[Reading]:
-        """Load as told, memory in proportion; no figures where no load was told, since there is none to measure."""
+        """Load as configured, memory in proportion; no values without a configured load."""
         readings = []
         for card in self.cards():
             gpu = card.kind == "gpu"

@@ -33,15 +33,15 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
     """
     wanted = _absolute(os.environ.get("AIP_DATA_ROOT", ""), Path.cwd())
     up_s = float((proc / "uptime").read_text().split()[0])
-    found: list[Service] = []
+    rows: list[Service] = []
     for entry in proc.iterdir():
-        if not entry.name.isdigit() or len(found) >= MOST:
+        if not entry.name.isdigit() or len(rows) >= MOST:
             continue
         try:
             line = (entry / "cmdline").read_bytes()
             if not any(mark in line for mark in _MARKS):
                 continue
-            name, run = named(line.decode(errors="replace").split("\0")[:-1])
+            name, run = identify(line.decode(errors="replace").split("\0")[:-1])
             if not name or (run and not Path(run).is_relative_to(root)):
                 continue
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -51,20 +51,22 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
             resident = int((entry / "statm").read_text().split()[1])
         except (OSError, ValueError, IndexError):  # ended meanwhile, or not ours to read
             continue
-        begun = int(fields[19]) / TICKS_S
-        found.append(Service(name, int(entry.name), round(resident * PAGE_MIB, 1), round(max(0.0, up_s - begun)), run))
-    return [asdict(service) for service in sorted(found, key=lambda one: (one.name, one.pid))]
+        started_s = int(fields[19]) / TICKS_S
+        rows.append(
+            Service(name, int(entry.name), round(resident * PAGE_MIB, 1), round(max(0.0, up_s - started_s)), run)
+        )
+    return [asdict(service) for service in sorted(rows, key=lambda item: (item.name, item.pid))]
 
 
-def named(words: list[str]) -> tuple[str, str]:
+def identify(argv: list[str]) -> tuple[str, str]:
     """(what a process of the platform is, a supervisor's run directory); ("", "") for any other process."""
-    program = Path(words[0].partition(" ")[0]).name if words else ""
-    rest = words[1:]
+    program = Path(argv[0].partition(" ")[0]).name if argv else ""
+    rest = argv[1:]
     if program in {"valkey-server", "redis-server"}:
         return "broker", ""
     if "aiplatform.asgi:application" in rest:
         return "web", ""
-    for before, word in zip(words, rest, strict=False):
+    for before, word in zip(argv, rest, strict=False):
         if before.endswith("manage.py") and word in {"agent", "exec_relay", "scheduler", "up", "join"}:
             return word, ""
         if word == "aiplatform.cli.fork_server":
@@ -96,7 +98,7 @@ def disks(mounts: Path = Path("/proc/mounts")) -> list[dict[str, Any]]:
 
     File systems of other machines are left out: asking one that hangs would hang the agent.
     """
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     try:
         lines = mounts.read_text().splitlines()
     except OSError:
@@ -104,16 +106,16 @@ def disks(mounts: Path = Path("/proc/mounts")) -> list[dict[str, Any]]:
     for line in lines:
         device, _, rest = line.partition(" ")
         path = rest.split(" ", 1)[0].replace("\\040", " ")
-        if not device.startswith("/dev/") or device in found or not Path(path).is_dir():
+        if not device.startswith("/dev/") or device in rows or not Path(path).is_dir():
             continue
         try:
-            seen = os.statvfs(path)
+            usage = os.statvfs(path)
         except OSError:
             continue
-        if seen.f_blocks:
-            found[device] = {
+        if usage.f_blocks:
+            rows[device] = {
                 "path": path,
-                "free_bytes": seen.f_bavail * seen.f_frsize,
-                "total_bytes": seen.f_blocks * seen.f_frsize,
+                "free_bytes": usage.f_bavail * usage.f_frsize,
+                "total_bytes": usage.f_blocks * usage.f_frsize,
             }
-    return list(found.values())[:20]
+    return list(rows.values())[:20]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def spins(folder: Path, sys: Path = Path("/sys"), mounts: Path = Path("/proc/self/mountinfo")) -> bool | None:
-    """True on a spinning disk, False on one without moving parts, None where nobody knows.
+    """True on a spinning disk, False on one without moving parts, None where it is unknown.
 
     File systems of other machines, in memory and laid over others have no disk of their own. A virtual machine's
     disk says what its host chose to say.
@@ -17,9 +17,9 @@ def spins(folder: Path, sys: Path = Path("/sys"), mounts: Path = Path("/proc/sel
     if os.major(number) == 0:  # btrfs among them: its mount names the disk
         number = _mounted(nearest.resolve(), mounts)
     device = sys / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
-    for place in (device, device.resolve().parent):  # a partition's queue is its disk's
+    for block_device in (device, device.resolve().parent):  # a partition's queue is its disk's
         try:
-            return (place / "queue/rotational").read_text().strip() == "1"
+            return (block_device / "queue/rotational").read_text().strip() == "1"
         except OSError:
             continue
     return None
@@ -31,8 +31,8 @@ def _mounted(folder: Path, mounts: Path) -> int:
     try:
         lines = mounts.read_text().splitlines()
         for line in lines:
-            place, _, after = line.partition(" - ")
-            at = Path(place.split()[4].replace("\\040", " "))
+            before, _, after = line.partition(" - ")
+            at = Path(before.split()[4].replace("\\040", " "))
             if folder.is_relative_to(at) and len(at.parts) >= len(best.parts):
                 best, source = at, after.split()[1]
         return Path(source).stat().st_rdev if source.startswith("/dev/") else 0

@@ -99,10 +99,10 @@ def open_probe(fake_cards: int = 0, fake_npus: int = 0) -> Probe:
     return find_probe()
 
 
-def _rates(of: str, ways: tuple[str, str], rates: tuple[float | None, float | None]) -> dict[str, float]:
+def _rates(of: str, directions: tuple[str, str], rates: tuple[float | None, float | None]) -> dict[str, float]:
     """Curves in MiB/s of bytes per second in two directions; none while there is nothing to compare with."""
-    known = {way: rate for way, rate in zip(ways, rates, strict=True) if rate is not None}
-    return {f"system/{of}_{way}_mib_s": round(rate / MIB, 3) for way, rate in known.items()}
+    measured = {direction: rate for direction, rate in zip(directions, rates, strict=True) if rate is not None}
+    return {f"system/{of}_{direction}_mib_s": round(rate / MIB, 3) for direction, rate in measured.items()}
 
 
 def _card_figures(cards: Iterable[int], readings: Mapping[int, Reading], pids: frozenset[int]) -> dict[str, float]:

@@ -26,19 +26,19 @@ class Storage:
 
         A tree is missing at its first look, and where none of its processes may be looked into.
         """
-        moment, found, kept = time.monotonic(), {}, {}
+        moment, rates_by_root, samples = time.monotonic(), {}, {}
         for root, pids in trees.items():
             counts = self._counts(pids)
             if counts is None:
                 continue
-            kept[root] = (moment, counts)
+            samples[root] = (moment, counts)
             before = self._before.get(root)
             if before is not None and moment > before[0]:
                 passed = moment - before[0]
                 read, written = (max(0, now - then) / passed for now, then in zip(counts, before[1], strict=True))
-                found[root] = (read, written)
-        self._before = kept
-        return found
+                rates_by_root[root] = (read, written)
+        self._before = samples
+        return rates_by_root
 
     def _counts(self, pids: Iterable[int]) -> Counts | None:
         """The sums over those processes that may be looked into; None where there are none."""

@@ -30,7 +30,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "slots": cpu_slots.there(),
         "load_words": nodes.LOADS,
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
-        "clusters": clusters.with_figures(VirtualCluster.objects.visible_to(request.user)),
+        "clusters": clusters.with_usage(VirtualCluster.objects.visible_to(request.user)),
     }
     if not request.htmx:
         day, than = day_chart.days_asked(request.GET.get("day", ""), request.GET.get("than", ""))
@@ -47,7 +47,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {
         "view": view,
-        "kept": machine_page.kept(view.node.name),
+        "kept": machine_page.pinned_packages(view.node.name),
         "mps": mps_policy.view(view.node, request.user),
         "services": machine_page.services(view, request.user),
         "events": view.node.events.select_related("device", "by")[:30],

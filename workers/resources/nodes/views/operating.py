@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import name_typed, needs, refusals_said
+from aiplatform.lib.pages import errors_as_messages, is_name_confirmed, needs
 from workers.core.models import JoinToken, Node
 from workers.resources.nodes import eviction_policy, lifecycle, mps_policy
 
@@ -61,8 +61,8 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     node = get_object_or_404(Node.objects.visible_to(request.user), pk=pk)
     if verb not in VERBS:
         return redirect("workers:node", pk)
-    if verb == "remove" and not name_typed(request, node.name):
+    if verb == "remove" and not is_name_confirmed(request, node.name):
         return redirect("workers:node", pk)
-    with refusals_said(request):
+    with errors_as_messages(request):
         VERBS[verb](node, by=request.user)
     return redirect("workers:node", pk)

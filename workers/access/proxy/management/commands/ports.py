@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a line is about us, not about a request that was no HTTP: anybody may send those, and is told so."""
+    """Whether a line is about us, not about an invalid HTTP request: anyone may send those, and gets a response."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 

@@ -1,0 +1,117 @@
+"""Tables of lists and facts of objects, declared by columns; each is one Django template, compiled once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from django.template import engines
+
+from aiplatform.lib.templates import quicken
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its head, and what its cells show.
+
+    Args:
+        value: an expression of Django's templates about `row`, as in `row.updated_at|ago`, or a template with braces.
+        sort: the word of `?ordering=` that sorts by this column; empty: it does not sort.
+        kind: "num" is aligned to the right; "num" and "time" sort the largest first; "actions" has buttons, and its
+            head is for screen readers alone.
+        css: classes of the cells.
+        template: a partial that shows the cell in place of `value`.
+    """
+
+    label: Any
+    value: str = ""
+    sort: str = ""
+    kind: Literal["", "num", "time", "actions"] = ""
+    css: str = ""
+    template: str = ""
+
+    def head(self, number: int) -> str:
+        """Source of the head."""
+        label = f"pages.table.columns.{number}.label"
+        if self.sort:
+            return f'{{% sort_head page "{self.sort}" {label} "{self.kind}" %}}'
+        if self.kind == "actions":
+            return f'<th scope="col"><span class="sr-only">{{{{ {label} }}}}</span></th>'
+        return f'<th scope="col"{_attribute("num" if self.kind == "num" else "")}>{{{{ {label} }}}}</th>'
+
+    def content(self) -> str:
+        """Source of what a cell shows."""
+        if self.template:
+            return f'{{% include "{self.template}" %}}'
+        return self.value if "{" in self.value else f"{{{{ {self.value} }}}}"
+
+    def cell(self) -> str:
+        """Source of a cell."""
+        kind = {"num": "num", "time": "nowrap", "actions": "" if self.css else "actions"}.get(self.kind, "")
+        return f"<td{_attribute(f'{kind} {self.css}'.strip())}>{self.content()}</td>"
+
+
+@dataclass(frozen=True)
+class MainColumn(Column):
+    """The column that leads to the page of the object; `below` is an expression that may follow in small letters."""
+
+    value: str = "row"
+    css: str = "main-cell"
+    below: str = ""
+
+    def content(self) -> str:
+        link = f'<a href="{{% url pages.names.detail row.pk %}}">{{{{ {self.value} }}}}</a>'
+        if not self.below:
+            return link
+        return f'{link}{{% if {self.below} %}}<div class="small muted cut">{{{{ {self.below} }}}}</div>{{% endif %}}'
+
+
+class Table:
+    """The columns of a list: `{% include pages.table.rows %}` shows head and body. It needs `page` and `pages`.
+
+    With `refresh_s` in the context the list is read again after as many seconds.
+
+    Args:
+        anchor: each row has the id `ANCHOR-NUMBER`; empty: none.
+    """
+
+    def __init__(self, *columns: Column, anchor: str = "") -> None:
+        self.columns, self.anchor = columns, anchor
+
+    @cached_property
+    def rows(self) -> Any:
+        """The compiled template."""
+        heads = "".join(column.head(number) for number, column in enumerate(self.columns))
+        cells = "".join(column.cell() for column in self.columns)
+        anchor = f' id="{self.anchor}-{{{{ row.pk }}}}"' if self.anchor else ""
+        refresh = '{% if refresh_s %} data-refresh-s="{{ refresh_s }}"{% endif %}'
+        body = f"<tbody{refresh}>{{% for row in page %}}<tr{anchor}>{cells}</tr>{{% endfor %}}</tbody>"
+        return _compiled(f"<thead><tr>{heads}</tr></thead>{body}")
+
+
+class Facts:
+    """What the page of an object says about it: `{% include pages.facts.rows %}` in a `<dl>`. It needs `row`."""
+
+    def __init__(self, *columns: Column) -> None:
+        self.columns = columns
+
+    @cached_property
+    def rows(self) -> Any:
+        """The compiled template."""
+        return _compiled(
+            "".join(
+                f"<dt>{{{{ pages.facts.columns.{number}.label }}}}</dt><dd>{column.content()}</dd>"
+                for number, column in enumerate(self.columns)
+            )
+        )
+
+
+def _compiled(source: str) -> Any:
+    template = engines["django"].from_string(f"{{% load lists ui %}}{source}")
+    quicken(template.template)  # type: ignore[attr-defined]  # of Django's engine
+    return template
+
+
+def _attribute(css: str) -> str:
+    return f' class="{css}"' if css else ""
