@@ -20,7 +20,7 @@ from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from datasets.services.datasets import NAME_MAX
 
-LONGEST_CLASS = 50
+MAX_CLASS_LENGTH = 50
 TAKE_OVER = _("Take over what is drawn in it")
 TAKE_OVER_HELP = _(
     "Boxes and polygons can be changed here. Masks become outlines; one with holes keeps them until somebody changes "
@@ -64,10 +64,10 @@ class BeginForm(ProjectForm):
         names = dict.fromkeys(
             " ".join(name.split()) for name in re.split(r"[,;\n，；、]", self.cleaned_data["classes"])
         )
-        if long := [name for name in names if len(name) > LONGEST_CLASS]:
+        if long := [name for name in names if len(name) > MAX_CLASS_LENGTH]:
             raise forms.ValidationError(
                 _("The name of a class has 1 to %(max)d characters; “%(name)s…” has more. Put commas between classes."),
-                params={"max": LONGEST_CLASS, "name": long[0][:20]},
+                params={"max": MAX_CLASS_LENGTH, "name": long[0][:20]},
             )
         return [name for name in names if name]
 

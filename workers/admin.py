@@ -37,7 +37,7 @@ from workers.core.models import (
 from workers.jobs import actions
 from workers.resources.clusters import resource_groups
 from workers.resources.clusters.forms.resource_groups import WEEKDAYS
-from workers.resources.clusters.resource_groups import MOST_WINDOWS, Hours, kind_choices
+from workers.resources.clusters.resource_groups import MAX_WINDOWS, Hours, kind_choices
 
 
 class AttemptInline(LookOnlyInline):
@@ -228,7 +228,7 @@ class WindowInline(TabularInline):
     model = ResourceWindow
     form = WindowForm
     extra = 0
-    max_num = MOST_WINDOWS
+    max_num = MAX_WINDOWS
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         return super().get_formset(request, obj, validate_max=True, **kwargs)

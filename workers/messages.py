@@ -24,7 +24,7 @@ _SIGNALS = {
 }
 
 #: What is wanted of a job, by whom, and how far it came.
-LIFE = {
+LIFECYCLE = {
     "reason": Wording("%(reason)s", reason=labelled("reason", lambda value: Reason(value).label)),
     "queued": Wording(_("Queued.")),
     "placed": Wording(
@@ -111,7 +111,7 @@ LIFE = {
 }
 
 #: Work that makes room for other work, and comes back.
-ROOM = {
+PREEMPTION = {
     "room_for_urgent": Wording(_("Makes room for job %(job)s, which is urgent.")),
     "room_for_guarantee": Wording(_("Makes room for job %(job)s: these devices were borrowed from its cluster.")),
     "room_for_window": Wording(_("Makes room for job %(job)s: these machines are kept for such work now.")),
@@ -335,7 +335,7 @@ ALARMS = {
 
 def register() -> None:
     """Make all texts known; called once when the app is ready."""
-    wording.register("job", LIFE | ROOM | ENDS)
+    wording.register("job", LIFECYCLE | PREEMPTION | ENDS)
     wording.register("node", NODE)
     wording.register("card", CARD)
     wording.register("mps", MPS)

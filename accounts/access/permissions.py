@@ -83,7 +83,7 @@ PRESET_ROLES: Mapping[str, frozenset[Action]] = {
 }
 
 #: Every action in words, for the pages where roles are made.
-ACTION_WORDS: Mapping[Action, Any] = {
+ACTION_LABELS: Mapping[Action, Any] = {
     Action.OVERVIEW_VIEW: _("See the overview"),
     Action.SELF_MANAGE: _("Manage the own account"),
     Action.DATASETS_VIEW: _("See datasets"),

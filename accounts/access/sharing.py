@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accounts.models import User, UserGroup
 
 VIEW, ANNOTATE, REVIEW, USE, MANAGE = "view", "annotate", "review", "use", "manage"
-LEVEL_WORDS = {
+LEVEL_LABELS = {
     VIEW: _("View"),
     ANNOTATE: _("Annotate"),
     REVIEW: _("Review"),

@@ -16,7 +16,7 @@ from accounts.services import named_secrets
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin, parse_request
 
-_VALUE: dict[str, Any] = {"trim_whitespace": False, "max_length": 2 * named_secrets.MOST_BYTES, "write_only": True}
+_VALUE: dict[str, Any] = {"trim_whitespace": False, "max_length": 2 * named_secrets.MAX_BYTES, "write_only": True}
 
 
 class SecretOut(OutMixin, serializers.ModelSerializer[NamedSecret]):

@@ -13,7 +13,7 @@ from accounts.models import ApiToken, Role, User, UserGroup
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 
-MOST_ACTS = 60  # of the annotator that keys may be chosen for
+MAX_ACTIONS = 60  # of the annotator that keys may be chosen for
 
 
 class MeOut(OutMixin, serializers.ModelSerializer):
@@ -72,7 +72,7 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
 
     def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Check the person's own keys of the annotator: at most one act per key."""
-        if len(value) > MOST_ACTS or any(not name.isalpha() or len(name) > 20 for name in value):
+        if len(value) > MAX_ACTIONS or any(not name.isalpha() or len(name) > 20 for name in value):
             raise serializers.ValidationError(_("This is no list of keys."))
         pressed = [key for keys in value.values() for key in keys]
         if twice := sorted({key for key in pressed if pressed.count(key) > 1}):

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 
-MOST = 1000
-TOLD = 10  # names of an error; the rest is a number
+MAX_USERS = 1000
+MAX_NAMES_SHOWN = 10  # names of an error; the rest is a number
 _BETWEEN = re.compile(r"[\s,;，；、]+")
 
 
@@ -50,7 +50,7 @@ class PeopleField(forms.CharField):
         most: how many at once, at most 1,000.
     """
 
-    def __init__(self, *, among: QuerySet[User] | None = None, max_count: int = MOST, **kwargs: Any) -> None:
+    def __init__(self, *, among: QuerySet[User] | None = None, max_count: int = MAX_USERS, **kwargs: Any) -> None:
         self.among = User.objects.none() if among is None else among
         self.most = max_count
         if max_count > 1:
@@ -78,7 +78,7 @@ def _with_usernames(among: QuerySet[User], usernames: Mapping[str, str]) -> Quer
 
 def _unknown_names(missing: list[str]) -> str:
     """Return a message with the unknown names, so that all can be corrected at once."""
-    names, more = ", ".join(f"“{name[:50]}”" for name in missing[:TOLD]), len(missing) - TOLD
+    names, more = ", ".join(f"“{name[:50]}”" for name in missing[:MAX_NAMES_SHOWN]), len(missing) - MAX_NAMES_SHOWN
     if more > 0:
         return _("Nobody is called %(names)s, nor by %(n)s more of these names.") % {"names": names, "n": more}
     return _("Nobody is called %(names)s.") % {"names": names}

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.access.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
+from accounts.access.permissions import ACTION_LABELS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
 from accounts.services import roles
@@ -58,7 +58,7 @@ class PermissionsForm(forms.Form):
         sets = [(key, label) for key, (label, held) in SETS.items() if held <= own]
         self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
-            (action.value, label) for action, label in ACTION_WORDS.items() if action in own - EVERYONE
+            (action.value, label) for action, label in ACTION_LABELS.items() if action in own - EVERYONE
         ]
 
     def clean(self) -> dict[str, Any]:

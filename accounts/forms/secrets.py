@@ -27,7 +27,7 @@ class ValueField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            label=pgettext_lazy("secret", "Value"), strip=False, max_length=2 * named_secrets.MOST_BYTES, **kwargs
+            label=pgettext_lazy("secret", "Value"), strip=False, max_length=2 * named_secrets.MAX_BYTES, **kwargs
         )
 
 

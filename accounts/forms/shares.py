@@ -25,7 +25,7 @@ class ShareForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["person"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
         self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]  # a field of choices, declared above
-        self.fields["level"].choices = [(level, sharing.LEVEL_WORDS[level]) for level in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["level"].choices = [(level, sharing.LEVEL_LABELS[level]) for level in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
 
     def clean_group(self) -> int | None:
         chosen = self.cleaned_data["group"]

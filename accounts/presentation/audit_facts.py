@@ -11,10 +11,10 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.access.permissions import ACTION_WORDS, PRESET_ROLES
+from accounts.access.permissions import ACTION_LABELS, PRESET_ROLES
 from accounts.models import ApiToken
 
-WORDS: dict[str, Any] = {
+LABELS: dict[str, Any] = {
     "actions": gettext_lazy("rights"),
     "added": gettext_lazy("added"),
     "address": gettext_lazy("address"),
@@ -91,11 +91,11 @@ WORDS: dict[str, Any] = {
 }
 
 
-_RIGHTS: dict[str, Any] = {action.value: label for action, label in ACTION_WORDS.items()}
+_RIGHTS: dict[str, Any] = {action.value: label for action, label in ACTION_LABELS.items()}
 #: What single values of a fact are called; apps above add theirs by `register_values`.
 VALUES: dict[str, Mapping[str, Any]] = {
     **dict.fromkeys(("actions", "before", "after"), _RIGHTS),  # a changed role tells its rights before and after
-    "fields": WORDS,
+    "fields": LABELS,
     "roles": {name: gettext_lazy(name) for name in PRESET_ROLES},
     "level": {"view": gettext_lazy("view"), "annotate": gettext_lazy("annotate"), "use": gettext_lazy("use"),
               "manage": gettext_lazy("manage")},
@@ -110,7 +110,7 @@ def register_values(fact: str, labels: Mapping[str, Any]) -> None:
 
 def register_names(labels: Mapping[str, Any]) -> None:
     """Register labels for facts of other apps' actions; called from AppConfig.ready()."""
-    WORDS.update(labels)
+    LABELS.update(labels)
 
 
 def to_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ def to_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _name(name: str) -> str:
-    return str(WORDS.get(name, name.replace("_", " ")))
+    return str(LABELS.get(name, name.replace("_", " ")))
 
 
 def _to_text(value: Any, labels: Mapping[str, Any]) -> str:

@@ -26,11 +26,11 @@ from aiplatform.lib.errors import DomainError, Invalid
 
 log = logging.getLogger(__name__)
 
-MOST_ROWS = 1000
-MOST_BYTES = 1024 * 1024
+MAX_ROWS = 1000
+MAX_BYTES = 1024 * 1024
 COLUMNS = ("username", "nickname", "email", "phone", "roles", "groups")
-SILENT = timedelta(minutes=5)  # a worker that wrote nothing for so long has died
-CLAIMS = Claims(ttl=SILENT, epoch="tries")
+SILENCE_TIMEOUT = timedelta(minutes=5)  # a worker that wrote nothing for so long has died
+CLAIMS = Claims(ttl=SILENCE_TIMEOUT, epoch="tries")
 FETCHED_WITHIN = timedelta(days=1)  # first passwords older than this cannot be fetched any more
 
 State = PeopleImport.State
@@ -62,7 +62,7 @@ def too_large() -> Invalid:
 
 
 def _rows(data: bytes) -> list[dict[str, str]]:
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_BYTES:
         raise too_large()
     try:
         table = csv.DictReader(io.StringIO(_text(data)), strict=True)
@@ -80,8 +80,8 @@ def _rows(data: bytes) -> list[dict[str, str]]:
             row = {name: (values.get(name) or "").replace("\x00", "").strip() for name in COLUMNS}
             if any(row.values()):
                 rows.append(row)
-            if len(rows) > MOST_ROWS:
-                raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MOST_ROWS}, field="file")
+            if len(rows) > MAX_ROWS:
+                raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MAX_ROWS}, field="file")
     except csv.Error as exc:
         raise Invalid(_("This is not a table: %(why)s") % {"why": exc}, field="file") from exc
     if not rows:
@@ -184,7 +184,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
 
 def sweep() -> None:
     """Queue imports again that lost their message or worker, and delete first passwords that were not fetched."""
-    left = PeopleImport.objects.exclude(state=State.DONE).filter(created_at__lt=now() - SILENT)
+    left = PeopleImport.objects.exclude(state=State.DONE).filter(created_at__lt=now() - SILENCE_TIMEOUT)
     for pk in CLAIMS.free(left).values_list("pk", flat=True):
         enqueue("accounts.import_people", batch_id=pk)
     PeopleImport.objects.filter(created_at__lt=now() - FETCHED_WITHIN, state=State.DONE).exclude(nonce="").update(

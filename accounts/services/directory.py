@@ -23,7 +23,7 @@ from aiplatform.lib.errors import DomainError
 
 log = logging.getLogger(__name__)
 TIMEOUT_S = 5
-LONGEST = 128  # signs of a name or password; more is work for nothing
+MAX_LENGTH = 128  # signs of a name or password; more is work for nothing
 STRATEGY = SYNC
 MAIL, PERSON, PHONE, GROUPS = "mail", "cn", "telephoneNumber", "memberOf"
 
@@ -41,7 +41,7 @@ def sign_in(username: str, password: str) -> User | None:
         NotLetIn: see `identities.enter`.
     """
     # An empty password would be an "unauthenticated bind" (RFC 4513), which a directory answers with success.
-    if not username.strip() or not password.strip("\x00") or len(username) > LONGEST or len(password) > LONGEST:
+    if not username.strip() or not password.strip("\x00") or len(username) > MAX_LENGTH or len(password) > MAX_LENGTH:
         return None
     arrival = _sign_in(username.strip(), password)
     if arrival is None:

@@ -24,7 +24,7 @@ from accounts.services import audit, people, registration
 from aiplatform.lib.errors import DomainError, Invalid
 
 log = logging.getLogger(__name__)
-MOST_NAMESAKES = 1000
+MAX_NAMESAKES = 1000
 
 
 class NotLetIn(DomainError):
@@ -156,7 +156,7 @@ def _free_username(name: str) -> str:
         username.lower()
         for username in User.objects.filter(username__istartswith=name).values_list("username", flat=True)
     }
-    numbered = (f"{name}{n}" for n in range(2, MOST_NAMESAKES))
+    numbered = (f"{name}{n}" for n in range(2, MAX_NAMESAKES))
     free = next((username for username in (name, *numbered) if username.lower() not in taken), None)
     if free is None:
         raise NotLetIn(_("Too many people of this name. Ask an administrator for an account."))

@@ -21,8 +21,8 @@ from aiplatform.lib import sealed, secret_names, wording
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.registry import Registry, dotted_name
 
-MOST = 200  # of one person
-MOST_BYTES = 16 << 10  # of a value
+MAX_SECRETS = 200  # of one person
+MAX_BYTES = 16 << 10  # of a value
 PAGE = "/account/secrets/"
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}", re.ASCII)
 _VALUE = "value"  # what a value is sealed as
@@ -83,12 +83,12 @@ def check_value(value: str) -> None:
     Raises:
         Invalid: it never holds the value.
     """
-    if len(value.strip()) < secret_names.SHORTEST:
+    if len(value.strip()) < secret_names.MIN_LENGTH:
         text = _("A secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
-        raise Invalid(text % {"least": secret_names.SHORTEST}, field="value")
-    if len(value.encode(errors="replace")) > MOST_BYTES:
+        raise Invalid(text % {"least": secret_names.MIN_LENGTH}, field="value")
+    if len(value.encode(errors="replace")) > MAX_BYTES:
         text = _("A secret has at most %(most)s bytes: it is a key or a password, no file.")
-        raise Invalid(text % {"most": MOST_BYTES}, field="value")
+        raise Invalid(text % {"most": MAX_BYTES}, field="value")
     if "\0" in value or secret_names.MASK in value or not _is_text(value):
         raise Invalid(_("This cannot be the value: it holds what no program could read, or dots in its place."),
                       field="value")  # fmt: skip
@@ -122,8 +122,8 @@ def add(*, user: User, name: str, value: str, note: str = "") -> NamedSecret:
     with refusals:
         check_value(value)
     with refusals:
-        if user.named_secrets.count() >= MOST:
-            raise Invalid(_("At most %(most)s secrets. Delete one first.") % {"most": MOST}, field="name")
+        if user.named_secrets.count() >= MAX_SECRETS:
+            raise Invalid(_("At most %(most)s secrets. Delete one first.") % {"most": MAX_SECRETS}, field="name")
     refusals.end()
     try:
         with transaction.atomic():

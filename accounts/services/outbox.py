@@ -37,15 +37,15 @@ log = logging.getLogger(__name__)
 BACK_OFF_S = (20, 60, 300, 1800, 7200)
 """Pauses after the first, second, … failure; after the last one it is given up."""
 CLAIMS = Claims(ttl=timedelta(minutes=2), epoch="attempts")
-KEEP = timedelta(days=30)
-KEEP_NOTIFICATIONS = timedelta(days=180)
+RETENTION = timedelta(days=30)
+NOTIFICATION_RETENTION = timedelta(days=180)
 AT_ONCE = 200
 MOST_TITLE, MOST_TEXT = 200, 1000  # characters
 NOTHING = Message()
 SIGNING, BEARER = "signing", "bearer"  # what is sealed in a row: a key to sign with, a word that proves who sends it
 BUSY_S = 45.0
 """How long one sweep sends before it leaves the rest to the next."""
-MAIL_REST_S = 15.0
+MAIL_RETRY_DELAY_S = 15.0
 _mail_rest = {"until": float("-inf")}
 _ANSWERS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 
@@ -136,7 +136,7 @@ def deliver(delivery_id: int) -> bool:
             _send(row)
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
         if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
-            _mail_rest["until"] = time.monotonic() + MAIL_REST_S
+            _mail_rest["until"] = time.monotonic() + MAIL_RETRY_DELAY_S
         _try_later(row, claim, _to_message(exc))
         return False
     except (NeverAgain, ValueError) as exc:  # or what cannot be written at all; a wrong certificate is an OSError
@@ -158,8 +158,8 @@ def sweep() -> int:
         sent += deliver(pk)
         if time.monotonic() - begun > BUSY_S:
             break
-    Delivery.objects.filter(ended_at__lt=moment - KEEP).delete()
-    Notification.objects.filter(created_at__lt=moment - KEEP_NOTIFICATIONS).delete()
+    Delivery.objects.filter(ended_at__lt=moment - RETENTION).delete()
+    Notification.objects.filter(created_at__lt=moment - NOTIFICATION_RETENTION).delete()
     return sent
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from accounts.access.permissions import ACTION_WORDS, Action
+from accounts.access.permissions import ACTION_LABELS, Action
 from accounts.models import User
 
 
@@ -25,7 +25,7 @@ def effective(person: User) -> list[Right]:
     rights: dict[Action, Right] = {}
 
     def add(action: Action, source: str) -> None:
-        rights.setdefault(action, Right(action, ACTION_WORDS[action])).sources.append(source)
+        rights.setdefault(action, Right(action, ACTION_LABELS[action])).sources.append(source)
 
     if person.is_superuser:
         for action in Action:

@@ -24,7 +24,7 @@ class PresetRole(DomainError):
     status = 403
 
 
-MOST_NAMED = 5  # in a sentence
+MAX_NAMED = 5  # in a sentence
 PRESET_DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",
     USER: "The whole platform but people and clusters",
@@ -137,7 +137,7 @@ def delete(*, role: Role, by: User | None) -> None:
         if bare := _bare_without(role):
             raise LeftWithoutRole(
                 _("“%(role)s” is the only role of %(names)s. Give them another one first.")
-                % {"role": role.name, "names": ", ".join(bare[:MOST_NAMED]) + (" …" if bare[MOST_NAMED:] else "")},
+                % {"role": role.name, "names": ", ".join(bare[:MAX_NAMED]) + (" …" if bare[MAX_NAMED:] else "")},
                 count=len(bare),
             )
         audit.record(by, "role_deleted", role, actions=role.actions, holders=role.users.count())

@@ -14,7 +14,7 @@ from accounts.models import User, UserSession
 from accounts.services import audit
 from aiplatform.lib import stamps
 
-SEEN_EVERY_S = 60.0  # how often a session's last sight is written down
+LAST_SEEN_INTERVAL_S = 60.0  # how often a session's last sight is written down
 LOOKED_AT = "seen"  # key in the session
 
 _BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
@@ -58,7 +58,7 @@ def began(request: Any, user: User) -> None:
 def record_request(request: Any) -> None:
     """Record a request of a signed-in browser, at most once a minute."""
     last = request.session.get(LOOKED_AT)
-    if last is None or now().timestamp() - last < SEEN_EVERY_S:
+    if last is None or now().timestamp() - last < LAST_SEEN_INTERVAL_S:
         return
     row = UserSession.objects.filter(session_key=request.session.session_key)
     if stamps.stamp(row, seen_at=now(), address=str(request.META.get("REMOTE_ADDR") or "")[:45]):

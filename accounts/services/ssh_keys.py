@@ -14,9 +14,9 @@ from accounts.models import SshKey, User
 from accounts.services import audit
 from aiplatform.lib.errors import DomainError, Invalid
 
-MOST = 20  # keys of one person
-LONGEST_NAME = 50
-LEAST_RSA_BITS = 3072
+MAX_KEYS = 20  # keys of one person
+MAX_NAME_LENGTH = 50
+MIN_RSA_BITS = 3072
 #: Kind → how many fields follow its name in the key (RFC 4253, RFC 5656, RFC 8709, OpenSSH PROTOCOL.u2f).
 KINDS = {
     "ssh-ed25519": 1,
@@ -75,10 +75,10 @@ def parse(text: str) -> tuple[str, str, str]:
     fields = _fields(blob)
     if not fields or fields[0] != kind.encode() or len(fields) != KINDS[kind] + 1:
         raise _wrong()
-    if kind == "ssh-rsa" and int.from_bytes(fields[2], "big").bit_length() < LEAST_RSA_BITS:
+    if kind == "ssh-rsa" and int.from_bytes(fields[2], "big").bit_length() < MIN_RSA_BITS:
         raise Invalid(
             _("An RSA key needs at least %(bits)s bits. An ed25519 key is shorter and stronger.")
-            % {"bits": LEAST_RSA_BITS},
+            % {"bits": MIN_RSA_BITS},
             field="line",
         )
     if kind.endswith("ed25519") and len(fields[1]) != 32:
@@ -97,8 +97,8 @@ def add(*, user: User, name: str, line: str) -> SshKey:
     """
     kind, public_key, fingerprint = parse(line)
     named = name.strip() or _comment(line) or kind
-    if user.ssh_keys.count() >= MOST:
-        raise Invalid(_("At most %(most)s keys. Remove one first.") % {"most": MOST}, field="line")
+    if user.ssh_keys.count() >= MAX_KEYS:
+        raise Invalid(_("At most %(most)s keys. Remove one first.") % {"most": MAX_KEYS}, field="line")
     try:
         with transaction.atomic():
             key = SshKey.objects.create(user=user, name=named, kind=kind, line=public_key, fingerprint=fingerprint)
@@ -112,7 +112,7 @@ def _comment(line: str) -> str:
     """Return the comment of a key, by convention user and host: me@laptop."""
     parts = line.split(maxsplit=2)
     text = parts[2].strip() if len(parts) > 2 else ""
-    return text[:LONGEST_NAME] if text.isprintable() else ""
+    return text[:MAX_NAME_LENGTH] if text.isprintable() else ""
 
 
 @transaction.atomic

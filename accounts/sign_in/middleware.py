@@ -17,7 +17,7 @@ from aiplatform.lib import rates
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.problems import problem
 
-MOST_MISSED = 20  # entries of one person within ten minutes
+MAX_MISSED = 20  # entries of one person within ten minutes
 MISSED_WITHIN_S = 600
 
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -85,8 +85,8 @@ class OriginMiddleware:
         if match is None or not match.kwargs or not isinstance(user, User):
             return
         times = rates.count(f"missed:{user.pk}", within_s=MISSED_WITHIN_S)
-        if times <= MOST_MISSED:
-            more = {"others": "not written for ten minutes"} if times == MOST_MISSED else {}
+        if times <= MAX_MISSED:
+            more = {"others": "not written for ten minutes"} if times == MAX_MISSED else {}
             audit.record_refusal(user, "denied", request.path, method=request.method, code="not_found", **more)
 
 

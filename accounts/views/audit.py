@@ -21,7 +21,7 @@ from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.keyset import BACKWARD, FORWARD, page
 from aiplatform.lib.pages import needs
 
-MOST_EXPORTED = 50_000  # rows of one file; an older part is reached by the date filter
+MAX_EXPORTED = 50_000  # rows of one file; an older part is reached by the date filter
 
 
 def _day(text: str, clock: time) -> datetime | None:
@@ -84,6 +84,6 @@ def export(request: SignedInRequest) -> HttpResponse:
             "; ".join(f"{name}: {text}" for name, text in audit_facts.to_texts(entry.facts)),
             entry.address,
         ]
-        for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)
+        for entry in rows.order_by("-pk")[:MAX_EXPORTED].iterator(2000)
     )
     return csv_answer("audit-trail.csv", header, lines)

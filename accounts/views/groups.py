@@ -33,7 +33,7 @@ def _group(request: SignedInRequest, pk: int) -> UserGroup:
 def group_list(request: SignedInRequest) -> HttpResponse:
     """List groups with their roles and number of members, by name. htmx gets the table alone."""
     rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(member_count=Count("users"))
-    matches = search.filter_by_text(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
+    matches = search.filter_by_text(rows, request.GET.get("q", "")[: search.MAX_QUERY_LENGTH], "name", "description")
     context = {"page": GROUPS.page(request, matches)}
     if request.htmx:
         return render(request, "accounts/_group_table.html", context)

@@ -23,14 +23,14 @@ from aiplatform.lib.downloads import csv_answer
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import errors_shown_on, needs, show
 
-MOST_AT_ONCE = 10
+MAX_AT_ONCE = 10
 EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"
 
 
 def _count(data: QueryDict | None) -> int:
     """How many people the wizard is about, 1 to 10."""
     count = data.get("count", "1") if data else "1"
-    return max(1, min(int(count), MOST_AT_ONCE)) if count.isdecimal() and len(count) < 4 else 1
+    return max(1, min(int(count), MAX_AT_ONCE)) if count.isdecimal() and len(count) < 4 else 1
 
 
 def _rows_changed(request: SignedInRequest) -> QueryDict | None:
@@ -73,7 +73,7 @@ def person_new(request: SignedInRequest) -> HttpResponse:
     if wizard.walk() and (made := _create_accounts(request, wizard)):
         shown = {"made": made, "address": request.build_absolute_uri("/login/")}
         return render(request, "accounts/person_made.html", shown)
-    context: dict[str, object] = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
+    context: dict[str, object] = {"wizard": wizard, "count": count, "most": MAX_AT_ONCE}
     if wizard.step.key == "rights":
         context["each"] = list(zip(wizard.shown(0), wizard.forms[1:], strict=False))
     if wizard.is_last:
@@ -122,7 +122,7 @@ def people_file(request: SignedInRequest) -> HttpResponse:
         fields = form.cleaned_data
         with errors_shown_on(form):
             table = fields["file"]
-            if table.size > batches.MOST_BYTES:
+            if table.size > batches.MAX_BYTES:
                 raise batches.too_large()
             batch = batches.start(
                 data=table.read(),

@@ -51,7 +51,7 @@ def _person(request: SignedInRequest, pk: int) -> User:
     return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
 
 
-FOUND = 12
+MAX_MATCHES = 12
 """People whom one answer of the search names."""
 SHOWN = (
     "username", "nickname", "email", "phone", "first", "is_active", "awaiting", "is_superuser", "last_login",
@@ -109,10 +109,10 @@ def person_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.SELF_MANAGE)  # everybody; `known_to` says whom they find
 def person_find(request: SignedInRequest) -> JsonResponse:
     """Return the first users whose username or nickname contains `?q=`, for the user field."""
-    text = request.GET.get("q", "").strip()[: search.MAX_WORDS]
+    text = request.GET.get("q", "").strip()[: search.MAX_QUERY_LENGTH]
     rows = finding.known_to(request.user).called(text).order_by("username")
-    matches = list(rows.values("username", "nickname")[: FOUND + 1]) if text else []
-    return JsonResponse({"people": matches[:FOUND], "more": len(matches) > FOUND})
+    matches = list(rows.values("username", "nickname")[: MAX_MATCHES + 1]) if text else []
+    return JsonResponse({"people": matches[:MAX_MATCHES], "more": len(matches) > MAX_MATCHES})
 
 
 @needs(Action.PEOPLE_MANAGE)

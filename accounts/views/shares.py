@@ -36,7 +36,7 @@ def share_page(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
             messages.success(request, _("Shared."))
             return redirect("accounts:share", kind, pk)
     rows: list[dict[str, Any]] = [
-        {"whom": whom, "is_person": isinstance(whom, User), "level": sharing.LEVEL_WORDS[level]}
+        {"whom": whom, "is_person": isinstance(whom, User), "level": sharing.LEVEL_LABELS[level]}
         for level, whom in sharing.shares_of(thing)
     ]
     context = {"kind": shareable, "thing": thing, "url": shareable.url(thing), "form": form, "rows": rows}

@@ -18,7 +18,7 @@ from aiplatform.cli import output
 from aiplatform.lib import installation_secrets
 
 SOCKET = "valkey.sock"
-PATIENCE_S = 1.0
+TIMEOUT_S = 1.0
 ASK_S, REPORT_S = 2.0, 30.0  # between checks of a broker elsewhere; between lines that say that it is away
 #: How often a second an idle broker looks at its own timers (default 10). A blocked client waits that much longer.
 TIMER_HZ = 4
@@ -81,7 +81,7 @@ def answers() -> bool:
     to run on.
     """
     with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(PATIENCE_S)
+        link.settimeout(TIMEOUT_S)
         try:
             link.connect(str(env.RUN_DIR / SOCKET))
             link.sendall(b"PING\r\n")
@@ -120,7 +120,7 @@ def problem_of(url: str) -> str:
     credentials = [unquote(part) for part in (parts.username, parts.password) if part]
     try:
         with socket.socket(socket.AF_UNIX) if is_local else _connected(*where.rsplit(":", 1)) as link:
-            link.settimeout(2 * PATIENCE_S)
+            link.settimeout(2 * TIMEOUT_S)
             if is_local:
                 link.connect(where)
             if parts.scheme == "rediss":
@@ -137,7 +137,7 @@ def problem_of(url: str) -> str:
 
 
 def _connected(host: str, port: str) -> socket.socket:
-    return socket.create_connection((host, int(port)), 2 * PATIENCE_S)
+    return socket.create_connection((host, int(port)), 2 * TIMEOUT_S)
 
 
 def _command(*arguments: str) -> bytes:

@@ -28,7 +28,7 @@ FORMAT = 1
 FOLDER = "bundle"
 MANIFEST = f"{FOLDER}/manifest.json"
 WHEELS = f"{FOLDER}/wheels/"
-LARGEST_MANIFEST = 16 * 1024**2
+MAX_MANIFEST_BYTES = 16 * 1024**2
 BLOCK = 1024**2
 
 
@@ -165,7 +165,7 @@ class Bundle:
         with tarfile.open(self.path, "r:") as tar:
             first = tar.next()
             file = tar.extractfile(first) if first is not None and first.isfile() else None
-            if first is None or file is None or first.size > LARGEST_MANIFEST:
+            if first is None or file is None or first.size > MAX_MANIFEST_BYTES:
                 raise ValueError("no manifest at its beginning")
             self.top, _slash, inside = first.name.partition("/")
             if inside != MANIFEST:

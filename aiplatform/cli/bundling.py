@@ -40,7 +40,9 @@ from aiplatform.cli.bundle import (
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ("gate",)
-ROOM = 2 * bootstrap.GIB  # with PyTorch for CPUs; wheels for CUDA are 3 GiB, and for a moment they are there twice
+FREE_BYTES = (
+    2 * bootstrap.GIB
+)  # with PyTorch for CPUs; wheels for CUDA are 3 GiB, and for a moment they are there twice
 
 
 def main(argv: list[str]) -> int:
@@ -80,7 +82,7 @@ def make(root: Path, to: Path, *, extras: list[str]) -> Path:
         OSError: the folder cannot be written.
     """
     to.mkdir(parents=True, exist_ok=True)
-    if free_bytes(to) < ROOM:
+    if free_bytes(to) < FREE_BYTES:
         raise Refused(
             f"{free_bytes(to) / bootstrap.GIB:.1f} GiB are free at {to}; making a bundle takes 2, or 7 with CUDA."
         )

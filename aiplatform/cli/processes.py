@@ -19,7 +19,7 @@ REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.05, 2.0, 15.0  # pauses before a restart
 HEALTHY_S, WORKED_S, WELL_S = 1.0, 5.0, 10.0  # runtimes after which it has started, has worked, has worked well
 LOOK_S, MOST_SILENT = 3.0, 5  # between checks whether it answers; how many in a row may fail
-FIRST_SILENT = 40  # before its first answer: on a busy machine a program takes long to start
+START_ATTEMPTS = 40  # before its first answer: on a busy machine a program takes long to start
 LINE_BYTES = 1 << 20
 RESTART_GRACE_S = 30.0
 ACCEPT_S = 60.0  # how long the predecessor of a process stays if that does not accept connections
@@ -273,7 +273,7 @@ class ProcessSupervisor:
 
     async def _watch(self, process: Process, child: Child) -> None:
         """Kill a process that runs but does not respond: its socket was removed, or it was stopped by a signal."""
-        silent, limit = 0, FIRST_SILENT
+        silent, limit = 0, START_ATTEMPTS
         while process.answers and silent < limit:
             await asyncio.sleep(LOOK_S)
             silent, limit = (0, MOST_SILENT) if await asyncio.to_thread(process.answers) else (silent + 1, limit)

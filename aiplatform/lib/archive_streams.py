@@ -10,7 +10,7 @@ from typing import IO, Any
 import zstandard
 
 _READ = 1 << 18
-_LARGEST_READ = 8 << 20  # tar headers are small; a header of a gigabyte is an attack on memory
+_MAX_READ_BYTES = 8 << 20  # tar headers are small; a header of a gigabyte is an attack on memory
 _LZMA_MEMORY = 512 << 20
 
 
@@ -72,7 +72,7 @@ class Inflating:
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes; fewer only at the end."""
-        if size < 0 or size > _LARGEST_READ:
+        if size < 0 or size > _MAX_READ_BYTES:
             raise ValueError("a header asks for more than any real one needs")
         if self.zstd is not None:
             got = self._read_zstd(size)

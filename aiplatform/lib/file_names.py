@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.trees import Parts
 
-LONGEST = 255  # bytes of a name
+MAX_BYTES = 255  # bytes of a name
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(\\))")
 _TURNING = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _UNSEEN = {"Cc", "Cs", "Cn", "Zl", "Zp"}
@@ -59,8 +59,8 @@ def check_new(name: bytes, *, field: str = "name") -> bytes:
     text = name.decode("utf-8", "surrogateescape")
     if not text.strip() or name in {b".", b".."} or "/" in text:
         raise Invalid(_("Give a name, without a slash."), field=field)
-    if len(name) > LONGEST:
-        raise Invalid(_("A name has at most %(most)s bytes.") % {"most": LONGEST}, field=field)
+    if len(name) > MAX_BYTES:
+        raise Invalid(_("A name has at most %(most)s bytes.") % {"most": MAX_BYTES}, field=field)
     if any(_sign(char) not in {char, "\\\\"} for char in text):
         message = _("A name cannot have control characters, or signs that turn the direction of text.")
         raise Invalid(message, field=field)

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import DomainError
 
 CHUNK = 1 << 20
-DEEPEST = 64
+MAX_DEPTH = 64
 COPY_BLOCK_BYTES = 1 << 20
 """Folders within one another that a lenient walk looks into: each costs as much as all above it."""
 
@@ -140,7 +140,7 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
-                if not lenient or path.count("/") < DEEPEST:
+                if not lenient or path.count("/") < MAX_DEPTH:
                     below.append(path)
             elif entry.is_file(follow_symlinks=False):
                 count += 1

@@ -30,7 +30,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.errors import DomainError, Invalid
 
-KEPT = timedelta(days=1)
+RETENTION = timedelta(days=1)
 #: A request of another machine this old that never answered has died; if not, it finds its claim lost and is undone.
 CLAIMS = Claims(ttl=timedelta(seconds=30), epoch="tries", ends_with_process=True)
 _KEY = re.compile(r"[\x21-\x7e]{8,100}\Z")
@@ -107,7 +107,7 @@ def _honouring(method: Method) -> Method:
         digest = _digest(request)
         user: Any = request.user
         table = apps.get_model("accounts", "IdempotencyRecord")._default_manager
-        table.filter(created_at__lt=now() - KEPT).delete()
+        table.filter(created_at__lt=now() - RETENTION).delete()
         row, _is_new = table.get_or_create(user=user, key=key, defaults={"digest": digest})
         if row.digest != digest:
             raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))

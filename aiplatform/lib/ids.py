@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.http import Http404
 
-LARGEST = 2**63 - 1  # of a row's id, in every database we speak to
+MAX_ID = 2**63 - 1  # of a row's id, in every database we speak to
 
 
 def require_possible(named: Mapping[str, object]) -> None:
@@ -17,7 +17,7 @@ def require_possible(named: Mapping[str, object]) -> None:
     """
     for value in named.values():
         digits = str(value)
-        if digits.isdecimal() and (len(digits) > 19 or int(digits) > LARGEST):
+        if digits.isdecimal() and (len(digits) > 19 or int(digits) > MAX_ID):
             raise Http404
 
 

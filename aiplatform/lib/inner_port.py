@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator
 
 GREETING = b'{"challenge"'  # how a relay begins, see workers.execution.exec.greeting
-PATIENCE_S = 3.0
+TIMEOUT_S = 3.0
 
 
-def answers(address: str, port: int, patience_s: float = PATIENCE_S) -> bool:
+def answers(address: str, port: int, patience_s: float = TIMEOUT_S) -> bool:
     """Return whether a relay, or a stand-in for one, greets connections to this address."""
     try:
         with socket.create_connection((address, port), patience_s) as connection, connection.makefile("rb") as reader:

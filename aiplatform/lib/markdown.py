@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 
-LONGEST = 100_000
+MAX_LENGTH = 100_000
 MAX_MARKS = 5_000  # characters that mean something, about 10 µs each
 MAX_LINES = 1_200  # about 40 µs each
 _MARKS = "[]*_`|<&!\\~"
@@ -40,7 +40,7 @@ def render(
     text: str,
     *,
     fences: Mapping[int, SafeString] | None = None,
-    longest: int = LONGEST,
+    longest: int = MAX_LENGTH,
     apart: bool = False,
     top: int | None = None,
 ) -> SafeString:
@@ -63,7 +63,7 @@ def render(
     return SafeString(str(parser.renderer.render(tokens, parser.options, env)).strip())
 
 
-def fences(text: str, *, longest: int = LONGEST) -> list[Fence]:
+def fences(text: str, *, longest: int = MAX_LENGTH) -> list[Fence]:
     """The fenced blocks of a text that stand for themselves; none of one that is shown as it is."""
     text = _storable(text, longest)
     tokens = [] if is_too_complex(text) else _parser().parse(text)

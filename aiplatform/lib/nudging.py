@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-SLOW_S = 0.4
-REST_S = 3.0
+MIN_INTERVAL_S = 0.4
+RETRY_DELAY_S = 3.0
 TELL_S = 60.0
 _rest = {"until": float("-inf")}
 
@@ -67,8 +67,8 @@ def attempt(send: Callable[[], object], what: str) -> bool:
     except Exception as exc:  # noqa: BLE001 - whatever the transport raises, the row is already saved
         ended = time.monotonic()
         _outage.lost(what, str(exc) or type(exc).__name__, ended)
-        if ended - begun >= SLOW_S:
-            _rest["until"] = ended + REST_S
+        if ended - begun >= MIN_INTERVAL_S:
+            _rest["until"] = ended + RETRY_DELAY_S
         return False
     _outage.sent()
     return True

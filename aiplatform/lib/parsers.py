@@ -18,8 +18,8 @@ from aiplatform.lib.queries import UNSTORABLE
 
 MAX_DEPTH = 64
 MAX_CONTAINERS = 200_000  # brackets in a body: each list or object takes as long to make as many characters of text
-LARGEST = 2**63 - 1  # of whole numbers, in every database we speak to
-_DIGITS = len(str(LARGEST)) + 1  # with a sign
+MAX_INTEGER = 2**63 - 1  # of whole numbers, in every database we speak to
+_DIGITS = len(str(MAX_INTEGER)) + 1  # with a sign
 _TOO_LARGE = float("inf")
 _LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # shorter whole numbers, which fit, are read without a call of ours
 _KINDS = {str, int, float, bool, type(None), list, dict}
@@ -50,7 +50,7 @@ def _is_clean(value: Any) -> bool:
 
 
 def _fit(numbers: list[int]) -> bool:
-    return min(numbers) >= -LARGEST - 1 and max(numbers) <= LARGEST
+    return min(numbers) >= -MAX_INTEGER - 1 and max(numbers) <= MAX_INTEGER
 
 
 def _parse_int(digits: str) -> int | float:
@@ -60,7 +60,7 @@ def _parse_int(digits: str) -> int | float:
 
 def _holds(number: float) -> bool:
     """Whether a number is finite and, if whole, fits a column; NaN compares as false with everything."""
-    return -LARGEST - 1 <= number <= LARGEST or (isinstance(number, float) and abs(number) < _TOO_LARGE)
+    return -MAX_INTEGER - 1 <= number <= MAX_INTEGER or (isinstance(number, float) and abs(number) < _TOO_LARGE)
 
 
 def _faults(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

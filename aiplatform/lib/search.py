@@ -17,8 +17,8 @@ from django.urls import reverse
 
 from aiplatform.lib.registry import Registry, dotted_name
 
-MAX_WORDS = 100  # characters of a question that count
-MOST_WORDS = 10  # words of a question that count
+MAX_QUERY_LENGTH = 100  # characters of a question that count
+MAX_TERMS = 10  # words of a question that count
 PER_KIND = 6  # hits of one kind
 
 
@@ -27,7 +27,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 def filter_by_text(rows: Rows, text: str, *columns: str) -> Rows:
     """Return those `rows` in which each word of `text` occurs in one of `columns`; all of them for an empty text."""
-    for word in text.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
+    for word in text.replace("\x00", "")[:MAX_QUERY_LENGTH].split()[:MAX_TERMS]:
         matches = Q()
         for column in columns:
             matches |= Q(**{f"{column}__icontains": word})
@@ -88,7 +88,7 @@ def search(user: Any, text: str) -> list[dict[str, str]]:
     Args:
         text: part of a name; blank finds nothing. Cut at 100 characters.
     """
-    query = text.replace("\x00", "").strip()[:MAX_WORDS]
+    query = text.replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     if not query:
         return []
     return [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 MASK = "••••••"
-SHORTEST = 6  # a shorter value is no secret, and starring it out would hide other words
+MIN_LENGTH = 6  # a shorter value is no secret, and starring it out would hide other words
 _NAME = re.compile(
     r"(?:^|[_\-.])(?:secret|password|passwd|passphrase|token|credentials?|api[_\-]?key|access[_\-]?key|private[_\-]?key)s?(?:$|[_\-.])",
     re.IGNORECASE,
@@ -24,7 +24,7 @@ def is_secret(name: str) -> bool:
 def find_secrets(params: Mapping[str, Any]) -> list[str]:
     """Return the texts to hide among named values."""
     texts = [str(value) for name, value in params.items() if is_secret(name) and isinstance(value, str | int)]
-    return [text for text in texts if len(text) >= SHORTEST]
+    return [text for text in texts if len(text) >= MIN_LENGTH]
 
 
 def find_secrets_in_args(args: Iterable[str]) -> list[str]:
@@ -43,7 +43,9 @@ def find_secrets_in_args(args: Iterable[str]) -> list[str]:
 
 def mask_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return named values with secrets masked."""
-    return {name: MASK if is_secret(name) and len(str(value)) >= SHORTEST else value for name, value in params.items()}
+    return {
+        name: MASK if is_secret(name) and len(str(value)) >= MIN_LENGTH else value for name, value in params.items()
+    }
 
 
 def mask_text(text: str, secrets: Iterable[str]) -> str:

@@ -21,8 +21,8 @@ from aiplatform.lib.errors import DomainError
 
 HEADER = "X-Aip-Signature"
 TOLERANCE = timedelta(minutes=5)
-LONGEST = 1000  # characters of the header
-MOST_SIGNATURES = 5
+MAX_LENGTH = 1000  # characters of the header
+MAX_SIGNATURES = 5
 _TIME = re.compile(r"[0-9]{1,11}", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -97,7 +97,7 @@ def _digest(secret: str, stamp: str, delivery: str, body: bytes) -> str:
 def _parse(header_value: str) -> tuple[str, str, list[str]]:
     if not header_value:
         raise BadSignature(_("The header %(name)s is missing.") % {"name": HEADER})
-    pairs = [pair.strip().partition("=") for pair in header_value[:LONGEST].split(",")]
+    pairs = [pair.strip().partition("=") for pair in header_value[:MAX_LENGTH].split(",")]
     stamps = [value for name, _sign, value in pairs if name == "t"]
     ids = [value for name, _sign, value in pairs if name == "id"]
     signatures = [value for name, _sign, value in pairs if name == "v1" and _HEX.fullmatch(value)]
@@ -105,8 +105,8 @@ def _parse(header_value: str) -> tuple[str, str, list[str]]:
     if (
         not sound
         or not all(map(_ID.fullmatch, ids))
-        or len(signatures) > MOST_SIGNATURES
-        or len(header_value) > LONGEST
+        or len(signatures) > MAX_SIGNATURES
+        or len(header_value) > MAX_LENGTH
     ):
         raise BadSignature(_("The header %(name)s is like t=1700000000,v1=64 hexadecimal digits.") % {"name": HEADER})
     return stamps[0], ids[0] if ids else "", signatures

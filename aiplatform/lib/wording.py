@@ -22,7 +22,7 @@ from django.utils.timezone import localtime
 from aiplatform.lib import units
 from aiplatform.lib.registry import Registry
 
-LONGEST_FACT = 500
+MAX_FACT_LENGTH = 500
 VERBATIM = "text"
 _UNFILLED = units.Unknown()  # "–", which a plural takes for many
 
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item) for item in value]
     # neither database keeps a NUL or half a character in JSON
-    return str(value).replace("\x00", "").encode(errors="replace").decode()[:LONGEST_FACT]
+    return str(value).replace("\x00", "").encode(errors="replace").decode()[:MAX_FACT_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from annotation.services.journal import MAX_EDITS, MAX_REV, BadEdit, Edit
 
-HOW_MANY = _("Send 1 to 500 edits at a time.")
+EDIT_LIMIT_TEXT = _("Send 1 to 500 edits at a time.")
 PUT, DELETE = "put", "delete"
 
 
@@ -88,7 +88,7 @@ class EditsIn(serializers.Serializer):
         many=True,
         allow_empty=False,
         max_length=MAX_EDITS,
-        error_messages=dict.fromkeys(("required", "null", "not_a_list", "empty", "max_length"), HOW_MANY),
+        error_messages=dict.fromkeys(("required", "null", "not_a_list", "empty", "max_length"), EDIT_LIMIT_TEXT),
     )
 
 

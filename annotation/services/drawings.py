@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from annotation.models import ImageTask, Shape
 from datasets import shapes as kinds
 
-MOST = 200  # more shapes than this on a thumbnail are a blur
+MAX_SHAPES = 200  # more shapes than this on a thumbnail are a blur
 POINTS = 60  # of one part; a longer one is drawn with every second, third … point
 
 
@@ -21,7 +21,7 @@ def for_tasks(tasks: Iterable[ImageTask]) -> dict[int, SafeString]:
     """Return SVG over the upright image by task id, for `tasks` (with their assets) that have shapes; one query."""
     sizes = {task.pk: (task.asset.width, task.asset.height) for task in tasks}
     row_number = Window(RowNumber(), partition_by=F("task"), order_by=F("pk").asc())
-    drawn = Shape.objects.filter(task__in=sizes, deleted=False).annotate(place=row_number).filter(place__lte=MOST)
+    drawn = Shape.objects.filter(task__in=sizes, deleted=False).annotate(place=row_number).filter(place__lte=MAX_SHAPES)
     columns = drawn.values_list("task", "kind", "rings", "x", "y", "width", "height", "label__colour")
     paths: dict[int, list[SafeString]] = {}
     for task, name, rings, x, y, width, height, colour in columns:

@@ -35,9 +35,9 @@ from datasets.models import DatasetVersion
 from datasets.services import datasets, removal, versions
 
 log = logging.getLogger(__name__)
-SILENT = timedelta(seconds=60)  # without a sign of life before another worker takes over
-CLAIMS = Claims(ttl=SILENT, epoch="tries")
-MAX_TRIES = 5
+SILENCE_TIMEOUT = timedelta(seconds=60)  # without a sign of life before another worker takes over
+CLAIMS = Claims(ttl=SILENCE_TIMEOUT, epoch="tries")
+MAX_ATTEMPTS = 5
 RELATED = ("set__source__dataset", "set__project", "created_by", "dataset")
 SIGN_EVERY = 5_000  # rows between two signs of life
 
@@ -118,13 +118,13 @@ def convert(export_id: int) -> None:
 def sweep() -> None:
     """Queue conversions that no worker holds, and give up those that broke five workers."""
     lost = CLAIMS.free(Export.objects.filter(state=Export.State.CONVERTING))
-    lost.filter(tries__gte=MAX_TRIES).update(
+    lost.filter(tries__gte=MAX_ATTEMPTS).update(
         state=Export.State.FAILED, detail=_("Five workers died over it."), ended_at=now()
     )
-    waiting = Export.objects.filter(state=Export.State.QUEUED, created_at__lt=now() - SILENT)
+    waiting = Export.objects.filter(state=Export.State.QUEUED, created_at__lt=now() - SILENCE_TIMEOUT)
     for export_id in [*lost.values_list("pk", flat=True), *waiting.values_list("pk", flat=True)]:
         enqueue("annotation.convert", export_id=export_id)
-    unfilled = AnnotationSet.objects.filter(filled=False, created_at__lt=now() - SILENT)
+    unfilled = AnnotationSet.objects.filter(filled=False, created_at__lt=now() - SILENCE_TIMEOUT)
     for set_id in unfilled.values_list("pk", flat=True):
         enqueue("annotation.fill", set_id=set_id)
 

@@ -19,7 +19,7 @@ from annotation.services import work
 from datasets.models import DatasetVersion
 from datasets.services import next_actions
 
-OWN_WAY = "annotate"  # of the ways on from a version, the one that leads back here
+OWN_ACTION = "annotate"  # of the ways on from a version, the one that leads back here
 
 
 def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def next_steps(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
     visible = DatasetVersion.objects.visible_to(user).select_related("dataset")
     version = visible.filter(pk__in=made.values("version")[:1]).first()
     offered = next_actions.offers(version, user) if version is not None else []
-    offers = [offer for offer in offered if offer.name != OWN_WAY]
+    offers = [offer for offer in offered if offer.name != OWN_ACTION]
     return {"conversion": conversion, "version": version, "offers": offers}
 
 

@@ -32,7 +32,7 @@ from datasets.services import uploads
 from workers.execution import job_users
 
 GOING_S = 3.0
-KEPT_S = 24 * 3600.0
+RETENTION_S = 24 * 3600.0
 """What a process that died left half-way is kept this long."""
 
 
@@ -196,7 +196,7 @@ def sweep() -> None:
                 trees.remove(trash, name, until=until)
     with _beside(".incoming") as incoming:
         for name, info in list(trees.entries(incoming)):
-            if info.st_mtime < time.time() - KEPT_S:
+            if info.st_mtime < time.time() - RETENTION_S:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=incoming)
 

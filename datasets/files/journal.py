@@ -21,7 +21,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.files import homes, share_paths
 from datasets.files.models import HomeChange
 
-LONGEST = timedelta(minutes=5)
+MAX_DURATION = timedelta(minutes=5)
 """A rename takes no time; a note that is older is of a process that is gone, wherever it ran."""
 
 
@@ -74,7 +74,7 @@ def is_unsettled(owner: User, path: str) -> bool:
 
 
 def _left(rows: QuerySet[HomeChange]) -> list[HomeChange]:
-    old = now() - LONGEST
+    old = now() - MAX_DURATION
     return [row for row in rows.select_related("owner") if row.created_at < old or claims.is_gone(row.holder)]
 
 

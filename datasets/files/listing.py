@@ -19,12 +19,12 @@ from datasets.files.paths import Location, open_folder, refusals
 from datasets.formats.file_kinds import IMAGE_SUFFIXES
 
 ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")
-MOST = 50_000
+MAX_ENTRIES = 50_000
 """Entries of one folder that are read; a training may leave millions."""
 PAGE = 200
 ARCHIVE_SUFFIXES = {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst"}
 FOLDER, FILE, LINK, OTHER = "folder", "file", "link", "other"
-KIND_WORDS = {FOLDER: _("Folder"), FILE: _("File"), LINK: _("Link"), OTHER: _("Special file")}
+KIND_LABELS = {FOLDER: _("Folder"), FILE: _("File"), LINK: _("Link"), OTHER: _("Special file")}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def kind_label(self) -> str:
-        return str(KIND_WORDS[self.kind])
+        return str(KIND_LABELS[self.kind])
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ def list_folder(location: Location, *, order: str = ORDERING.default, text: str 
         NotFound, Closed, Invalid: it is none, or cannot be read.
     """
     with open_folder(location) as folder:
-        names = list(islice(trees.entries(folder), MOST + 1))
+        names = list(islice(trees.entries(folder), MAX_ENTRIES + 1))
     sought, prefix = text.lower().split(), f"{location.path}/" if location.parts else ""
-    decoded = ((file_names.shown(name), info) for name, info in names[:MOST])
+    decoded = ((file_names.shown(name), info) for name, info in names[:MAX_ENTRIES])
     entries = [
         _entry(name, prefix + name, info) for name, info in decoded if all(word in name.lower() for word in sought)
     ]
-    return Listing(_sorted(entries, order), more=len(names) > MOST)
+    return Listing(_sorted(entries, order), more=len(names) > MAX_ENTRIES)
 
 
 def get_entry(location: Location) -> Entry:

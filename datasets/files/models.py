@@ -7,7 +7,7 @@ from django.db import models
 
 from datasets.files.querysets import SharedFolderQuerySet
 
-LONGEST_PATH = 1000
+MAX_PATH_LENGTH = 1000
 
 
 class SharedFolder(models.Model):
@@ -17,7 +17,7 @@ class SharedFolder(models.Model):
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="shared_folders")
-    path = models.CharField(max_length=LONGEST_PATH)  # below the home, as aiplatform.lib.file_names writes it
+    path = models.CharField(max_length=MAX_PATH_LENGTH)  # below the home, as aiplatform.lib.file_names writes it
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = SharedFolderQuerySet.as_manager()

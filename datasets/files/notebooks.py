@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_CELLS = 500
-MOST_OUTPUTS = 50  # of one cell
-LONGEST_TEXT = 50_000  # characters of one cell or output
-MOST_IMAGE_BYTES = 8 << 20  # of all pictures together, in base64
+MAX_CELLS = 500
+MAX_OUTPUTS = 50  # of one cell
+MAX_TEXT_LENGTH = 50_000  # characters of one cell or output
+MAX_IMAGE_BYTES = 8 << 20  # of all pictures together, in base64
 #: The beginnings by which a browser knows a picture; nothing else is given to it as one.
 PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
@@ -60,10 +60,10 @@ def read(data: bytes) -> Notebook:
         raise NoNotebook from None
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
         raise NoNotebook
-    room = [MOST_IMAGE_BYTES]
+    room = [MAX_IMAGE_BYTES]
     entries = [cell for cell in book["cells"] if isinstance(cell, dict)]
-    cells = [_cell(cell, room) for cell in entries[:MOST_CELLS]]
-    return Notebook(cells, _language(book), more=len(entries) > MOST_CELLS)
+    cells = [_cell(cell, room) for cell in entries[:MAX_CELLS]]
+    return Notebook(cells, _language(book), more=len(entries) > MAX_CELLS)
 
 
 def _language(book: dict[str, Any]) -> str:
@@ -87,7 +87,7 @@ def _cell(cell: dict[str, Any], room: list[int]) -> Cell:
 
 
 def _outputs(outputs: list[Any], room: list[int]) -> Iterator[Output]:
-    for output in outputs[:MOST_OUTPUTS]:
+    for output in outputs[:MAX_OUTPUTS]:
         if not isinstance(output, dict):
             continue
         kind, data = output.get("output_type"), output.get("data")
@@ -127,6 +127,6 @@ def _image(source: Any, kind: str, signature: bytes, room: list[int]) -> str:
 def _text(source: Any) -> str:
     """Return lines of a notebook as one text, without terminal colors."""
     lines = [line for line in source if isinstance(line, str)] if isinstance(source, list) else [source]
-    text = "".join(line for line in lines if isinstance(line, str))[: 2 * LONGEST_TEXT]
+    text = "".join(line for line in lines if isinstance(line, str))[: 2 * MAX_TEXT_LENGTH]
     decoded = text.encode("utf-8", "replace").decode()  # JSON may hold half of a surrogate pair
-    return _COLOURS.sub("", decoded)[:LONGEST_TEXT]
+    return _COLOURS.sub("", decoded)[:MAX_TEXT_LENGTH]

@@ -14,9 +14,9 @@ from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NotFound
 from datasets.files.paths import Location, open_folder
 
-MOST = 200_000
-DEEPEST = 256
-AT_MOST_S = 30.0
+MAX_ENTRIES = 200_000
+MAX_DEPTH = 256
+MAX_DURATION_S = 30.0
 
 
 def entries(location: Location) -> list[tuple[str, Path, str]]:
@@ -38,15 +38,15 @@ def entries(location: Location) -> list[tuple[str, Path, str]]:
 
 
 def _files(location: Location, root: int) -> Iterator[tuple[str, Path, str]]:
-    for count, (folder, name, info) in enumerate(trees.walk(root, until=time.monotonic() + AT_MOST_S)):
-        if count >= MOST:
+    for count, (folder, name, info) in enumerate(trees.walk(root, until=time.monotonic() + MAX_DURATION_S)):
+        if count >= MAX_ENTRIES:
             raise Invalid(_too_many())
-        if folder.depth > DEEPEST:
-            raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": DEEPEST})
+        if folder.depth > MAX_DEPTH:
+            raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": MAX_DEPTH})
         if stat.S_ISREG(info.st_mode):
             parts = (*folder.parts(), name)
             yield file_names.for_archive(parts), location.home, os.fsdecode(b"/".join((*location.inside, *parts)))
 
 
 def _too_many() -> str:
-    return _("More than %(limit)s files: download its folders one by one.") % {"limit": f"{MOST:,}"}
+    return _("More than %(limit)s files: download its folders one by one.") % {"limit": f"{MAX_ENTRIES:,}"}

@@ -129,7 +129,7 @@ def _refusal(exc: OSError) -> DomainError | None:
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Closed(_("The rights of this file or folder keep the platform out. Change them from a job: chmod."))
         case errno.ENAMETOOLONG:
-            return Invalid(_("A name has at most %(most)s bytes.") % {"most": file_names.LONGEST}, field="name")
+            return Invalid(_("A name has at most %(most)s bytes.") % {"most": file_names.MAX_BYTES}, field="name")
         case errno.EINVAL:
             return Invalid(_("A folder cannot move into itself."), field="folder")
     return None

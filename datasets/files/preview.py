@@ -12,8 +12,8 @@ from datasets.files import notebooks
 from datasets.files.paths import Location, refusals
 
 HEAD = 256 << 10  # bytes of a text that are shown
-MOST_NOTEBOOK = 16 << 20
-MOST_PICTURE = 50 << 20
+MAX_NOTEBOOK_BYTES = 16 << 20
+MAX_IMAGE_BYTES = 50 << 20
 PICTURE, TEXT, NOTEBOOK, NOTHING = "picture", "text", "notebook", "nothing"
 
 
@@ -45,10 +45,10 @@ def build(location: Location) -> Preview:
     with os.fdopen(open_file(location), "rb") as file, refusals():
         size = os.fstat(file.fileno()).st_size
         if kind.startswith("image/") and kind in SHOWN:
-            return Preview(PICTURE if size <= MOST_PICTURE else NOTHING)
-        if location.name.lower().endswith(".ipynb") and size <= MOST_NOTEBOOK:
+            return Preview(PICTURE if size <= MAX_IMAGE_BYTES else NOTHING)
+        if location.name.lower().endswith(".ipynb") and size <= MAX_NOTEBOOK_BYTES:
             try:
-                return Preview(NOTEBOOK, notebook=notebooks.read(file.read(MOST_NOTEBOOK)))
+                return Preview(NOTEBOOK, notebook=notebooks.read(file.read(MAX_NOTEBOOK_BYTES)))
             except notebooks.NoNotebook:
                 file.seek(0)
         head = file.read(HEAD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from accounts.models import User
-from datasets.files.models import LONGEST_PATH, SharedFolder
+from datasets.files.models import MAX_PATH_LENGTH, SharedFolder
 
 
 @transaction.atomic
@@ -14,7 +14,7 @@ def follow(user: User, before: str, after: str) -> None:
     for row in _below(user, before):
         moved = after + row.path[len(before) :]
         SharedFolder.objects.filter(owner=user, path=moved).exclude(pk=row.pk).delete()
-        if len(moved) > LONGEST_PATH:
+        if len(moved) > MAX_PATH_LENGTH:
             row.delete()
             continue
         row.path = moved

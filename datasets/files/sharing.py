@@ -8,7 +8,7 @@ from accounts.access import sharing
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from datasets.files import listing, paths
-from datasets.files.models import LONGEST_PATH, SharedFolder
+from datasets.files.models import MAX_PATH_LENGTH, SharedFolder
 
 
 def prepare(user: User, path: str) -> SharedFolder:
@@ -23,7 +23,7 @@ def prepare(user: User, path: str) -> SharedFolder:
         raise Invalid(_("Share a folder of your home, not all of it."), field="path")
     if not listing.get_entry(location).is_folder:
         raise Invalid(_("Only folders can be shared. Put the file into one."), field="path")
-    if len(location.path) > LONGEST_PATH:
+    if len(location.path) > MAX_PATH_LENGTH:
         raise Invalid(_("This path is too long to be shared. Move the folder further up."), field="path")
     return SharedFolder.objects.get_or_create(owner=user, path=location.path)[0]
 

@@ -22,17 +22,17 @@ from datasets.files.models import HomeUsage
 from workers.core.models import AlarmRule, Job
 from workers.resources.monitoring.snapshot import Share
 
-FRESH = timedelta(seconds=60)
-AT_MOST_S = 2.0
+MAX_AGE = timedelta(seconds=60)
+MAX_DURATION_S = 2.0
 """Time limit while a page waits; an incomplete measurement is continued by a sweep."""
 SWEEP_S = 300.0
-LOOK_AGAIN = 10 * FRESH
+LOOK_AGAIN = 10 * MAX_AGE
 """How old may be what is known of a home that programs write to, or that is nearly full."""
 ROUND_S = 15.0
 """For all that a sweep looks at again; a home that takes longer has a sweep of its own."""
 NEARLY = 0.8
 ALARMS = ("home_low", "home_full")
-MOST = 1 << 60
+MAX_BYTES = 1 << 60
 """Larger than any home; sparse files report any size."""
 
 
@@ -46,9 +46,9 @@ class HomeFull(DomainError):
 def for_user(user: User) -> HomeUsage:
     """Return the usage of a user's home, at most a minute old if it can be measured in two seconds."""
     row = HomeUsage.objects.filter(user=user).first()
-    if row is not None and (row.measured_at > now() - FRESH or not row.whole):
+    if row is not None and (row.measured_at > now() - MAX_AGE or not row.whole):
         return row
-    return measure(user, at_most_s=AT_MOST_S)
+    return measure(user, at_most_s=MAX_DURATION_S)
 
 
 def measure(user: User, *, at_most_s: float) -> HomeUsage:
@@ -64,7 +64,7 @@ def measure(user: User, *, at_most_s: float) -> HomeUsage:
                     size += info.st_size
         except trees.TooLong:
             is_complete = False
-    counted = {"size_bytes": min(size, MOST), "files": files, "whole": is_complete, "measured_at": now()}
+    counted = {"size_bytes": min(size, MAX_BYTES), "files": files, "whole": is_complete, "measured_at": now()}
     before = HomeUsage.objects.filter(user=user, whole=True).first()
     if not is_complete and before is not None and before.size_bytes > size:
         counted |= {"size_bytes": before.size_bytes, "files": before.files}
@@ -112,7 +112,7 @@ def came(user: User, size_bytes: int) -> None:
 
 def went(user: User) -> None:
     """Something was deleted: what was measured holds no longer."""
-    HomeUsage.objects.filter(user=user).update(measured_at=now() - FRESH, whole=True)
+    HomeUsage.objects.filter(user=user).update(measured_at=now() - MAX_AGE, whole=True)
 
 
 def is_full(user: User) -> HomeUsage | None:

@@ -19,7 +19,7 @@ from PIL import Image
 from datasets.formats.nearness import all_nearest, nearest
 
 MASKS, IMAGES = "masks", "images"  # what a user may choose for a folder
-_WORDS = {
+_LABELS = {
     "mask", "masks", "seg", "segs", "segmentation", "segmentations", "segmentationclass", "segmentationobject",
     "segmentationclassraw", "segmentationclassaug", "label", "labels", "labelids", "instanceids", "annotation",
     "annotations", "anno", "annot", "annots", "gt", "groundtruth", "truth", "trimap", "trimaps", "掩码", "标注", "标签",
@@ -147,7 +147,7 @@ def _candidates(images: Sequence[str]) -> dict[str, None]:
             continue
         folder = str(pure.parent)
         if folder not in by_folder:
-            by_folder[folder] = bool(_WORDS & set(_folder_words(path)))
+            by_folder[folder] = bool(_LABELS & set(_folder_words(path)))
         stem = pure.stem.casefold()
         affix = _ENDING.search(stem) or _BEGINNING.match(stem)
         if by_folder[folder] or str(pure.with_suffix("")) in lossy or affix:

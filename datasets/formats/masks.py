@@ -26,7 +26,7 @@ from datasets.shapes import geometry
 from datasets.shapes.outlines import spanned
 from datasets.shapes.polygon import POLYGON
 
-MOST_VALUES = 256
+MAX_VALUES = 256
 SOFT_VALUES = 16  # more of them may be smoothed edges or noise
 MAX_CHANGES = 0.25  # of pairs of neighbours, in an image of many values
 _NUMBERS = re.compile(r"\d+")
@@ -133,7 +133,7 @@ def _layers(listing: Listing, mask: str) -> tuple[Content, list[tuple[Value, np.
     else:
         packed = pixels.astype(np.int32)
     kinds, counts = np.unique(packed, return_counts=True)
-    if len(kinds) > MOST_VALUES or (pixels.ndim == 2 and _is_soft(kinds, counts)) or _is_noise(packed, len(kinds)):
+    if len(kinds) > MAX_VALUES or (pixels.ndim == 2 and _is_soft(kinds, counts)) or _is_noise(packed, len(kinds)):
         raise Worded(message("report.mask_of_many_values", count=len(kinds)))
     layers: list[tuple[Value, np.ndarray]] = []
     for kind in kinds.tolist():

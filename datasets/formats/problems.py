@@ -8,7 +8,7 @@ from typing import Any
 
 from aiplatform.lib.wording import Message
 
-KEPT = 20_000  # more of one sort are counted, not listed
+MAX_LISTED = 20_000  # more of one sort are counted, not listed
 EXAMPLES = 5  # of a group, in the report
 FATAL, PROBLEM, NOTE = "fatal", "problem", "note"
 _ORDER = {FATAL: 0, PROBLEM: 1, NOTE: 2}
@@ -81,7 +81,7 @@ class Problems:
         self._add(self.noted, Problem(path, code, says, NOTE, count))
 
     def _add(self, into: list[Problem], problem: Problem) -> None:
-        if len(into) < KEPT:
+        if len(into) < MAX_LISTED:
             into.append(problem)
         group = self._groups.setdefault((problem.level, problem.code), Group(problem.code, problem.level))
         group.count += problem.count

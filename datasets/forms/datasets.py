@@ -161,7 +161,7 @@ class GalleryForm(forms.Form):
         ("objects", _("Fewest objects first")),
     ]
 
-    q = forms.CharField(required=False, max_length=search.MAX_WORDS)
+    q = forms.CharField(required=False, max_length=search.MAX_QUERY_LENGTH)
     annotated = forms.ChoiceField(
         required=False,
         choices=[

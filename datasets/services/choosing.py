@@ -23,9 +23,9 @@ from datasets.models import Asset, Dataset, DatasetVersion, Import
 from datasets.services import imports, resplitting, rewriting
 
 NAME = "chosen"
-LONGEST = 500  # characters
-MOST = 100  # combinations that are looked for
-WORDS = ("split", "class", "annotated", "q")
+MAX_LENGTH = 500  # characters
+MAX_COMBINATIONS = 100  # combinations that are looked for
+FILTERS = ("split", "class", "annotated", "q")
 BESIDE = ("ordering", "page")  # of the gallery's address; they choose nothing
 CONTENT = {"yes": Asset.Content.OBJECTS, "empty": Asset.Content.EMPTY, "no": Asset.Content.UNSEEN}
 Query = Mapping[str, list[str]]
@@ -44,20 +44,20 @@ def parse(text: str) -> Query:
         Invalid: all that is no word, or too much.
     """
     refusals, values_by_word = Refusals(), dict[str, list[str]]()
-    if len(text) > LONGEST:
-        raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST}, field="query")
+    if len(text) > MAX_LENGTH:
+        raise Invalid(_("At most %(most)s characters.") % {"most": MAX_LENGTH}, field="query")
     for word, value in parse_qsl(text.strip().removeprefix("?"), keep_blank_values=True):
         with refusals:
-            if word not in WORDS + BESIDE:
+            if word not in FILTERS + BESIDE:
                 error = _(
                     "Images are asked for by %(known)s, such as split=train&class=cell; “%(word)s” is none of them."
                 )
-                raise Invalid(error % {"known": ", ".join(WORDS), "word": word[:40]}, field="query")
+                raise Invalid(error % {"known": ", ".join(FILTERS), "word": word[:40]}, field="query")
             if word == "annotated" and value and value not in CONTENT:
                 raise Invalid(_("annotated is one of %(known)s.") % {"known": ", ".join(CONTENT)}, field="query")
-            if word == "q" and len(value) > search.MAX_WORDS:
-                raise Invalid(_("At most %(most)s characters.") % {"most": search.MAX_WORDS}, field="query")
-        if value and word in WORDS:
+            if word == "q" and len(value) > search.MAX_QUERY_LENGTH:
+                raise Invalid(_("At most %(most)s characters.") % {"most": search.MAX_QUERY_LENGTH}, field="query")
+        if value and word in FILTERS:
             values_by_word.setdefault(word, []).append(value)
     refusals.end()
     if not values_by_word:
@@ -65,8 +65,8 @@ def parse(text: str) -> Query:
     combinations = 1
     for values in values_by_word.values():
         combinations *= len(values)
-    if combinations > MOST:
-        raise Invalid(_("At most %(most)s combinations are looked for.") % {"most": MOST}, field="query")
+    if combinations > MAX_COMBINATIONS:
+        raise Invalid(_("At most %(most)s combinations are looked for.") % {"most": MAX_COMBINATIONS}, field="query")
     return values_by_word
 
 

@@ -11,7 +11,7 @@ from aiplatform.lib.errors import Invalid
 from datasets.formats import detect
 from datasets.models import Import
 
-LONGEST = 200
+MAX_LENGTH = 200
 
 
 def can_be_named(report: Mapping[str, Any]) -> bool:
@@ -36,9 +36,9 @@ def named(row: Import, names: Mapping[int, str]) -> dict[str, Any]:
         raise Invalid(_("There is no class %(id)s in this data.") % {"id": unknown[0]}, field="classes")
     for item in classes:
         item["name"] = names.get(item["id"], item["name"]).strip()
-        if not item["name"] or not item["name"].isprintable() or len(item["name"]) > LONGEST:
+        if not item["name"] or not item["name"].isprintable() or len(item["name"]) > MAX_LENGTH:
             raise Invalid(
-                _("Give every class a name of at most %(most)s characters.") % {"most": LONGEST}, field="classes"
+                _("Give every class a name of at most %(most)s characters.") % {"most": MAX_LENGTH}, field="classes"
             )
     taken: set[str] = set()
     for item in classes:

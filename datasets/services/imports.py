@@ -28,9 +28,9 @@ from datasets.services.import_options import Options
 
 log = logging.getLogger(__name__)
 S = Import.State
-MAX_TRIES = 3
-REPORT_KEPT = timedelta(days=30)  # an import that waits so long for an agreement is given up
-OVER_KEPT = timedelta(days=7)
+MAX_ATTEMPTS = 3
+REPORT_RETENTION = timedelta(days=30)  # an import that waits so long for an agreement is given up
+ENDED_RETENTION = timedelta(days=7)
 
 
 class Unlabelled(DomainError):
@@ -273,8 +273,8 @@ def run(import_id: int) -> None:
     claim = ImportClaim(taken)
     row = Import.objects.select_related("dataset__owner", "upload", "version").get(pk=import_id)
     try:
-        if row.tries > MAX_TRIES:
-            raise NotNow(_("It broke off %(count)d times. Look at the worker's log.") % {"count": MAX_TRIES})
+        if row.tries > MAX_ATTEMPTS:
+            raise NotNow(_("It broke off %(count)d times. Look at the worker's log.") % {"count": MAX_ATTEMPTS})
         if row.state == S.COMMITTING:
             committing.commit(row, claim)
         else:
@@ -333,7 +333,7 @@ def clean(row: Import) -> None:
 
 def kept_until(row: Import) -> datetime:
     """Return when an import without agreement is given up, and its upload removed."""
-    return row.updated_at + REPORT_KEPT
+    return row.updated_at + REPORT_RETENTION
 
 
 def _has_files(row: Import) -> bool:
@@ -351,11 +351,11 @@ def sweep() -> int:
     for row in reported.filter(agreed=True, updated_at__lt=now() - TTL / 4)[:100]:  # its worker died after the report
         with contextlib.suppress(NotNow):  # another user agreed or cancelled meanwhile
             count += _agree(row)
-    for row in reported.filter(updated_at__lt=now() - REPORT_KEPT)[:100]:
+    for row in reported.filter(updated_at__lt=now() - REPORT_RETENTION)[:100]:
         log.info("import=%s given up: nobody agreed to its report", row.pk)
         cancel(row)
     over = Import.objects.filter(
-        state__in=[S.FAILED, S.CANCELLED, S.DONE], updated_at__lt=now() - OVER_KEPT
+        state__in=[S.FAILED, S.CANCELLED, S.DONE], updated_at__lt=now() - ENDED_RETENTION
     ).select_related("upload", "version", "dataset")
     for row in over.exclude(upload=None, state__in=[S.DONE])[:100]:
         if row.upload_id or row.folder.exists():

@@ -22,8 +22,8 @@ from aiplatform.lib.wording import message
 from datasets.storage import inspector
 
 COMMAND = [sys.executable, "-m", "datasets.storage.inspector"]
-FEW = 16  # so few images are read before a process has started
-MOST_PROCESSES = 8  # each may hold the pixels of one image of the largest size that is taken
+MAX_IN_PROCESS = 16  # so few images are read before a process has started
+MAX_PROCESSES = 8  # each may hold the pixels of one image of the largest size that is taken
 BATCH = 16  # images handed over at once: so many at most are read between two signs of progress
 WINDOW = 256 * BATCH
 
@@ -39,10 +39,10 @@ def inspect_all(
     Raises:
         RuntimeError: no process could be started.
     """
-    if len(sources) < FEW:
+    if len(sources) < MAX_IN_PROCESS:
         yield from ((source, inspector.inspect(root, source, stills)) for source in sources)
         return
-    count = min(os.cpu_count() or 1, MOST_PROCESSES, -(-len(sources) // BATCH))
+    count = min(os.cpu_count() or 1, MAX_PROCESSES, -(-len(sources) // BATCH))
     processes = [_Process(root, stills) for _ in range(count)]
     free: SimpleQueue[_Process] = SimpleQueue()
     for process in processes:

@@ -21,8 +21,8 @@ from datasets.models import Asset, Dataset, DatasetVersion, Import
 from datasets.services import imports, resplitting, rewriting
 
 NAME = "merged"
-MOST = 100  # versions
-LONGEST_PATH = 500
+MAX_VERSIONS = 100  # versions
+MAX_PATH_LENGTH = 500
 
 
 class CannotMerge(DomainError):
@@ -60,8 +60,8 @@ def check(versions: Sequence[DatasetVersion]) -> None:
     """
     refusals = Refusals()
     with refusals:
-        if not 1 <= len(versions) <= MOST:
-            raise CannotMerge(_("Put from 1 to %(most)s versions together.") % {"most": MOST})
+        if not 1 <= len(versions) <= MAX_VERSIONS:
+            raise CannotMerge(_("Put from 1 to %(most)s versions together.") % {"most": MAX_VERSIONS})
     tasks = {version.task: version for version in versions if version.task != NONE}
     with refusals:
         if len(tasks) > 1:
@@ -172,9 +172,9 @@ def _free(path: str, version: DatasetVersion, taken: Collection[str]) -> str:
     folder = titles.derive_name(str(version), room=60)
     while path in taken:
         path = f"{folder}/{path}"
-    if len(path) > LONGEST_PATH:
+    if len(path) > MAX_PATH_LENGTH:
         raise CannotMerge(_("The path %(path)s is longer than %(most)s characters.") % {
-            "path": path[:60], "most": LONGEST_PATH})  # fmt: skip
+            "path": path[:60], "most": MAX_PATH_LENGTH})  # fmt: skip
     return path
 
 

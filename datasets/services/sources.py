@@ -41,7 +41,7 @@ class Source:
     story: Callable[[Mapping[str, str]], Message] | None = None
 
 
-ASKED_EACH = 64 << 20
+CHECK_INTERVAL_BYTES = 64 << 20
 """Bytes copied until the owner's room is looked at again: what was announced is not what is there."""
 
 SOURCES: Registry[Source] = Registry("source of imports", name=lambda source: source.name)
@@ -74,7 +74,7 @@ def copy_files(source: Source, upload: Upload, into: Path, limits: Limits, tick:
             report.size_bytes += os.fstat(file.fileno()).st_size
             if report.files > limits.max_files or report.size_bytes > limits.max_bytes:
                 raise Invalid(_("It holds more than one import may hold. Import it folder by folder."))
-            if report.size_bytes - checked_bytes >= ASKED_EACH:
+            if report.size_bytes - checked_bytes >= CHECK_INTERVAL_BYTES:
                 checked_bytes = report.size_bytes
                 uploads.require_room(owner=upload.owner, size_bytes=checked_bytes)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,8 @@ from datasets.services import server_paths, sources, uploads
 from datasets.services.claims import ImportClaim
 from datasets.storage import image_files
 
-MOST_INSIDE = 200  # archives inside one archive
-DEEPEST = 3  # archives within one another
+MAX_INSIDE = 200  # archives inside one archive
+MAX_DEPTH = 3  # archives within one another
 _ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".tar.zst")
 
 
@@ -116,7 +116,7 @@ def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, clai
     budget = limits.budget(packed)
     opened = 0
     waiting = [(name, 1) for name in _archives(folder)]
-    while waiting and opened < MOST_INSIDE:
+    while waiting and opened < MAX_INSIDE:
         name, depth = waiting.pop(0)
         path = folder / name
         if kind_of(path) is None:
@@ -135,7 +135,7 @@ def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, clai
         report.renamed += inner.renamed
         report.ignored += inner.ignored
         claim.progress("unpacking", report.files, 0)
-        if depth < DEEPEST:
+        if depth < MAX_DEPTH:
             below = str(into.relative_to(folder))
             waiting += [(f"{below}/{inside}", depth + 1) for inside in _archives(into)]
     return refused

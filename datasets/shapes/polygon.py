@@ -14,7 +14,7 @@ from datasets.shapes.geometry import Rings
 from datasets.shapes.kind import CocoItem, Flaw, Reading, Reporter, ShapeKind
 from datasets.shapes.outlines import flaw_of_points, polygons_in, spanned
 
-TOO_FEW = message("shape.three_points")
+TOO_FEW_POINTS = message("shape.three_points")
 
 
 class PolygonKind(ShapeKind):
@@ -28,7 +28,7 @@ class PolygonKind(ShapeKind):
     hint = gettext_lazy("Polygon: click the corners")
 
     def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Flaw | None:
-        return flaw_of_points(rings, width=width, height=height, least=3, few=TOO_FEW, crossings=crossings)
+        return flaw_of_points(rings, width=width, height=height, least=3, few=TOO_FEW_POINTS, crossings=crossings)
 
     def attributes(self, rings: Rings) -> dict[str, Any]:
         return {}

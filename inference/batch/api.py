@@ -31,7 +31,7 @@ from inference.registry.version_serializers import VersionField
 from workers.jobs.api.progress_fields import PROGRESS
 from workers.jobs.api.resource_request import ResourcesIn
 
-MOST_LINES = 200  # of one answer of `answers`
+MAX_LINES = 200  # of one answer of `answers`
 
 
 class PredictedDataOut(OutMixin, serializers.ModelSerializer):
@@ -81,7 +81,7 @@ class PredictionIn(ResourcesIn):
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     listed = serializers.ListField(
         child=serializers.CharField(max_length=500), required=False, allow_null=True, default=None,
-        max_length=sources.MOST, help_text="Names of pictures in the version or the folder; left out: all.",
+        max_length=sources.MAX_IMAGES, help_text="Names of pictures in the version or the folder; left out: all.",
     )  # fmt: skip
     list_file = serializers.FileField(
         required=False, help_text="The same as a .txt file, or as the first column of a .csv file."
@@ -133,7 +133,7 @@ class PredictionViewSet(ObjectViewSet):
         if file := fields.pop("list_file", None):
             if fields["listed"] is not None:
                 raise Invalid(_("Give the list once: as a file, or as names."), field="listed")
-            fields["listed"] = sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+            fields["listed"] = sources.parse_list(file.read(sources.MAX_LIST_BYTES + 1), file.name or "")
         prediction = predictions.submit(user=request.user, **fields)
         return Response(PredictionOut(prediction, context=self.get_serializer_context()).data, status=201)
 
@@ -154,7 +154,7 @@ class PredictionViewSet(ObjectViewSet):
         """Return at most `count` (200) predictions from the index `begin` on and the next index; also while it runs."""
         query = queries.read_filters(request)
         begin = min(ids.number(query.get("begin", "")) or 0, 10**8)
-        limit = min(max(ids.number(query.get("count", "")) or MOST_LINES, 1), MOST_LINES)
+        limit = min(max(ids.number(query.get("count", "")) or MAX_LINES, 1), MAX_LINES)
         rows = list(islice(results.lines(self.get_object(), begin=begin), limit + 1))
         following = rows[limit]["n"] if len(rows) > limit else None
         return Response({"answers": rows[:limit], "next": following})

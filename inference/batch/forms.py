@@ -16,13 +16,13 @@ from datasets.services import server_paths
 from datasets.services.datasets import NAME_MAX
 from inference.batch import predictions, sources
 from inference.evaluation import evaluations
-from inference.evaluation.models import SPLIT_WORDS
+from inference.evaluation.models import SPLIT_LABELS
 from inference.kit.task_kinds import TASKS
 from inference.registry.fields import ModelVersionChoice
 from inference.registry.models import ModelVersion
 from workers.jobs.forms.resource_request import ResourceForm
 
-SPLITS = [("", _("All images")), *((name, word) for name, word in SPLIT_WORDS.items() if name)]
+SPLITS = [("", _("All images")), *((name, word) for name, word in SPLIT_LABELS.items() if name)]
 
 
 class PredictionForm(ResourceForm):
@@ -108,7 +108,7 @@ class PredictionForm(ResourceForm):
         if file is None:
             return None
         try:
-            return sources.parse_list(file.read(sources.MOST_LIST_BYTES + 1), file.name or "")
+            return sources.parse_list(file.read(sources.MAX_LIST_BYTES + 1), file.name or "")
         except DomainError as exc:
             raise forms.ValidationError(exc.message) from None
 

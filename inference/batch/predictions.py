@@ -31,7 +31,7 @@ KIND = "prediction"
 BATCH = 8
 #: Numbers that a user may set: lowest, highest. None leaves it to the model.
 BOUNDS = {"score_threshold": (0.0, 1.0), "max_detections": (1, 10_000), "batch": (1, 256)}
-WHOLE = ("max_detections", "batch")
+INTEGER_FIELDS = ("max_detections", "batch")
 
 
 class CannotPredict(DomainError):
@@ -239,7 +239,7 @@ def checked_numbers(**numbers: float | None) -> dict[str, float | None]:
             if number is None or not low <= number <= high:
                 message = _("Give a number from %(low)s to %(high)s.") % {"low": f"{low:g}", "high": f"{high:g}"}
                 raise Invalid(message, field=name)
-            checked[name] = int(number) if name in WHOLE else number
+            checked[name] = int(number) if name in INTEGER_FIELDS else number
     refusals.end()
     return checked
 

@@ -14,8 +14,8 @@ from inference.registry import prediction_shapes
 from inference.registry.prediction_cards import card
 
 PER_PAGE = 12
-MOST_BROKEN = 100  # named on the page; JSON lines have all
-ERROR_WORDS = {
+MAX_BROKEN = 100  # named on the page; JSON lines have all
+ERROR_LABELS = {
     "missing": gettext_lazy("It is gone."),
     "not_a_file": gettext_lazy("It is no file, or a link leads to it."),
     "unreadable": gettext_lazy("It is damaged, too large, or no picture."),
@@ -32,7 +32,7 @@ def build_context(prediction: Prediction) -> dict[str, Any]:
         "share": min(1.0, summary.get("done", 0) / total) if total else 0.0,
         "classes": summary.get("classes", [])[:12],
         "more_classes": max(0, len(summary.get("classes", [])) - 12),
-        "broken": [{**row, "word": why(row["code"])} for row in summary.get("left_out", [])[:MOST_BROKEN]],
+        "broken": [{**row, "word": why(row["code"])} for row in summary.get("left_out", [])[:MAX_BROKEN]],
         **page(prediction, 0),
     }
 
@@ -51,4 +51,4 @@ def page(prediction: Prediction, begin: int) -> dict[str, Any]:
 
 def why(code: str) -> Any:
     """Why a picture has no answer."""
-    return ERROR_WORDS.get(code, ERROR_WORDS["unreadable"])
+    return ERROR_LABELS.get(code, ERROR_LABELS["unreadable"])

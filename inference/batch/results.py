@@ -16,8 +16,8 @@ from inference.batch.predictor.chunks import FOLDER, SIZE, name_of
 from inference.registry.prediction_lines import Line, to_count, word
 from workers.core.runs import RunDir
 
-MOST_BYTES = 4 << 20  # of a summary
-MOST_LINE = 64 << 20  # of the answer to one picture
+MAX_BYTES = 4 << 20  # of a summary
+MAX_LINE_BYTES = 64 << 20  # of the answer to one picture
 COUNTS = ("total", "done", "broken", "predictions", "batch")
 
 
@@ -39,7 +39,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Read the summary in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            document = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
     if not isinstance(document, dict):
@@ -75,9 +75,9 @@ def chunk(folder: Path, number: int) -> Iterator[Line]:
     except (OSError, files.OutsideRoot):
         return
     with os.fdopen(descriptor, "rb") as file:
-        file.readline(MOST_LINE)  # its head
+        file.readline(MAX_LINE_BYTES)  # its head
         for index in count(number * SIZE):
-            text = file.readline(MOST_LINE)
+            text = file.readline(MAX_LINE_BYTES)
             if not text.endswith(b"\n") or index >= (number + 1) * SIZE:
                 return
             if line := _line(text, index):

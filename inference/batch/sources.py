@@ -18,8 +18,8 @@ from datasets.formats.file_kinds import IMAGE_SUFFIXES
 from datasets.models import DatasetVersion
 from datasets.services import server_paths
 
-MOST = 200_000  # pictures of a folder or a list
-MOST_LIST_BYTES = 32 << 20
+MAX_IMAGES = 200_000  # pictures of a folder or a list
+MAX_LIST_BYTES = 32 << 20
 SHOWN = 3  # names in a refusal
 AT_ONCE = 500  # paths per database query
 HEADERS = ("path", "file", "file_name", "filename", "name", "image", "sample")
@@ -52,18 +52,18 @@ def pictures_of(root: Path, *, by: User) -> list[str]:
     try:
         pictures = [
             path
-            for path in walk_beneath(root, max_files=10 * MOST, lenient=True)
+            for path in walk_beneath(root, max_files=10 * MAX_IMAGES, lenient=True)
             if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
         ]
     except OutsideRoot as exc:
         raise Invalid(exc.message, field="server_path") from None
     if not pictures:
         raise Invalid(_("There are no pictures in this folder."), field="server_path")
-    if len(pictures) > MOST:
+    if len(pictures) > MAX_IMAGES:
         message = _(
             "The folder holds %(count)s pictures; one prediction answers at most %(most)s. Choose a part of it."
         )
-        raise Invalid(message % {"count": f"{len(pictures):,}", "most": f"{MOST:,}"}, field="server_path")
+        raise Invalid(message % {"count": f"{len(pictures):,}", "most": f"{MAX_IMAGES:,}"}, field="server_path")
     server_paths.require_files(root, pictures, by=by)
     return pictures
 
@@ -74,8 +74,8 @@ def parse_list(data: bytes, filename: str) -> list[str]:
     Raises:
         ListRefused: it is neither, is empty, or names too many.
     """
-    if len(data) > MOST_LIST_BYTES:
-        raise ListRefused(_("The list has more than %(most)s MiB.") % {"most": MOST_LIST_BYTES >> 20})
+    if len(data) > MAX_LIST_BYTES:
+        raise ListRefused(_("The list has more than %(most)s MiB.") % {"most": MAX_LIST_BYTES >> 20})
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -100,8 +100,8 @@ def check_names(names: Sequence[str]) -> list[str]:
     unique = list(dict.fromkeys(name.removeprefix("./") for name in names))
     if not unique:
         raise ListRefused(_("The list names no pictures."))
-    if len(unique) > MOST:
-        facts = {"count": f"{len(unique):,}", "most": f"{MOST:,}"}
+    if len(unique) > MAX_IMAGES:
+        facts = {"count": f"{len(unique):,}", "most": f"{MAX_IMAGES:,}"}
         raise ListRefused(_("The list names %(count)s pictures; at most %(most)s are taken.") % facts)
     invalid = [name for name in unique if not _stays(name)]
     if invalid:

@@ -27,7 +27,7 @@ from inference.batch.forms import DraftForm, PredictionForm
 from inference.batch.models import Prediction
 from inference.evaluation import evaluations
 from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
-from inference.evaluation.models import SPLIT_WORDS
+from inference.evaluation.models import SPLIT_LABELS
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
 
@@ -101,7 +101,7 @@ def _shown(request: SignedInRequest, prediction: Prediction, form: DraftForm | N
         "may_control": own and request.user.can(Action.EVALUATIONS_SUBMIT),
         "can_draft": prediction.job.is_final and may_draft and drafts.can_draft(prediction),
         "draft_form": form,
-        "split_word": SPLIT_WORDS.get(prediction.split, prediction.split),
+        "split_word": SPLIT_LABELS.get(prediction.split, prediction.split),
         "has_places": exports.has_places(prediction),
         "made": prediction.made.seen_by(request.user),
         **presentation.build_context(prediction),

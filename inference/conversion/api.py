@@ -69,7 +69,7 @@ class ConversionIn(ResourcesIn):
     model_version = VersionField(to_use=True)
     version = VisibleField(DatasetVersion, to_use=True)
     targets = serializers.ListField(
-        child=serializers.CharField(max_length=20), required=False, default=list(known.USUAL), max_length=20,
+        child=serializers.CharField(max_length=20), required=False, default=list(known.DEFAULT_TARGETS), max_length=20,
         help_text=f"Variants: {', '.join(known.TARGETS)}.",
     )  # fmt: skip
     split = serializers.CharField(max_length=10, required=False, default=AUTO, allow_blank=True)
@@ -77,7 +77,7 @@ class ConversionIn(ResourcesIn):
     looks = serializers.IntegerField(required=False, default=conversions.LOOKS, help_text="Pictures for calibration.")
     method = serializers.ChoiceField(known.METHODS, required=False, default=known.MINMAX)
     max_loss = serializers.FloatField(required=False, default=conversions.MAX_LOSS)
-    keep = serializers.ChoiceField(conversions.KEEP, required=False, default=conversions.KEEP_FASTEST)
+    keep = serializers.ChoiceField(conversions.KEEP_CHOICES, required=False, default=conversions.KEEP_FASTEST)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)

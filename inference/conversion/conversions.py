@@ -44,8 +44,8 @@ LEAST_LOOKS, MOST_LOOKS, LOOKS = 8, 5000, 300
 MAX_LOSS = 0.01
 # Which variants become versions by themselves.
 KEEP_FASTEST, KEEP_ALL, KEEP_NONE = "fastest", "all", "none"
-KEEP = (KEEP_FASTEST, KEEP_ALL, KEEP_NONE)
-STALE = ("verify", "speed")  # of model.json: what was measured of the source, not of the variant
+KEEP_CHOICES = (KEEP_FASTEST, KEEP_ALL, KEEP_NONE)
+SOURCE_MEASUREMENTS = ("verify", "speed")  # of model.json: what was measured of the source, not of the variant
 WEIGHTS = (".onnx", ".safetensors")
 UNFIT = (ModelVersion.Source.CONVERTED, ModelVersion.Source.COMPOSED)  # what they were made of is converted
 
@@ -73,7 +73,7 @@ def submit(
     model_version: ModelVersion,
     version: DatasetVersion,
     split: str = AUTO,
-    targets: Sequence[str] = variant_catalog.USUAL,
+    targets: Sequence[str] = variant_catalog.DEFAULT_TARGETS,
     calibrate_on: str = AUTO,
     looks: int = LOOKS,
     method: str = variant_catalog.MINMAX,
@@ -188,7 +188,7 @@ def _check_params(params: Mapping[str, Any], version: DatasetVersion) -> None:
             if name not in variant_catalog.TARGETS:
                 facts = {"name": name, "known": ", ".join(variant_catalog.TARGETS)}
                 raise Invalid(_("There is no variant “%(name)s”. There are: %(known)s.") % facts, field="targets")
-    for name, choices in (("method", variant_catalog.METHODS), ("keep", KEEP)):
+    for name, choices in (("method", variant_catalog.METHODS), ("keep", KEEP_CHOICES)):
         with refusals:
             if params[name] not in choices:
                 message = _("%(name)s is one of %(known)s.")
@@ -360,8 +360,8 @@ def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Pat
     try:
         inside = files.open_beneath(outputs, f"targets/{variant.target}/model.onnx")
         with os.fdopen(inside, "rb") as source_file:
-            copy_rest(source_file, into / "model.onnx", max_bytes=inspections.MOST_BYTES)
-        engines.copy_engine(row, outputs, into, max_bytes=inspections.MOST_BYTES)
+            copy_rest(source_file, into / "model.onnx", max_bytes=inspections.MAX_BYTES)
+        engines.copy_engine(row, outputs, into, max_bytes=inspections.MAX_BYTES)
     except (OSError, files.OutsideRoot):
         raise NotKept(gone) from None
     for entry in source.files:
@@ -369,7 +369,7 @@ def _write_folder(variant: ConvertedVariant, facts: Mapping[str, Any], into: Pat
         if not name.endswith(WEIGHTS):
             (into / name).write_bytes((source.path / name).read_bytes())
     described = json.loads((into / "model.json").read_text())
-    description = {name: value for name, value in described.items() if name not in STALE}
+    description = {name: value for name, value in described.items() if name not in SOURCE_MEASUREMENTS}
     description.pop(RUNTIME, None)
     description |= {"metrics": row["summary"], "conversion": dict(facts)}
     if runtime := variant_catalog.TARGETS[variant.target].runtime:

@@ -13,7 +13,7 @@ from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from inference.conversion import conversions
 from inference.conversion.converter import variant_catalog
-from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS, target_words
+from inference.conversion.labels import KEEP_LABELS, METHOD_LABELS, target_words
 from inference.evaluation import evaluations
 from inference.evaluation.forms import SPLITS
 from inference.kit.task_kinds import TASKS
@@ -35,7 +35,7 @@ class ConversionForm(ResourceForm):
         label=_("Variants"),
         choices=target_words,
         widget=forms.CheckboxSelectMultiple,
-        initial=variant_catalog.USUAL,
+        initial=variant_catalog.DEFAULT_TARGETS,
         required=False,  # some are ticked from the start; none at all is refused by the service
     )
     version = DatasetVersionChoice(
@@ -53,7 +53,7 @@ class ConversionForm(ResourceForm):
     )
     keep = forms.ChoiceField(
         label=_("Becomes a version"),
-        choices=[(name, KEEP_WORDS[name]) for name in conversions.KEEP],
+        choices=[(name, KEEP_LABELS[name]) for name in conversions.KEEP_CHOICES],
         initial=conversions.KEEP_FASTEST,
         help_text=_("The others can be kept from the page of the conversion as long as its files are there."),
     )
@@ -73,7 +73,7 @@ class ConversionForm(ResourceForm):
     )
     method = forms.ChoiceField(
         label=_("Ranges by"),
-        choices=[(name, METHOD_WORDS[name]) for name in variant_catalog.METHODS],
+        choices=[(name, METHOD_LABELS[name]) for name in variant_catalog.METHODS],
         initial=variant_catalog.MINMAX,
     )
     name = forms.CharField(

@@ -46,7 +46,7 @@ def loss_intervals(
 
 
 def _interval(source: Entries, variant: Entries, task: str, metric: str, seed: int) -> tuple[float, float] | None:
-    if len(source) < differences.FEW_IMAGES or source.keys() != variant.keys():
+    if len(source) < differences.MIN_IMAGES or source.keys() != variant.keys():
         return None
     order = sorted(source)
     scored = resampling.score(TASKS[task], [[side[path] for path in order] for side in (source, variant)], seed=[seed])
@@ -62,7 +62,7 @@ def _entries(outputs: Path, name: str) -> Entries:
     """Entries of the images of a variant by path; {} where they are not there."""
     try:
         with os.fdopen(files.open_beneath(outputs, f"targets/{name}/images.jsonl"), "rb") as file:
-            rows = [json.loads(line) for line, _number in zip(file, range(differences.MOST_IMAGES + 1), strict=False)]
+            rows = [json.loads(line) for line, _number in zip(file, range(differences.MAX_IMAGES + 1), strict=False)]
         return {str(entry["path"]): differences.light(entry) for entry in rows}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, files.OutsideRoot):
         return {}

@@ -10,17 +10,17 @@ from django.utils.translation import gettext_lazy
 from inference.conversion import engines
 from inference.conversion.converter import variant_catalog
 
-STATE_WORDS = {
+STATE_LABELS = {
     variant_catalog.ACCEPTED: gettext_lazy("Accepted"),
     variant_catalog.REFUSED: gettext_lazy("Loses too much"),
     variant_catalog.FAILED: gettext_lazy("Cannot be made"),
 }
-METHOD_WORDS = {
+METHOD_LABELS = {
     variant_catalog.MINMAX: gettext_lazy("Lowest and highest value"),
     variant_catalog.ENTROPY: gettext_lazy("Least loss of information (entropy)"),
     variant_catalog.PERCENTILE: gettext_lazy("All but the rarest values (percentile)"),
 }
-KEEP_WORDS = {
+KEEP_LABELS = {
     "fastest": gettext_lazy("The fastest that is accepted"),
     "all": gettext_lazy("All that are accepted"),
     "none": gettext_lazy("None"),

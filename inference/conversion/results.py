@@ -16,15 +16,15 @@ from inference.conversion.converter import variant_catalog
 from inference.conversion.models import Conversion
 from workers.core.runs import RunDir
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 STATES = (variant_catalog.ACCEPTED, variant_catalog.REFUSED, variant_catalog.FAILED)
 #: Numbers of a row that rows of the database and pages keep.
 FIGURES = ("value", "loss", "agreement", "size_bytes", "images", "seconds", "looks")
 #: How many times as fast as the source, with the ends of the interval; only where it is narrow.
 SPEEDUPS = ("faster", "faster_low", "faster_high", "more", "more_low", "more_high")
 SPEEDS = ("p50_ms", "p95_ms", "images_per_s", "batch", "threads", "load_ms", "memory_mib", "busy", *SPEEDUPS)
-WHOLE = ("size_bytes", "images", "looks", "batch", "threads")
-LONGEST = 300
+INTEGER_FIELDS = ("size_bytes", "images", "looks", "batch", "threads")
+MAX_LENGTH = 300
 
 
 def outputs(conversion: Conversion) -> Path:
@@ -41,7 +41,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Read the table in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "conversion.json"), "rb") as file:
-            document = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MAX_BYTES))
         rows = [row for row in map(_row, document["rows"]) if row]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, files.OutsideRoot):
         return {"rows": []}
@@ -61,7 +61,7 @@ def _row(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     target, state = fields.get("target"), fields.get("state")
     if target not in (variant_catalog.SOURCE, *variant_catalog.TARGETS) or state not in STATES:
         return None
-    row: dict[str, Any] = {"target": target, "state": state, "error": _word(fields.get("error"), LONGEST)}
+    row: dict[str, Any] = {"target": target, "state": state, "error": _word(fields.get("error"), MAX_LENGTH)}
     row |= {name: _number(name, fields) for name in FIGURES}
     speed = _table(fields.get("speed"))
     texts = {name: _word(speed.get(name), 100) for name in ("provider", "processor", "onnxruntime")}
@@ -88,7 +88,7 @@ def _row(fields: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _number(name: str, fields: Mapping[str, Any]) -> float | int | None:
     number = finite(fields.get(name))
-    return int(number) if number is not None and name in WHOLE else number
+    return int(number) if number is not None and name in INTEGER_FIELDS else number
 
 
 def _table(value: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from inference.conversion import results
 from inference.conversion.converter import variant_catalog
-from inference.conversion.labels import STATE_WORDS, label
+from inference.conversion.labels import STATE_LABELS, label
 from inference.conversion.models import Conversion
 from inference.kit.task_kinds import TASKS
 from inference.registry import hardware_speeds
@@ -78,7 +78,7 @@ def on_hardware(conversion: Conversion) -> dict[str, Any] | None:
         row["nodes"], row["ms"] = sorted(row["nodes"]), [row["ms"].get(name) for name in version_ids]
     return {
         "variants": [label(name) for name in version_ids],
-        "rows": list(rows.values())[: hardware_speeds.MOST_KINDS],
+        "rows": list(rows.values())[: hardware_speeds.MAX_KINDS],
     }
 
 
@@ -91,7 +91,7 @@ def _row(name: str, row: Mapping[str, Any] | None, source: Mapping[str, Any] | N
     }
     if row is None:
         return shown | {"state": ""}
-    shown |= dict(row) | {"state_word": STATE_WORDS[row["state"]]}
+    shown |= dict(row) | {"state_word": STATE_LABELS[row["state"]]}
     widest = max(
         (entry for entry in row["differences"].values() if entry["largest"] is not None), key=_share, default=None
     )

@@ -20,7 +20,7 @@ from inference.conversion.forms import ConversionForm
 from inference.conversion.models import Conversion
 from inference.evaluation import evaluations
 from inference.evaluation.job_lists import CREATED, MODEL, NAME, OWNER, STATE, JobRowPages
-from inference.evaluation.models import SPLIT_WORDS
+from inference.evaluation.models import SPLIT_LABELS
 from workers.jobs import actions
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -95,7 +95,7 @@ def _shown(request: SignedInRequest, conversion: Conversion) -> dict[str, Any]:
         "found": result,
         "on_hardware": table.on_hardware(conversion),
         "metric_word": table.metric_word(task, result["metric"]),
-        "split_word": SPLIT_WORDS.get(conversion.split, conversion.split),
+        "split_word": SPLIT_LABELS.get(conversion.split, conversion.split),
         "may_control": own and request.user.can(Action.MODELS_MANAGE),
     }
 

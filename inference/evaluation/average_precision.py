@@ -17,8 +17,8 @@ from inference.kit.task_kinds import matching
 
 RECALLS = np.linspace(0, 1, 101)
 MOST_DRAWS, LEAST_DRAWS = 500, 100
-MOST_ANSWERS = 500_000
-MOST_CELLS = 50_000_000  # draws × answers of one evaluation: some seconds
+MAX_PREDICTIONS = 500_000
+MAX_CELLS = 50_000_000  # draws × answers of one evaluation: some seconds
 AT_ONCE = 2_000_000  # of them, held in memory at a time: some 100 MiB
 Numbers = NDArray[np.float64]
 
@@ -99,6 +99,6 @@ def _precisions(ranked_class: _Class, often: Numbers) -> Numbers:
 def draws_of(rankings: Sequence[Ranking]) -> int:
     """Return the number of draws for so many predictions; 0 if even a few would take too long."""
     largest = max((ranking.answers for ranking in rankings), default=0)
-    if largest > MOST_ANSWERS:
+    if largest > MAX_PREDICTIONS:
         return 0
-    return max(LEAST_DRAWS, min(MOST_DRAWS, MOST_CELLS // max(largest, 1)))
+    return max(LEAST_DRAWS, min(MOST_DRAWS, MAX_CELLS // max(largest, 1)))

@@ -26,7 +26,7 @@ from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds import TASKS
 
 BINS = 15
-MOST_COST = 1e9
+MAX_COST = 1e9
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _scored_predictions(evaluation: Evaluation) -> Iterator[tuple[float, bool]]:
     if task is None or task.scored is None:
         return
     for index, entry in enumerate(results.every_image(evaluation)):
-        if index >= differences.MOST_IMAGES:
+        if index >= differences.MAX_IMAGES:
             return
         for score, right in task.scored(entry):
             yield _within(score), right
@@ -126,8 +126,8 @@ def costs(content: Mapping[str, Any], *, wrong: float, missed: float) -> Costs |
     refusals = Refusals()
     for name, value in (("wrong", wrong), ("missed", missed)):
         with refusals:
-            if not math.isfinite(value) or not 0 <= value <= MOST_COST:
-                raise Invalid(_("A cost is a number from 0 to %(most)s.") % {"most": f"{MOST_COST:,.0f}"}, field=name)
+            if not math.isfinite(value) or not 0 <= value <= MAX_COST:
+                raise Invalid(_("A cost is a number from 0 to %(most)s.") % {"most": f"{MAX_COST:,.0f}"}, field=name)
     with refusals:
         if not refusals and not wrong and not missed:
             raise Invalid(_("One of the two costs something."), field="missed")

@@ -70,7 +70,7 @@ def compare(request: SignedInRequest) -> HttpResponse:
         ],
         "told": _without_interval(comparison, rows, is_shown),
         "left_out": "" if comparison.by_name else left_out(base.task, content),
-        "few": differences.FEW_IMAGES if not comparison.by_name and comparison.images < differences.FEW_IMAGES else 0,
+        "few": differences.MIN_IMAGES if not comparison.by_name and comparison.images < differences.MIN_IMAGES else 0,
         "mcnemar": [(by_pk[test.evaluation], test, VERDICTS[test.verdict]) for test in comparison.mcnemar],
         "differing": _differing_settings(rows),
         "images_urls": [(other, _images_url(base, other)) for other in others if not comparison.by_name],

@@ -30,10 +30,10 @@ from inference.kit.contracts.served_task import ServedTask
 from inference.kit.task_kinds import TASKS
 
 LEAST, MOST = 2, 6
-MOST_IMAGES = 100_000
+MAX_IMAGES = 100_000
 DRAWN = {"errors", "heat", "mistakes", "objects"}  # of an entry: only its picture needs them
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
-FEW_IMAGES = 30  # of fewer, equal models were told apart in up to 88 of 100 cases (of one image) instead of 5
+MIN_IMAGES = 30  # of fewer, equal models were told apart in up to 88 of 100 cases (of one image) instead of 5
 SIGNIFICANT = 0.05
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no_difference"
 Pair = tuple[dict[str, Any], dict[str, Any]]  # entries of one image
@@ -227,9 +227,9 @@ def _entries(row: Evaluation, only: Collection[str] | None = None) -> dict[str, 
                 entries[path] = light(entry)
             elif path in only:
                 entries[path] = entry
-            if len(entries) > MOST_IMAGES:
+            if len(entries) > MAX_IMAGES:
                 raise Invalid(
-                    _("At most %(most)s images are compared.") % {"most": f"{MOST_IMAGES:,}"}, field="evaluation"
+                    _("At most %(most)s images are compared.") % {"most": f"{MAX_IMAGES:,}"}, field="evaluation"
                 )
     return entries
 
@@ -263,7 +263,7 @@ def rows_of(
     resamples: int = resampling.RESAMPLES,
 ) -> list[Row]:
     """Return all metrics of a task for evaluations by their ids; `base` is the index of the one to compare with."""
-    few = len(entries[0]) < FEW_IMAGES
+    few = len(entries[0]) < MIN_IMAGES
     rows = []
     # sorted, so that the same evaluations have the same draws in whatever order they were named
     for scored in resampling.score(task, entries, seed=sorted(numbers), resamples=resamples):

@@ -28,7 +28,7 @@ from inference.evaluation import results
 from inference.evaluation.models import Evaluation
 from inference.kit.task_kinds.mistaken import KINDS
 
-MOST_IMAGES = 5_000
+MAX_IMAGES = 5_000
 NAME = "evaluation"  # of the source of imports
 
 
@@ -122,9 +122,9 @@ def annotate(evaluation: Evaluation, *, by: User, name: str, mistake: str = "", 
     paths = _paths(evaluation, mistake, cell)
     if not paths:
         raise NothingToMend(_("No image is behind this."))
-    if len(paths) > MOST_IMAGES:
+    if len(paths) > MAX_IMAGES:
         message = _("At most %(most)s images become a dataset, and %(count)s are behind this.")
-        raise NothingToMend(message % {"count": f"{len(paths):,}", "most": f"{MOST_IMAGES:,}"})
+        raise NothingToMend(message % {"count": f"{len(paths):,}", "most": f"{MAX_IMAGES:,}"})
     length = sum(_bytes(version.images_path / path) for path in paths)
     metadata = {
         sources.KEY: NAME, "filename": f"evaluation-{evaluation.pk}", "evaluation": str(evaluation.pk),
@@ -146,7 +146,7 @@ def _version(evaluation: Evaluation, by: User) -> DatasetVersion:
 
 
 def _paths(evaluation: Evaluation, mistake: str, cell: str) -> list[str]:
-    rows, _more = results.images(evaluation, cell=cell, mistake=mistake, count=MOST_IMAGES + 1)
+    rows, _more = results.images(evaluation, cell=cell, mistake=mistake, count=MAX_IMAGES + 1)
     return [str(row["path"]) for row in rows]
 
 
@@ -167,7 +167,7 @@ def _files(user: User, metadata: Mapping[str, str]) -> Iterator[tuple[Path, str,
     mistake = metadata.get("mistake", "")
     check_kind(mistake)
     _check_cell(metadata.get("cell", ""))
-    paths = set(_paths(evaluation, mistake, metadata.get("cell", ""))[:MOST_IMAGES])
+    paths = set(_paths(evaluation, mistake, metadata.get("cell", ""))[:MAX_IMAGES])
     own = version.assets.filter(path__in=paths)  # what the results say counts only where the version has it
     if version.task == CLASSES:
         names = {entry["id"]: safe_name(str(entry["name"]).replace("/", "_")) for entry in version.classes}

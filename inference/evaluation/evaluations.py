@@ -36,7 +36,7 @@ from workers.jobs.resource_request import Resources, cluster_for
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0
 MAX_NAME = 100
-MOST_CARDS = 1  # of ours; an own script may have more
+MAX_GPUS = 1  # of ours; an own script may have more
 
 
 class CannotEvaluate(DomainError):
@@ -172,7 +172,7 @@ def _check_ours(user: User, model: ModelVersion, version: DatasetVersion, split:
             message = _("It is not known which images %(model)s learned from. Choose another split.")
             raise Invalid(message % {"model": model}, field="split")
     with refusals:
-        if resources.get("gpus_per_node", 0) > MOST_CARDS:
+        if resources.get("gpus_per_node", 0) > MAX_GPUS:
             raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
     refusals.end()
 

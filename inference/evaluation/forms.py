@@ -14,7 +14,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts.forms import CALLED, ScriptFields
-from inference.evaluation.models import SPLIT_WORDS, EvaluationSet
+from inference.evaluation.models import SPLIT_LABELS, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry import training_data
 from inference.registry.fields import ModelVersionChoice
@@ -22,7 +22,7 @@ from inference.registry.formats.folder import WEIGHTS
 from inference.registry.models import ModelVersion
 from workers.jobs.forms.resource_request import ResourceForm
 
-SPLITS = [(training_data.AUTO, _("Automatic")), *SPLIT_WORDS.items()]
+SPLITS = [(training_data.AUTO, _("Automatic")), *SPLIT_LABELS.items()]
 
 
 class DataChoice(RowChoice):

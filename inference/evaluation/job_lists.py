@@ -11,7 +11,7 @@ from aiplatform.lib.ordering import ListPage
 from aiplatform.objects.filters import Choice, Mine, ObjectFilters
 from aiplatform.objects.pages import ObjectPages, Row
 from aiplatform.objects.tables import Column, MainColumn
-from inference.evaluation.metric_labels import GROUP_WORDS
+from inference.evaluation.metric_labels import GROUP_LABELS
 from workers.core.states import GROUPS, JobState
 
 STATES = [(word, word) for word in (*GROUPS, *JobState.values)]
@@ -26,7 +26,7 @@ class JobRowFilters(ObjectFilters):
     """`state` is a state of jobs or a group of states; the page offers the groups."""
 
     state = Choice(
-        "job__state", STATES, shown=[("", _("All states")), *GROUP_WORDS.items()], label=_("State"),
+        "job__state", STATES, shown=[("", _("All states")), *GROUP_LABELS.items()], label=_("State"),
         method=lambda rows, _name, word: rows.in_state(word),
     )  # fmt: skip
     mine = Mine("job__owner", of_all=True)

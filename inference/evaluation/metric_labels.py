@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from inference.kit.task_kinds import TASKS
 
 #: groups of states that evaluations are filtered by, with their words
-GROUP_WORDS = {
+GROUP_LABELS = {
     "waiting": gettext_lazy("Waiting"),
     "running": gettext_lazy("Running"),
     "paused": gettext_lazy("Paused"),

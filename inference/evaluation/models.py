@@ -19,7 +19,7 @@ from inference.registry.models import Model, ModelVersion, Stage
 from workers.core.models import Job
 
 #: Labels of splits to evaluate on; a dataset version may have splits of other names.
-SPLIT_WORDS: dict[str, Any] = {
+SPLIT_LABELS: dict[str, Any] = {
     "test": _("Test"),
     "val": _("Validation"),
     "train": _("Training"),
@@ -55,7 +55,7 @@ class Evaluation(models.Model):
     @property
     def split_word(self) -> Any:
         """The label of the split it evaluates on."""
-        return SPLIT_WORDS.get(self.split, self.split)
+        return SPLIT_LABELS.get(self.split, self.split)
 
 
 class PromotionRule(models.Model):

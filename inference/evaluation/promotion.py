@@ -24,7 +24,7 @@ from inference.registry import aliases, history, stages
 from inference.registry.models import Model, ModelAlias, ModelVersion, Stage
 
 log = logging.getLogger(__name__)
-MOST = 20  # rules of a model
+MAX_RULES = 20  # rules of a model
 
 
 class NoRule(NotFound):
@@ -81,8 +81,8 @@ def check(
         if not gives_alias and not gives_stage:
             raise Invalid(_("Say what the version gets: an alias, the stage approved, or both."), field="gives_alias")
     with refusals:
-        if model.rules.count() >= MOST:
-            raise Invalid(_("A model has at most %(most)s rules. Remove one first.") % {"most": MOST})
+        if model.rules.count() >= MAX_RULES:
+            raise Invalid(_("A model has at most %(most)s rules. Remove one first.") % {"most": MAX_RULES})
     refusals.end()
 
 

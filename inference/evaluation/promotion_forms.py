@@ -11,7 +11,7 @@ from accounts.models import User
 from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from inference.evaluation import promotion
-from inference.evaluation.models import SPLIT_WORDS
+from inference.evaluation.models import SPLIT_LABELS
 from inference.registry.models import Model, Stage
 
 
@@ -28,7 +28,7 @@ class RuleForm(forms.Form):
     version = DatasetVersionChoice(
         label=_("Measured on"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
     )
-    split = forms.ChoiceField(label=_("Split"), choices=SPLIT_WORDS, required=False, initial="test")
+    split = forms.ChoiceField(label=_("Split"), choices=SPLIT_LABELS, required=False, initial="test")
     better_than = forms.CharField(
         label=_("And better than"),
         max_length=50,

@@ -18,8 +18,8 @@ from inference.kit.contracts.served_task import ClassMean, Measure, Ranked, Serv
 
 RESAMPLES, AT_ONCE = 2000, 50
 CONFIDENCE = 0.95
-MOST_CLASSES = 100_000
-MOST_CELLS = 5_000_000  # images × classes of a table by image, 24 bytes each
+MAX_CLASSES = 100_000
+MAX_CELLS = 5_000_000  # images × classes of a table by image, 24 bytes each
 Numbers = NDArray[np.float64]
 Entries = Sequence[Mapping[str, Any]]
 
@@ -46,7 +46,7 @@ class Pairs:
         self.image, self.truth, self.answer = columns[:3]
         self.count: Numbers = columns[3].astype(float)
         self.by_image: Numbers | None = None
-        if images * classes <= MOST_CELLS:
+        if images * classes <= MAX_CELLS:
             self.by_image = np.zeros((3, classes, images))
             same = self.truth == self.answer
             np.add.at(self.by_image[0], (self.truth[same], self.image[same]), self.count[same])
@@ -155,7 +155,7 @@ def _pairs(task: ServedTask, entries: Sequence[Entries]) -> list[Pairs]:
     except KeyError:
         return []
     classes = max((max(truth, answer) + 1 for own in rows for _image, truth, answer, _count in own), default=0)
-    if classes > MOST_CLASSES:
+    if classes > MAX_CLASSES:
         raise ValueError(f"{classes} classes")
     return [Pairs(own, images=len(entries[0]), classes=classes) for own in rows]
 

@@ -15,7 +15,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluation import evaluations
 from inference.evaluation.custom_scripts import scripts
-from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
+from inference.evaluation.models import SPLIT_LABELS, Evaluation, EvaluationSet
 from inference.kit.task_kinds import TASKS
 from inference.registry.models import ModelVersion
 from inference.registry.training_data import AUTO
@@ -24,7 +24,7 @@ from workers.jobs import resource_request
 
 ABOUT = ("name", "description", "visibility")
 MACHINES = ("device_kind", "device_model", "gpus_per_node", "cpus")
-GIVEN = ("version", "split", *scripts.FIELDS, *MACHINES)
+REQUEST_FIELDS = ("version", "split", *scripts.FIELDS, *MACHINES)
 MOST_CORES, MAX_NAME = 256.0, 50
 
 
@@ -77,7 +77,7 @@ def save(*, user: User, name: str, existing: EvaluationSet | None = None, **valu
     with refusals:
         _check_machines(row, values)
     refusals.end()
-    for field in ("description", "visibility", *GIVEN):
+    for field in ("description", "visibility", *REQUEST_FIELDS):
         if field in values:
             setattr(row, field, values[field])
     if row.code is not None:  # a set that is changed by another is still its owner's
@@ -111,7 +111,7 @@ def _check_data(row: EvaluationSet, values: Mapping[str, Any]) -> None:
         raise Invalid(
             _("%(version)s has no annotations that such a model is judged on.") % {"version": version}, field="version"
         )
-    if split not in (AUTO, *SPLIT_WORDS) and (version is None or not version.splits.get(split)):
+    if split not in (AUTO, *SPLIT_LABELS) and (version is None or not version.splits.get(split)):
         raise Invalid(_("There is no split “%(split)s”.") % {"split": split}, field="split")
 
 
@@ -119,7 +119,7 @@ def _check_machines(row: EvaluationSet, values: Mapping[str, Any]) -> None:
     resources = {name: values.get(name, getattr(row, name)) for name in MACHINES}
     refusals = Refusals()
     with refusals:
-        if resources["gpus_per_node"] > evaluations.MOST_CARDS and not _script(row, values).is_asked:
+        if resources["gpus_per_node"] > evaluations.MAX_GPUS and not _script(row, values).is_asked:
             raise Invalid(_("An evaluation uses one card at most."), field="gpus_per_node")
     with refusals:
         if resources["cpus"] is None or not 0 < resources["cpus"] <= MOST_CORES:
@@ -157,7 +157,7 @@ def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: Us
             raise Invalid(message % {"image": row.image_label, "name": row.name}, field="image")
     refusals.end()
     saved = visible_values(user, row)
-    defaults = {name: saved[name] for name in GIVEN}
+    defaults = {name: saved[name] for name in REQUEST_FIELDS}
     # those of ours mean nothing to a script
     saved_params = saved["params"] if row.is_scripted or not fields.get("start_file") else {}
     return {**defaults, **fields, "version": version, "params": {**saved_params, **fields.get("params", {})}}
@@ -165,7 +165,7 @@ def submission_fields(row: EvaluationSet, fields: Mapping[str, Any], *, user: Us
 
 def visible_values(user: User, row: EvaluationSet) -> dict[str, Any]:
     """Return GIVEN and `params` of a set for this user: secrets of its script are visible to its owner only."""
-    values = {name: getattr(row, name) for name in (*GIVEN, "params")}
+    values = {name: getattr(row, name) for name in (*REQUEST_FIELDS, "params")}
     if row.is_scripted and row.owner_id != user.pk:
         values |= {"arguments": scripts.open_words(row.arguments), "params": scripts.open_pairs(row.params)}
     return values

@@ -17,10 +17,10 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.wording import Message, message
 
 FILE = "metrics.json"
-MOST_BYTES = 1 << 20
-MOST = 1000  # numbers
-LONGEST = 100  # characters of a name
-MOST_SAID = 20  # problems that are named one by one
+MAX_BYTES = 1 << 20
+MAX_METRICS = 1000  # numbers
+MAX_LENGTH = 100  # characters of a name
+MAX_REPORTED = 20  # problems that are named one by one
 APART = "/"  # between the two names of a figure of a part: recall/cat
 Rows = list[list[Any]]
 
@@ -53,7 +53,7 @@ def read_outputs(outputs: Path) -> ScriptMetrics:
     """Read the metrics in the outputs of a job."""
     try:
         with os.fdopen(files.open_beneath(outputs, FILE), "rb") as file:
-            text = file.read(MOST_BYTES + 1)
+            text = file.read(MAX_BYTES + 1)
     except (OSError, files.OutsideRoot):
         return ScriptMetrics(problems=[message("own_script.no_figures", name=FILE)])
     return read(text)
@@ -61,8 +61,8 @@ def read_outputs(outputs: Path) -> ScriptMetrics:
 
 def read(text: bytes) -> ScriptMetrics:
     """Parse the text of the file."""
-    if len(text) > MOST_BYTES:
-        return ScriptMetrics(problems=[message("own_script.too_large", name=FILE, most=MOST_BYTES >> 10)])
+    if len(text) > MAX_BYTES:
+        return ScriptMetrics(problems=[message("own_script.too_large", name=FILE, most=MAX_BYTES >> 10)])
     try:
         content = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError) as exc:
@@ -73,8 +73,8 @@ def read(text: bytes) -> ScriptMetrics:
     problems = list(_collect(content, result.rows))
     if not flat(result.rows) and not problems:
         problems = [message("own_script.empty", name=FILE)]
-    more = len(problems) - MOST_SAID
-    result.problems = problems[:MOST_SAID] + ([message("own_script.more", count=more)] if more > 0 else [])
+    more = len(problems) - MAX_REPORTED
+    result.problems = problems[:MAX_REPORTED] + ([message("own_script.more", count=more)] if more > 0 else [])
     return result
 
 
@@ -84,8 +84,8 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _collect(content: _Pairs, rows: Rows) -> Iterator[Message]:
     """Fill the rows; yields what is wrong."""
-    if (count := sum(len(value) if isinstance(value, _Pairs) else 1 for _name, value in content)) > MOST:
-        yield message("own_script.too_many", count=count, most=MOST)
+    if (count := sum(len(value) if isinstance(value, _Pairs) else 1 for _name, value in content)) > MAX_METRICS:
+        yield message("own_script.too_many", count=count, most=MAX_METRICS)
         return
     taken: set[str] = set()
     for name, value in content:
@@ -96,7 +96,7 @@ def _collect(content: _Pairs, rows: Rows) -> Iterator[Message]:
         for part, number in value:
             yield from _one(part, number, f"{name}{APART}{part}", taken, inner)
         if _is_odd(name):
-            yield message("own_script.odd_name", name=_shorten(name), most=LONGEST)
+            yield message("own_script.odd_name", name=_shorten(name), most=MAX_LENGTH)
         if inner:
             rows.append([name, inner])
 
@@ -105,7 +105,7 @@ def _one(name: str, value: Any, full_name: str, taken: set[str], rows: Rows) -> 
     """Add a number to the rows, or yield what is wrong with it."""
     number = finite(value)
     if _is_odd(name):
-        yield message("own_script.odd_name", name=_shorten(name), most=LONGEST)
+        yield message("own_script.odd_name", name=_shorten(name), most=MAX_LENGTH)
     elif isinstance(value, list | _Pairs):
         yield message("own_script.too_deep", name=_shorten(full_name))
     elif number is None:
@@ -118,7 +118,7 @@ def _one(name: str, value: Any, full_name: str, taken: set[str], rows: Rows) -> 
 
 
 def _is_odd(name: str) -> bool:
-    return not name.strip() or len(name) > LONGEST or not name.isprintable()
+    return not name.strip() or len(name) > MAX_LENGTH or not name.isprintable()
 
 
 def _shorten(text: str) -> str:

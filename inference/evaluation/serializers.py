@@ -84,7 +84,7 @@ class EvaluationIn(ScriptIn, ResourcesIn):
             if attrs.get("version") is None:
                 raise serializers.ValidationError({"version": [_("Name a dataset version, or a parameter set.")]})
             return attrs
-        left_out = set(saved_parameters.GIVEN) - set(self.initial_data)
+        left_out = set(saved_parameters.REQUEST_FIELDS) - set(self.initial_data)
         named = {name: value for name, value in attrs.items() if name not in left_out}
         try:
             return attrs | saved_parameters.submission_fields(chosen, named, user=self.context["request"].user)

@@ -15,7 +15,7 @@ from aiplatform.lib.errors import DomainError, NotFound
 from aiplatform.lib.pages import needs
 from inference.evaluation import differences, slices
 from inference.evaluation.comparison_views import numbers_of, query_of
-from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.models import SPLIT_LABELS, Evaluation
 from inference.evaluation.presentation.names import short_names
 from inference.evaluation.presentation.slices import build_table
 from inference.evaluation.slices import ImageFilter
@@ -65,10 +65,10 @@ def _context(request: SignedInRequest, rows: list[Evaluation], base: Evaluation)
         "base": base,
         "told": build_table(rows[0], parts),
         "names": short_names(rows),
-        "few": differences.FEW_IMAGES,
+        "few": differences.MIN_IMAGES,
         "asked": image_filter,
         "classes": version.classes if version else [],
-        "splits": [(name, SPLIT_WORDS.get(name, name)) for name, count in (version.splits if version else {}).items()
+        "splits": [(name, SPLIT_LABELS.get(name, name)) for name, count in (version.splits if version else {}).items()
                    if name and count],
         "url": request.path,
         "hidden": [("evaluation", row.pk) for row in rows] + [("base", base.pk)] if len(rows) > 1 else [],

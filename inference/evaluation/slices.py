@@ -17,13 +17,13 @@ from accounts.models import User
 from aiplatform.lib.errors import Invalid, NotFound
 from datasets.models import DatasetVersion
 from inference.evaluation import differences, results
-from inference.evaluation.differences import FEW_IMAGES, Row, Value
+from inference.evaluation.differences import MIN_IMAGES, Row, Value
 from inference.evaluation.models import Evaluation
 from inference.kit.contracts.served_task import Measure, ServedTask
 from inference.kit.task_kinds import TASKS
 
 RESAMPLES = 500
-MOST_SLICES = 80
+MAX_SLICES = 80
 SPLIT, PIXELS, LIGHT, COUNT, OBJECT, MARK, ASKED = "split", "pixels", "light", "count", "object", "mark", "asked"
 SMALL, LARGE = 32**2, 96**2  # areas in pixels between which COCO calls an object of medium size
 OBJECTS = "objects_recall"
@@ -51,7 +51,7 @@ class Slice:
     @property
     def is_small(self) -> bool:
         """Whether it has too few images for its interval to be trusted."""
-        return self.images < FEW_IMAGES
+        return self.images < MIN_IMAGES
 
     @property
     def first(self) -> Value | None:
@@ -132,7 +132,7 @@ def _compute(which: tuple[tuple[Any, ...], ...], base: int) -> tuple[Slice, ...]
     with differences.readable(rows):
         parts = [
             _slice(rows, entries, base, by, name, belongs)
-            for by, name, belongs in _parts(entries[base], rows[base])[:MOST_SLICES]
+            for by, name, belongs in _parts(entries[base], rows[base])[:MAX_SLICES]
         ]
         parts += _by_object(rows, entries, base)
     return tuple(sorted(parts, key=_sort_key))

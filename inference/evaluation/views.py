@@ -22,8 +22,8 @@ from datasets.models import DatasetVersion
 from inference.evaluation import error_datasets, evaluations, promotion, results, saved_parameters
 from inference.evaluation.custom_scripts import presentation as telling_of_script
 from inference.evaluation.forms import EvaluationForm
-from inference.evaluation.metric_labels import GROUP_WORDS
-from inference.evaluation.models import SPLIT_WORDS, Evaluation, EvaluationSet
+from inference.evaluation.metric_labels import GROUP_LABELS
+from inference.evaluation.models import SPLIT_LABELS, Evaluation, EvaluationSet
 from inference.evaluation.orders import EVALUATIONS
 from inference.evaluation.parameter_sets.forms import initial_of, initial_values
 from inference.evaluation.presentation import curves
@@ -49,7 +49,7 @@ def evaluation_list(request: SignedInRequest) -> HttpResponse:
         rows = rows.filter(job__owner=request.user)
     page = EVALUATIONS.page(request, rows)
     alive = any(not evaluation.job.is_final for evaluation in page)
-    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
+    context = {"page": page, "states": GROUP_LABELS.items(), "refresh": alive}
     template = "inference/_evaluation_table.html" if request.htmx else "inference/evaluation_list.html"
     return render(request, template, context)
 
@@ -138,7 +138,7 @@ def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, An
     if split == training_data.AUTO:
         split = evaluations.best_split(request.user, model, version, is_scripted=bool(values.get("start_file")))
     repeats = training_data.repeats(model, version, split, user=request.user)
-    return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": repeats}
+    return {"measured_on": SPLIT_LABELS.get(split, split), "repeats": repeats}
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -199,7 +199,7 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
         "images": images,
         "cell": cell,
         "mistake": mistake,
-        "mistake_words": judged.MISTAKE_WORDS.get(mistake),
+        "mistake_words": judged.MISTAKE_LABELS.get(mistake),
         "name": error_datasets.name_for(evaluation, request.user) if (cell or mistake) and at == 0 else "",
         "said": _cell_words(content, cell),
         "next": at + PER_PAGE if more else None,

@@ -14,7 +14,7 @@ from typing import Literal
 
 from inference.pipelines.graph import Step, after
 
-WHOLE = -1  # the item of a step's own row
+STEP_ITEM = -1  # the item of a step's own row
 Cached = Container[tuple[str, int]]
 
 
@@ -58,7 +58,7 @@ class Action:
 
     verb: Literal["insert", "begin", "set", "finish"]
     step: str = ""
-    item: int = WHOLE
+    item: int = STEP_ITEM
     attempt: int = 1
     state: State = State.WAITING
 
@@ -111,23 +111,23 @@ class _Run:
         self.newest = newest_of(rows)
         self.items: dict[str, list[Row]] = {}
         for (key, item), row in sorted(self.newest.items()):
-            if item != WHOLE and key in steps and self._is_of_round(steps[key], row):
+            if item != STEP_ITEM and key in steps and self._is_of_round(steps[key], row):
                 self.items.setdefault(key, []).append(row)
         self.again = {key for key in steps if self._tries_again(steps[key])}
         under_way = (row for row in self.newest.values() if row.state is State.STARTED)
         self.room = wishes.limit - sum(self._is_work(row) for row in under_way)
         self.failed = any(
-            row.state is State.FAILED and row.item == WHOLE and key not in self.again
+            row.state is State.FAILED and row.item == STEP_ITEM and key not in self.again
             for (key, _item), row in self.newest.items()
         )
 
     def _is_of_round(self, step: Step, row: Row) -> bool:
-        step_row = self.newest.get((step.key, WHOLE))
+        step_row = self.newest.get((step.key, STEP_ITEM))
         return step_row is not None and round_of(step, row.attempt) == step_row.attempt - 1
 
     def _tries_again(self, step: Step) -> bool:
         """A failure with attempts left is no end, even before the row of its next attempt is there."""
-        row = self.newest.get((step.key, WHOLE))
+        row = self.newest.get((step.key, STEP_ITEM))
         return (
             row is not None and row.state is State.FAILED and step.each is None
             and not is_last(step, row.attempt) and not self.wishes.cancel
@@ -135,10 +135,10 @@ class _Run:
 
     def _is_work(self, row: Row) -> bool:
         """A step with `each` does nothing itself: its items do."""
-        return row.item != WHOLE or row.step not in self.steps or self.steps[row.step].each is None
+        return row.item != STEP_ITEM or row.step not in self.steps or self.steps[row.step].each is None
 
     def step_row(self, key: str) -> Row | None:
-        return self.newest.get((key, WHOLE))
+        return self.newest.get((key, STEP_ITEM))
 
 
 def advance(
@@ -171,7 +171,7 @@ def advance(
 
 
 def _counts(step: Step, action: Action) -> bool:
-    return action.item != WHOLE or step.each is None
+    return action.item != STEP_ITEM or step.each is None
 
 
 def _end(run: _Run) -> State | None:
@@ -194,7 +194,7 @@ def _due(run: _Run, step: Step, cached: Cached) -> list[Action]:
     if run.wishes.cancel:
         return _cancelled(step, row, items)
     if row.state is State.FAILED:
-        return [Action("insert", step.key, WHOLE, row.attempt + 1)]
+        return [Action("insert", step.key, STEP_ITEM, row.attempt + 1)]
     if step.key in run.wishes.skip and row.state in (State.WAITING, State.ASKING):
         return [_set(row, State.SKIPPED)]
     if row.state is State.STARTED and step.each is not None:
@@ -283,14 +283,14 @@ def retry_from(steps: Mapping[str, Step], rows: Sequence[Row], start: str) -> li
 
     Returns [] while any of them is under way, and for steps that were never reached.
     """
-    wholes = {key: row for (key, item), row in newest_of(rows).items() if item == WHOLE and key in steps}
+    wholes = {key: row for (key, item), row in newest_of(rows).items() if item == STEP_ITEM and key in steps}
     undone = [key for key, row in wholes.items() if row.state is State.CANCELLED]
     chosen = set().union(*(after(steps, key) for key in [start, *undone]))
     newest = {key: row for key, row in wholes.items() if key in chosen}
     if start not in newest or any(row.state not in FINAL for row in newest.values()):
         return []
     return [
-        Action("insert", key, WHOLE, row.attempt + 1 if steps[key].each else _next_round(steps[key], row))
+        Action("insert", key, STEP_ITEM, row.attempt + 1 if steps[key].each else _next_round(steps[key], row))
         for key, row in sorted(newest.items())
     ]
 

@@ -28,7 +28,7 @@ from inference.pipelines.models import (
 from inference.pipelines.run_api import PipelineRunDetailOut, PipelineRunIn
 from inference.pipelines.text_views import changes_of, text_of
 
-MOST_VERSIONS = 100  # of one answer, each with its specification
+MAX_VERSIONS = 100  # of one answer, each with its specification
 
 
 class PipelineOut(OutMixin, serializers.ModelSerializer[Pipeline]):
@@ -201,7 +201,7 @@ class PipelineViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     @action(detail=True, pagination_class=None)
     def versions(self, request: ApiRequest, pk: str) -> Response:
         """The newest hundred versions, the newest first."""
-        rows = self.get_object().versions.select_related("created_by")[:MOST_VERSIONS]
+        rows = self.get_object().versions.select_related("created_by")[:MAX_VERSIONS]
         return Response(PipelineVersionOut(rows, many=True).data)
 
     @extend_schema(request=PipelineVersionIn, responses={201: PipelineVersionOut})

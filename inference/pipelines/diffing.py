@@ -12,8 +12,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 HIDDEN = "••••"
-_LONGEST_SHOWN = 200  # characters of a value in words
-_DEEPEST = 40
+_MAX_SHOWN_LENGTH = 200  # characters of a value in words
+_MAX_DEPTH = 40
 _SECRET_WORD = re.compile(r"passw|secret|token|credential|authorization|api_?key|private_?key|cookie", re.IGNORECASE)
 _OPTIONS = ("when", "after", "each", "retries", "rule", "tolerate", "note")
 
@@ -129,7 +129,7 @@ def shown(value: Any) -> str:
     if value is None:
         return _("nothing")
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 1] + "…"
 
 
 def _steps(spec: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -232,7 +232,7 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> boo
 
 def masked(value: Any, depth: int = 0) -> Any:
     """Return a value without secrets in its inner parts, such as a header named Authorization."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "…"
     if isinstance(value, Mapping):
         return {

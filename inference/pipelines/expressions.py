@@ -19,9 +19,9 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.pipelines.rule_parts import COMPARISONS, FUNCTIONS, NOT, PRECEDENCE, SIGN, Part, Sort, place, split
 
-LONGEST = 1000  # characters
-DEEPEST = 50  # parentheses, functions and signs inside one another
-NEAR = 5  # names that a refusal lists
+MAX_LENGTH = 1000  # characters
+MAX_DEPTH = 50  # parentheses, functions and signs inside one another
+MAX_SUGGESTIONS = 5  # names that a refusal lists
 
 Value = float | str | bool | None  # value of a name; None and NaN: measured without a result
 
@@ -94,9 +94,9 @@ def parse(text: str, *, switches: bool = False) -> Expression:
     """
     if not isinstance(text, str) or not text.strip():
         raise Invalid(_("Write a rule, such as AP50 >= 0.85."))
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise Invalid(
-            _("A rule has at most %(most)s characters, this one %(has)s.") % {"most": LONGEST, "has": len(text)}
+            _("A rule has at most %(most)s characters, this one %(has)s.") % {"most": MAX_LENGTH, "has": len(text)}
         )
     reader = _Reader(text, switches)
     reader.read_rule()
@@ -150,8 +150,8 @@ class _Reader:
 
     def operand(self, tighter: int, depth: int) -> Sort:
         part = self.next_part()
-        if depth > DEEPEST:
-            raise self.refused(part, _("at most %(most)s parentheses inside one another.") % {"most": DEEPEST})
+        if depth > MAX_DEPTH:
+            raise self.refused(part, _("at most %(most)s parentheses inside one another.") % {"most": MAX_DEPTH})
         if part.sort in (Sort.NUMBER, Sort.TEXT, Sort.YESNO):
             self.code.append(("push", part.value, 0))
             return part.sort
@@ -237,14 +237,14 @@ def _check_known(names: frozenset[str], figures: Mapping[str, Value]) -> None:
 
 def _similar_names(name: str, names: list[str]) -> list[str]:
     """Return known names that are similar, as a rule would write them."""
-    lower = {candidate.lower(): candidate for candidate in names if len(candidate) <= LONGEST}
+    lower = {candidate.lower(): candidate for candidate in names if len(candidate) <= MAX_LENGTH}
     matches = [
         candidate
         for low, candidate in lower.items()
         if name.lower() in low.replace("/", ".").split(".") or low == name.lower()
     ]
-    matches += [lower[low] for low in difflib.get_close_matches(name.lower(), list(lower), n=NEAR)]
-    return [written(candidate) for candidate in dict.fromkeys(matches)][:NEAR]
+    matches += [lower[low] for low in difflib.get_close_matches(name.lower(), list(lower), n=MAX_SUGGESTIONS)]
+    return [written(candidate) for candidate in dict.fromkeys(matches)][:MAX_SUGGESTIONS]
 
 
 def written(name: str) -> str:

@@ -42,7 +42,7 @@ class RunForm(forms.Form):
     """A field for each parameter, and how the run is carried out."""
 
     limit = forms.IntegerField(
-        label=gettext_lazy("At once"), min_value=1, max_value=runs.MOST_AT_ONCE, initial=runs.LIMIT,
+        label=gettext_lazy("At once"), min_value=1, max_value=runs.MAX_AT_ONCE, initial=runs.LIMIT,
         help_text=gettext_lazy("Steps and items that may run at the same time."),
     )  # fmt: skip
     use_cache = forms.BooleanField(

@@ -19,12 +19,12 @@ from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.parsers import is_sound
 
 FORMAT = 1
-MOST_STEPS = 2000
-MOST_PARAMETERS = 100
-MOST_BYTES = 2 << 20  # of a specification as JSON
-MOST_LINKS = 100  # into one port, and steps in `after`
-MOST_NOTE = 500
-MOST_RETRIES = 10
+MAX_STEPS = 2000
+MAX_PARAMETERS = 100
+MAX_BYTES = 2 << 20  # of a specification as JSON
+MAX_LINKS = 100  # into one port, and steps in `after`
+MAX_NOTE = 500
+MAX_RETRIES = 10
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RUN_NAME = re.compile(rf"{NAME.pattern}(?:/{NAME.pattern}){{0,3}}")  # steps and parameters of pipelines put inside
 KIND = re.compile(r"[a-z][a-z0-9_]{0,19}")
@@ -133,8 +133,8 @@ def parse(content: Any, *, of_run: bool = False) -> Spec:
     refusals = Refusals()
     if not isinstance(content, Mapping) or not is_sound(content):
         raise Invalid(_("A pipeline is an object with “steps”."), field="spec")
-    if len(json.dumps(content, ensure_ascii=False).encode(errors="replace")) > MOST_BYTES:
-        raise Invalid(_("A pipeline has at most %(most)s MiB of text.") % {"most": MOST_BYTES >> 20}, field="spec")
+    if len(json.dumps(content, ensure_ascii=False).encode(errors="replace")) > MAX_BYTES:
+        raise Invalid(_("A pipeline has at most %(most)s MiB of text.") % {"most": MAX_BYTES >> 20}, field="spec")
     with refusals:
         _check_keys(content, ("format", "parameters", "steps"), _("the pipeline"), field="spec")
     with refusals:
@@ -148,8 +148,8 @@ def parse(content: Any, *, of_run: bool = False) -> Spec:
     raw = content.get("steps", {})
     if not isinstance(raw, Mapping):
         raise Invalid(_("“steps” is an object: a name and a step."), field="spec")
-    if len(raw) > MOST_STEPS:
-        raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MOST_STEPS}, field="spec")
+    if len(raw) > MAX_STEPS:
+        raise Invalid(_("A pipeline has at most %(most)s steps.") % {"most": MAX_STEPS}, field="spec")
     for key, entry in raw.items():
         with refusals:
             steps[key] = _step(key, entry, of_run)
@@ -202,7 +202,7 @@ def layout_of(content: Any, spec: Spec | None = None) -> dict[str, list[int]]:
     if not isinstance(content, Mapping):
         raise Invalid(_("“layout” is an object: a step and [x, y]."), field="layout")
     layout = {}
-    for key, position in list(content.items())[:MOST_STEPS]:
+    for key, position in list(content.items())[:MAX_STEPS]:
         if spec is not None and key not in spec.steps:
             continue
         if (
@@ -229,9 +229,9 @@ def _check_keys(content: Mapping[str, Any], names: Sequence[str], where: str, *,
 
 
 def _parameters(content: Any, of_run: bool) -> dict[str, Parameter]:
-    if not isinstance(content, Mapping) or (len(content) > MOST_PARAMETERS and not of_run):
+    if not isinstance(content, Mapping) or (len(content) > MAX_PARAMETERS and not of_run):
         message = _("“parameters” is an object of at most %(most)s names.")
-        raise Invalid(message % {"most": MOST_PARAMETERS}, field="parameters")
+        raise Invalid(message % {"most": MAX_PARAMETERS}, field="parameters")
     refusals, parameters = Refusals(), {}
     for name, entry in content.items():
         with refusals:
@@ -256,8 +256,8 @@ def _name_rule(name: Any) -> str:
 
 
 def _note(value: Any, field: str) -> str:
-    if not isinstance(value, str) or len(value) > MOST_NOTE:
-        raise Invalid(_("A note is a text of at most %(most)s characters.") % {"most": MOST_NOTE}, field=field)
+    if not isinstance(value, str) or len(value) > MAX_NOTE:
+        raise Invalid(_("A note is a text of at most %(most)s characters.") % {"most": MAX_NOTE}, field=field)
     return value.strip()
 
 
@@ -303,8 +303,8 @@ def _inputs(key: str, content: Any, of_run: bool) -> dict[str, tuple[Link, ...]]
         if not isinstance(port, str) or not NAME.fullmatch(port):
             raise Invalid(_name_rule(port), field=key)
         links = value if isinstance(value, list) else [value]
-        if len(links) > MOST_LINKS and not of_run:
-            raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MOST_LINKS}, field=key)
+        if len(links) > MAX_LINKS and not of_run:
+            raise Invalid(_("At most %(most)s outputs feed one input.") % {"most": MAX_LINKS}, field=key)
         if links:
             read[port] = tuple(dict.fromkeys(_link(key, link, of_run) for link in links))
     return read
@@ -320,9 +320,9 @@ def _link(key: str, value: Any, of_run: bool) -> Link:
 
 def _names(key: str, value: Any, of_run: bool) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
-    if (len(names) > MOST_LINKS and not of_run) or not all(_is_name(name, of_run) for name in names):
+    if (len(names) > MAX_LINKS and not of_run) or not all(_is_name(name, of_run) for name in names):
         message = _("“after” of %(step)s is a list of at most %(most)s steps.")
-        raise Invalid(message % {"step": key, "most": MOST_LINKS}, field=key)
+        raise Invalid(message % {"step": key, "most": MAX_LINKS}, field=key)
     return tuple(sorted(set(names)))
 
 
@@ -334,9 +334,9 @@ def _rule(key: str, value: Any, _of_run: bool) -> Rule:
 
 
 def _retries(key: str, value: Any, _of_run: bool) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RETRIES:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_RETRIES:
         message = _("“retries” of %(step)s is a whole number from 0 to %(most)s.")
-        raise Invalid(message % {"step": key, "most": MOST_RETRIES}, field=key)
+        raise Invalid(message % {"step": key, "most": MAX_RETRIES}, field=key)
     return value
 
 

@@ -24,7 +24,7 @@ from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 KIND, INPUT = "pipeline", "input"
-DEEPEST = 4  # pipelines in one another, the outermost counted
+MAX_DEPTH = 4  # pipelines in one another, the outermost counted
 PORTS = ("data", "model", "figures")  # that a pipeline gives
 BEGUN = "yes"  # the answer of `sub/begin`
 
@@ -163,8 +163,8 @@ class _Inlining:
             raise Invalid(_("A pipeline inside runs once. Give the list to steps inside it."))
         if step.retries:
             raise Invalid(_("Steps inside a pipeline try again, not the pipeline. Give them the retries."))
-        if len(within) >= DEEPEST:
-            raise Invalid(_("Pipelines stand in one another at most %(most)s deep.") % {"most": DEEPEST})
+        if len(within) >= MAX_DEPTH:
+            raise Invalid(_("Pipelines stand in one another at most %(most)s deep.") % {"most": MAX_DEPTH})
         own_params = KINDS.get(KIND).checked(values.substitute(dict(step.params), outer_params))
         version, spec = self._load_version(own_params["pipeline"], own_params["version"])
         if version.pipeline_id in within:
@@ -221,9 +221,9 @@ class _Inlining:
 
     def _add(self, step: Step) -> None:
         self.steps[step.key] = step
-        if len(self.steps) > graph.MOST_STEPS:
+        if len(self.steps) > graph.MAX_STEPS:
             message = _("With all that stands inside there are more than %(most)s steps.")
-            raise Invalid(message % {"most": graph.MOST_STEPS})
+            raise Invalid(message % {"most": graph.MAX_STEPS})
 
     def wired(self) -> dict[str, Step]:
         """All steps, fed by steps that there are."""

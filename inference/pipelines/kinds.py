@@ -49,8 +49,8 @@ GROUPS: Mapping[str, Any] = {
 }
 NOTHING = Message()
 Form = Literal["text", "long", "number", "whole", "yesno", "choice", "json", "secret", "secrets"]
-LONGEST_TEXT = 20_000
-MOST_SECRETS = 50  # of one step
+MAX_TEXT_LENGTH = 20_000
+MAX_SECRETS = 50  # of one step
 
 
 class StepFailed(DomainError):
@@ -118,8 +118,8 @@ class Param:
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise Invalid(_("%(name)s is a text.") % {"name": self.label}, field=self.name)
         text = str(value)
-        if len(text) > LONGEST_TEXT:
-            message = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": LONGEST_TEXT}
+        if len(text) > MAX_TEXT_LENGTH:
+            message = _("%(name)s has at most %(most)s characters.") % {"name": self.label, "most": MAX_TEXT_LENGTH}
             raise Invalid(message, field=self.name)
         values = [choice for choice, _label in self.choices]
         if self.form == "choice" and text not in values:
@@ -131,8 +131,8 @@ class Param:
         """Return the name of a secret, or a list of them. Errors never show other input: it may be the secret."""
         names = value if isinstance(value, list) else re.split(r"[\s,;]+", str(value).strip())
         names = [name for name in names if name != ""]
-        if not names or len(names) > (MOST_SECRETS if self.form == "secrets" else 1):
-            what = _("names of at most %(most)s secrets") % {"most": MOST_SECRETS}
+        if not names or len(names) > (MAX_SECRETS if self.form == "secrets" else 1):
+            what = _("names of at most %(most)s secrets") % {"most": MAX_SECRETS}
             what = what if self.form == "secrets" else _("the name of one secret")
             raise Invalid(_("%(name)s is %(what)s.") % {"name": self.label, "what": what}, field=self.name)
         for name in names:

@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 AT_ONCE = 500  # runs of one sweep
 TOGETHER = 20  # runs for which a sweep reads once what machines there are
-MOST_CALLS = 1000  # transactions of one call; the sweep continues
-MOST_TRIES = 3  # of a transaction that the database refused: a lock was not given, a deadlock was broken
+MAX_CALLS = 1000  # transactions of one call; the sweep continues
+MAX_ATTEMPTS = 3  # of a transaction that the database refused: a lock was not given, a deadlock was broken
 LOOK_EVERY = timedelta(seconds=20)  # at a job that is over but not published yet
-UNDER_WAY = (StepRun.State.STARTED, StepRun.State.ASKING)
+ACTIVE_STATES = (StepRun.State.STARTED, StepRun.State.ASKING)
 
 
 def advance_due() -> int:
@@ -49,7 +49,7 @@ def advance_due() -> int:
         with read_once.reading():
             for number in numbers[first : first + TOGETHER]:
                 refused = 0 if _advanced(number) else refused + 1
-                if refused == MOST_TRIES:
+                if refused == MAX_ATTEMPTS:
                     raise OperationalError("The database refuses run after run; the next sweep tries again.")
     return len(numbers)
 
@@ -86,14 +86,14 @@ def is_of_run(job: Job) -> bool:
 
 def advance_run(number: int) -> None:
     """Bring one run on as far as it goes now; idempotent."""
-    for _call in range(MOST_CALLS):
+    for _call in range(MAX_CALLS):
         if not run_with_retries(partial(_advance_once, number)):
             return
 
 
 def run_with_retries(action: Callable[[], T]) -> T:
     """Run one transaction, again where the database refused it; a refused attempt leaves nothing behind."""
-    for _attempt in range(MOST_TRIES - 1):
+    for _attempt in range(MAX_ATTEMPTS - 1):
         try:
             return action()
         except (OperationalError, Moved):
@@ -150,7 +150,7 @@ def _poll_steps(run: PipelineRun, steps: Sequence[StepRun]) -> bool:
     """Record the outcome of running steps; returns whether anything changed."""
     changed = False
     for step in steps:
-        if step.state not in UNDER_WAY or step_start.is_repeated_whole(run, step):
+        if step.state not in ACTIVE_STATES or step_start.is_repeated_whole(run, step):
             continue
         kind = KINDS.find(step_start.kind_of(run, step))
         if kind is None:

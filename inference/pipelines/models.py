@@ -13,10 +13,10 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib.message_field import MessageField
 from aiplatform.lib.titles import TITLE
 from inference.pipelines import querysets
-from inference.pipelines.advance import FINAL, WHOLE
+from inference.pipelines.advance import FINAL, STEP_ITEM
 from workers.core.models import Job
 
-LONGEST_STEP = 163  # four names of 40 characters, "/" between them
+MAX_STEP_LENGTH = 163  # four names of 40 characters, "/" between them
 
 
 class Pipeline(models.Model):
@@ -148,8 +148,8 @@ class StepRun(models.Model):
         CANCELLED = "cancelled", _("Cancelled")
 
     run = models.ForeignKey(PipelineRun, models.CASCADE, related_name="step_runs")
-    step = models.CharField(max_length=LONGEST_STEP)
-    item = models.IntegerField(default=WHOLE)  # -1: the step itself
+    step = models.CharField(max_length=MAX_STEP_LENGTH)
+    item = models.IntegerField(default=STEP_ITEM)  # -1: the step itself
     attempt = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="pipeline_steps")

@@ -19,7 +19,7 @@ from inference.pipelines import expressions
 from inference.pipelines.checks import Problem
 from inference.pipelines.graph import Spec, Step
 
-_NEAR = 3
+_MAX_SUGGESTIONS = 3
 _OF_BOXES = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
 #: Metrics of evaluations that no tile of their page shows.
 _FURTHER = frozenset({
@@ -82,7 +82,7 @@ def _is_among(name: str, names: frozenset[str]) -> bool:
 def _words(name: str, metrics: dict[str, frozenset[str]]) -> str:
     names = sorted(set().union(*metrics.values()))
     word = name.rpartition(".")[2].lower()
-    similar = difflib.get_close_matches(word, names, n=_NEAR, cutoff=0.5)
+    similar = difflib.get_close_matches(word, names, n=_MAX_SUGGESTIONS, cutoff=0.5)
     facts = {"name": name, "steps": ", ".join(metrics), "near": ", ".join(similar)}
     if similar:
         return _("%(steps)s gives no figure %(name)s, so the gate would fail. Near it: %(near)s.") % facts

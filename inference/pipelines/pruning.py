@@ -18,9 +18,9 @@ from inference.pipelines.models import Firing, PipelineRun, PipelineTrigger, Ste
 from workers.core.clock import now
 
 EVERY_S = 600
-MOST = 20  # runs of one look: each may have thousands of rows
-MOST_FIRINGS = 1000  # of one trigger in one look
-FIRINGS_KEPT = timedelta(days=30)  # repeated deliveries arrive within days
+MAX_RUNS = 20  # runs of one look: each may have thousands of rows
+MAX_FIRINGS = 1000  # of one trigger in one look
+FIRING_RETENTION = timedelta(days=30)  # repeated deliveries arrive within days
 NEWEST_FIRINGS = 50  # of a trigger stay, for its page
 PRUNED = "pipelines-pruned"
 
@@ -38,8 +38,8 @@ def prune() -> int:
         for number in _old_runs():
             deleted += _delete(number)
     for trigger in PipelineTrigger.objects.order_by("pk"):
-        numbers = list(trigger.firings.order_by("-pk").values_list("pk", flat=True)[NEWEST_FIRINGS:][:MOST_FIRINGS])
-        old = Firing.objects.filter(pk__in=numbers, at__lt=now() - FIRINGS_KEPT, at__lte=trigger.seen_at)
+        numbers = list(trigger.firings.order_by("-pk").values_list("pk", flat=True)[NEWEST_FIRINGS:][:MAX_FIRINGS])
+        old = Firing.objects.filter(pk__in=numbers, at__lt=now() - FIRING_RETENTION, at__lte=trigger.seen_at)
         old.delete()
     return deleted
 
@@ -57,7 +57,7 @@ def _old_runs() -> list[int]:
         Q(newest_well=None) | ~Q(number=F("newest_well")), ended_at__lt=now() - timedelta(days=env.PIPELINE_RUN_DAYS),
         number__lte=F("newest") - max(1, env.PIPELINE_RUNS_KEPT),  # the newest gives the next its number
     )  # fmt: skip
-    return list(rows.exclude(Exists(serves)).order_by("ended_at").values_list("pk", flat=True)[:MOST])
+    return list(rows.exclude(Exists(serves)).order_by("ended_at").values_list("pk", flat=True)[:MAX_RUNS])
 
 
 @transaction.atomic

@@ -27,7 +27,7 @@ class PipelineRunIn(StrictMixin, serializers.Serializer[Any]):
     )
     parameters = serializers.DictField(default=dict)
     limit = serializers.IntegerField(
-        min_value=1, max_value=runs.MOST_AT_ONCE, default=runs.LIMIT, help_text="Steps and items at once."
+        min_value=1, max_value=runs.MAX_AT_ONCE, default=runs.LIMIT, help_text="Steps and items at once."
     )
     fail_fast = serializers.BooleanField(default=False, help_text="Begin nothing more once a step has failed.")
     use_cache = serializers.BooleanField(default=True, help_text="Take results of earlier runs where nothing changed.")

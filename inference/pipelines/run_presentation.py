@@ -17,7 +17,7 @@ from accounts.services import named_secrets
 from aiplatform.lib import times
 from datasets.models import DatasetVersion
 from inference.evaluation.models import Evaluation
-from inference.pipelines.advance import FINAL, WHOLE
+from inference.pipelines.advance import FINAL, STEP_ITEM
 from inference.pipelines.cache import TABLES
 from inference.pipelines.graph import Spec
 from inference.pipelines.kinds import KINDS, TYPES
@@ -28,11 +28,11 @@ from workers.core import kinds as job_kinds
 from workers.core.clock import now
 from workers.jobs import job_tabs
 
-MOST_FIGURES = 4  # of one step in a row
-MOST_LISTED = 10  # items of a list
-MOST_ABOUT = 20  # things that a question shows
+MAX_METRICS = 4  # of one step in a row
+MAX_LISTED = 10  # items of a list
+MAX_OBJECTS = 20  # things that a question shows
 LATELY = 5  # runs that tell how long a step takes
-MOST_EARLIER = 1000  # rows of them that are read
+MAX_EARLIER = 1000  # rows of them that are read
 TURNED_DOWN = ("refused", "no", "too_few")  # answers that end a way
 PEOPLE = ("approve", "people")  # kinds that take as long as people do
 
@@ -51,9 +51,9 @@ def is_open(run: PipelineRun, user: User) -> bool:
 
 def steps_of(run: PipelineRun, user: User) -> dict[str, dict[str, Any]]:
     """Return each step of a run by name, as JSON, limited to what this user may see."""
-    rows = run.step_runs.filter(item=WHOLE).defer("kept").select_related("job", "run", "cached_from__run__pipeline")
+    rows = run.step_runs.filter(item=STEP_ITEM).defer("kept").select_related("job", "run", "cached_from__run__pipeline")
     newest = {row.step: row for row in rows.order_by("attempt")}
-    items = run.step_runs.exclude(item=WHOLE).order_by("attempt").values_list("step", "item", "state")
+    items = run.step_runs.exclude(item=STEP_ITEM).order_by("attempt").values_list("step", "item", "state")
     counts: dict[str, Counter[str]] = {}
     for (step, _item), state in {(step, item): state for step, item, state in items}.items():
         counts.setdefault(step, Counter())[state] += 1
@@ -182,8 +182,8 @@ def eta_s(run: PipelineRun, spec: Spec, steps: Mapping[str, Mapping[str, Any]]) 
     The longest way through what is left, beside which all else runs. What waits for people counts for nothing.
     """
     lately: dict[str, list[float]] = {}
-    ended = StepRun.objects.filter(run__pipeline=run.pipeline_id, state=StepRun.State.OK, item=WHOLE, approval=None)
-    for name, begun, over in ended.order_by("-pk").values_list("step", "started_at", "ended_at")[:MOST_EARLIER]:
+    ended = StepRun.objects.filter(run__pipeline=run.pipeline_id, state=StepRun.State.OK, item=STEP_ITEM, approval=None)
+    for name, begun, over in ended.order_by("-pk").values_list("step", "started_at", "ended_at")[:MAX_EARLIER]:
         if begun and over:
             lately.setdefault(name, []).append((over - begun).total_seconds())
     left: dict[str, float] = {}
@@ -207,7 +207,7 @@ def results_of(outputs: Mapping[str, Any], user: User) -> list[dict[str, str]]:
         results.append(_result(value, user))
         if isinstance(value, list):
             results += [
-                _result(item, user) for item in value[:MOST_LISTED] if isinstance(item, Mapping) and "type" in item
+                _result(item, user) for item in value[:MAX_LISTED] if isinstance(item, Mapping) and "type" in item
             ]
     return results
 
@@ -224,7 +224,7 @@ def about(spec: Spec, key: str, steps: Mapping[str, Mapping[str, Any]], user: Us
         for name in spec.order()
         if name in earlier and name in steps
         for result in results_of(steps[name]["outputs"], user)
-    ][:MOST_ABOUT]
+    ][:MAX_OBJECTS]
 
 
 def _result(value: Any, user: User) -> dict[str, str]:
@@ -232,8 +232,8 @@ def _result(value: Any, user: User) -> dict[str, str]:
         return {"text": ngettext("%(count)s item", "%(count)s items", len(value)) % {"count": len(value)}, "url": ""}
     if value.get("type") == "figures":
         numbers = sorted(value.get("values", {}).items(), key=lambda pair: "." in pair[0])  # those of its own first
-        text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MOST_FIGURES] if number is not None)
-        more = " …" if len(numbers) > MOST_FIGURES else ""
+        text = ", ".join(f"{name} {number:.4g}" for name, number in numbers[:MAX_METRICS] if number is not None)
+        more = " …" if len(numbers) > MAX_METRICS else ""
         evaluation = value.get("evaluation")
         there = evaluation and Evaluation.objects.visible_to(user).filter(pk=evaluation).exists()
         return {"text": text + more, "url": reverse("inference:evaluation-detail", args=[evaluation]) if there else ""}

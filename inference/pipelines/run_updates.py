@@ -17,16 +17,16 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from inference.pipelines import approvals, cache, graph, step_start
-from inference.pipelines.advance import GOOD, WHOLE, Action, Row, State, Wishes, advance
+from inference.pipelines.advance import GOOD, STEP_ITEM, Action, Row, State, Wishes, advance
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.core.clock import now
 
 log = logging.getLogger(__name__)
 
-MOST_BEGUN = 20  # steps begun in one transaction, so that others who write do not wait long
-MOST_WRITTEN = 500  # rows made or moved in one
-MOST_ROUNDS = 50  # times that one asks what is due
-MOST_ROWS = 10_000  # of one run, items counted
+MAX_BEGUN = 20  # steps begun in one transaction, so that others who write do not wait long
+MAX_WRITTEN = 500  # rows made or moved in one
+MAX_ROUNDS = 50  # times that one asks what is due
+MAX_ROWS = 10_000  # of one run, items counted
 
 
 class Moved(Exception):
@@ -67,17 +67,17 @@ class Due:
 
     def write(self) -> bool:
         """Write all that is due, or as much as one transaction should; whether there may be more."""
-        for _round in range(MOST_ROUNDS):
+        for _round in range(MAX_ROUNDS):
             rows = [_row(step) for step in self.newest.values()]
-            due = advance(self.spec.steps, rows, self.wishes, self.found, max_starts=MOST_BEGUN - self._begun)
+            due = advance(self.spec.steps, rows, self.wishes, self.found, max_starts=MAX_BEGUN - self._begun)
             if not due:
-                return self._begun >= MOST_BEGUN
-            due = due[: MOST_WRITTEN - self.written]
+                return self._begun >= MAX_BEGUN
+            due = due[: MAX_WRITTEN - self.written]
             self._insert([action for action in due if action.verb == "insert"])
             for action in due:
                 self._apply(action)
             self.written += len(due)
-            if self.written >= MOST_WRITTEN or due[-1].verb == "finish":
+            if self.written >= MAX_WRITTEN or due[-1].verb == "finish":
                 return due[-1].verb != "finish"
         return True
 
@@ -104,7 +104,7 @@ class Due:
             )  # fmt: skip
         elif action.state is State.STARTED:
             self._open_list(step)
-        elif action.item == WHOLE and of.each is not None and action.state in (State.OK, State.FAILED):
+        elif action.item == STEP_ITEM and of.each is not None and action.state in (State.OK, State.FAILED):
             move(step, action.state, **self._gathered(of, step, action.state))
         else:
             move(step, action.state, message=self._why_not(of, action.state))
@@ -115,23 +115,23 @@ class Due:
             return Message()
         if of.key in self.run.skip:
             return wording.message("pipeline.skipped_by_person")
-        condition = self.newest.get((of.when.step, WHOLE)) if of.when else None
+        condition = self.newest.get((of.when.step, STEP_ITEM)) if of.when else None
         if of.when and condition is not None and condition.answer and condition.answer != of.when.port:
             return wording.message("pipeline.other_answer", step=of.when.step, answer=condition.answer)
-        missing = [name for name in of.needs if (row := self.newest.get((name, WHOLE))) and row.state not in GOOD]
+        missing = [name for name in of.needs if (row := self.newest.get((name, STEP_ITEM))) and row.state not in GOOD]
         return wording.message("pipeline.left_out_with", steps=", ".join(missing[:5])) if missing else Message()
 
     def _open_list(self, step_row: StepRun) -> None:
         """Start a step for each item, unless the run would have too many rows."""
         counts = {}
         for key, of in self.spec.steps.items():
-            row = self.newest.get((key, WHOLE))
+            row = self.newest.get((key, STEP_ITEM))
             if of.each is not None and row is not None and (row.state != State.WAITING or row is step_row):
-                source = self.newest.get((of.each.step, WHOLE))
+                source = self.newest.get((of.each.step, STEP_ITEM))
                 counts[key] = len(source.outputs.get(of.each.port) or ()) if source else 0
         count = counts[step_row.step]
-        if len(self.spec.steps) + sum(counts.values()) > MOST_ROWS:
-            why = wording.message("pipeline.too_many_items", count=count, most=MOST_ROWS)
+        if len(self.spec.steps) + sum(counts.values()) > MAX_ROWS:
+            why = wording.message("pipeline.too_many_items", count=count, most=MAX_ROWS)
             move(step_row, State.FAILED, message=why, started_at=now())
             return
         move(step_row, State.STARTED, started_at=now())
@@ -139,7 +139,7 @@ class Due:
     def _gathered(self, of: graph.Step, step_row: StepRun, state: State) -> dict[str, Any]:
         """Return the outputs of a step that ran for each item: lists in the order of the items, without failed ones."""
         first = (step_row.attempt - 1) * (of.retries + 1)
-        items = sorted((item, row) for (key, item), row in self.newest.items() if key == of.key and item != WHOLE)
+        items = sorted((item, row) for (key, item), row in self.newest.items() if key == of.key and item != STEP_ITEM)
         rows = [row for _item, row in items if row.attempt > first]
         good = [row for row in rows if row.state in GOOD]
         ports = sorted({port for row in good for port in row.outputs})
@@ -176,7 +176,7 @@ class Due:
             move(step, State.ASKING if begun.asks else State.STARTED, **columns)
 
     def _finish(self, state: State) -> None:
-        wholes = [row for (_step, item), row in sorted(self.newest.items()) if item == WHOLE]
+        wholes = [row for (_step, item), row in sorted(self.newest.items()) if item == STEP_ITEM]
         failed = [row.step for row in wholes if row.state == State.FAILED]
         refused = [row.step for row in wholes if row.state == State.OK and row.answer == approvals.REFUSED]
         message = Message()

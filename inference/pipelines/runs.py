@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from inference.pipelines import approvals, checks, graph, inlining
-from inference.pipelines.advance import WHOLE, Row, State, retry_from
+from inference.pipelines.advance import STEP_ITEM, Row, State, retry_from
 from inference.pipelines.models import Pipeline, PipelineRun, PipelineVersion, StepRun
 from workers.core.clock import now
 
 LIMIT = 16
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 MANUAL = {"by": "manual"}
 
 
@@ -42,8 +42,8 @@ def start(
     Raises:
         Invalid: see `checks.check`.
     """
-    if not 1 <= limit <= MOST_AT_ONCE:
-        raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MOST_AT_ONCE}, field="limit")
+    if not 1 <= limit <= MAX_AT_ONCE:
+        raise Invalid(_("From 1 to %(most)s steps may run at once.") % {"most": MAX_AT_ONCE}, field="limit")
     spec = graph.parse(version.spec)
     params = inlining.parameters_of(spec, parameters or {})
     # who begins a run by hand takes the word of the version's author; a trigger takes its owner's alone, see `firing`
@@ -100,7 +100,7 @@ def retry(run: PipelineRun, step: str, *, by: User, use_cache: bool = True) -> P
     if not actions:
         raise NotNow(_("This step, or one after it, is under way. Wait for its end, or cancel the run."))
     StepRun.objects.bulk_create(
-        StepRun(run=current, step=item.step, item=WHOLE, attempt=item.attempt) for item in actions
+        StepRun(run=current, step=item.step, item=STEP_ITEM, attempt=item.attempt) for item in actions
     )
     again = {item.step for item in actions}
     PipelineRun.objects.filter(pk=run.pk).update(
@@ -124,7 +124,7 @@ def skip(run: PipelineRun, step: str) -> PipelineRun:
     spec = graph.parse(fresh.spec, of_run=True)
     _check_step(spec, step)
     step = inlining.entry_of(spec, step)
-    newest = fresh.step_runs.filter(step=step, item=WHOLE).order_by("-attempt").first()
+    newest = fresh.step_runs.filter(step=step, item=STEP_ITEM).order_by("-attempt").first()
     if fresh.is_over or newest is None or newest.state not in (StepRun.State.WAITING, StepRun.State.ASKING):
         raise NotNow(_("Only a step that waits can be skipped."))
     skipped = sorted({*fresh.skip, step})

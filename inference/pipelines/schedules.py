@@ -18,10 +18,10 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
 
-LONGEST = 200  # characters of a schedule
-MOST_SHOWN = 50  # times that are shown in advance
-MOST_DUE = 100  # times that one call gives
-LATE = timedelta(minutes=5)  # what is due for longer has been missed
+MAX_LENGTH = 200  # characters of a schedule
+MAX_SHOWN = 50  # times that are shown in advance
+MAX_DUE = 100  # times that one call gives
+MISSED_AFTER = timedelta(minutes=5)  # what is due for longer has been missed
 _BACK = timedelta(hours=3)  # clocks are never set back by more
 _EVERY_HOUR = frozenset({"*", "*/1", "0-23"})
 _SHORT = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *"}
@@ -51,11 +51,11 @@ def next_times(expr: str, zone: str, after: datetime, count: int = 5) -> list[da
     Raises:
         Invalid: the schedule or the zone cannot be read.
     """
-    return list(islice(_after(expr, zone_named(zone), after), min(count, MOST_SHOWN)))
+    return list(islice(_after(expr, zone_named(zone), after), min(count, MAX_SHOWN)))
 
 
 def due(
-    expr: str, zone: str, last: datetime, now: datetime, missed: Missed = "latest", *, limit: int = MOST_DUE
+    expr: str, zone: str, last: datetime, now: datetime, missed: Missed = "latest", *, limit: int = MAX_DUE
 ) -> list[datetime]:
     """Return the times after `last` up to `now` that are due, oldest first, in UTC.
 
@@ -70,10 +70,10 @@ def due(
     """
     tz = zone_named(zone)
     if missed == "all":
-        times = islice(_after(expr, tz, last), max(0, min(limit, MOST_DUE)))
+        times = islice(_after(expr, tz, last), max(0, min(limit, MAX_DUE)))
         return [moment for moment in times if moment <= now]
     newest = _latest(expr, tz, now)
-    if newest is None or newest <= last or (missed == "none" and now - newest > LATE):
+    if newest is None or newest <= last or (missed == "none" and now - newest > MISSED_AFTER):
         return []
     return [newest]
 
@@ -95,8 +95,8 @@ def zone_named(name: str) -> ZoneInfo:
 
 def _fields(expr: str) -> list[str]:
     """Return the five fields of a valid expression."""
-    if not isinstance(expr, str) or len(expr) > LONGEST:
-        raise Invalid(_("A schedule has at most %(most)s characters.") % {"most": LONGEST}, field="schedule")
+    if not isinstance(expr, str) or len(expr) > MAX_LENGTH:
+        raise Invalid(_("A schedule has at most %(most)s characters.") % {"most": MAX_LENGTH}, field="schedule")
     fields = _SHORT.get(expr.strip().lower(), expr).split()
     if len(fields) == 6:
         message = _("A schedule starts nothing more often than each minute: leave the seconds out, five fields remain.")

@@ -17,7 +17,7 @@ from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import PipelineVersion
 from inference.pipelines.steps.secrets import names_of
 
-MOST = 500  # pipelines that are looked through, the newest first
+MAX_PIPELINES = 500  # pipelines that are looked through, the newest first
 
 
 def in_pipelines(user: User) -> dict[str, list[Use]]:
@@ -26,7 +26,7 @@ def in_pipelines(user: User) -> dict[str, list[Use]]:
     own = Q(pipeline__owner=user) | Q(pipeline__triggers__owner=user)
     uses: dict[str, list[Use]] = {}
     newest = rows.filter(own, number=F("newest")).select_related("pipeline").order_by("-pipeline").distinct()
-    for version in newest[:MOST]:
+    for version in newest[:MAX_PIPELINES]:
         use = Use(version.pipeline.name, reverse("pipelines:detail", args=[version.pipeline_id]))
         for name in names_in(version.spec):
             uses.setdefault(name, []).append(use)

@@ -8,13 +8,13 @@ from typing import Any
 from accounts.access.permissions import Action
 from accounts.models import User
 from inference.pipelines import run_presentation
-from inference.pipelines.advance import WHOLE
+from inference.pipelines.advance import STEP_ITEM
 from inference.pipelines.models import PipelineRun, StepRun
 from workers.core.models import Job
 from workers.jobs import job_tabs
 
-MOST_ATTEMPTS = 20  # the newest ones
-MOST_ITEMS = 20  # those that failed before all others
+MAX_ATTEMPTS = 20  # the newest ones
+MAX_ITEMS = 20  # those that failed before all others
 
 
 def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: User) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: Us
     """
     is_open = run_presentation.is_open(run, user)
     rows = run.step_runs.filter(step=key).defer("kept").select_related("job", "run")
-    attempts = list(rows.filter(item=WHOLE).order_by("-attempt")[:MOST_ATTEMPTS])
+    attempts = list(rows.filter(item=STEP_ITEM).order_by("-attempt")[:MAX_ATTEMPTS])
     job = _visible(user, [row.job for row in attempts[:1]]).get(shown["job"] or 0)
     return {
         **shown,
@@ -38,7 +38,7 @@ def build_context(run: PipelineRun, key: str, shown: Mapping[str, Any], user: Us
         "figures": figures_of(shown["outputs"]),
         "results": run_presentation.results_of(_others(shown["outputs"]), user),
         "attempts": [_attempt(row, is_open) for row in attempts],
-        "items": _items(rows.exclude(item=WHOLE), user, is_open=is_open),
+        "items": _items(rows.exclude(item=STEP_ITEM), user, is_open=is_open),
         "answers": _answers(attempts[0]) if attempts and is_open else [],
         "job": job,
         "job_attempts": list(job.attempts.order_by("-number")) if job else [],
@@ -90,7 +90,7 @@ def _items(rows: Any, user: User, *, is_open: bool) -> list[dict[str, Any]]:
     """The newest attempt of each item, those that failed first."""
     newest: dict[int, StepRun] = {row.item: row for row in rows.order_by("item", "attempt")}
     order = {StepRun.State.FAILED: 0, StepRun.State.STARTED: 1}
-    chosen = sorted(newest.values(), key=lambda row: (order.get(StepRun.State(row.state), 2), row.item))[:MOST_ITEMS]
+    chosen = sorted(newest.values(), key=lambda row: (order.get(StepRun.State(row.state), 2), row.item))[:MAX_ITEMS]
     visible = _visible(user, [row.job for row in chosen])
     return [
         {

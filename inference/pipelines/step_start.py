@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import titles, wording
 from aiplatform.lib.errors import NotAllowed
 from inference.pipelines import graph, values
-from inference.pipelines.advance import WHOLE, State
+from inference.pipelines.advance import STEP_ITEM, State
 from inference.pipelines.kinds import KINDS, Begun, Call, StepFailed, StepKind
 from inference.pipelines.models import PipelineRun, StepRun
 
@@ -30,7 +30,7 @@ def is_repeated(run: PipelineRun, step: StepRun) -> bool:
 
 def is_repeated_whole(run: PipelineRun, step: StepRun) -> bool:
     """Whether a row only gathers its items."""
-    return step.item == WHOLE and is_repeated(run, step)
+    return step.item == STEP_ITEM and is_repeated(run, step)
 
 
 def start_step(run: PipelineRun, spec: graph.Spec, step: StepRun, newest: Newest) -> Begun:
@@ -54,9 +54,9 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
         DomainError: a value is missing or out of range.
     """
     of = spec.steps[step.step]
-    item, has_item = None, of.each is not None and step.item != WHOLE
+    item, has_item = None, of.each is not None and step.item != STEP_ITEM
     if of.each is not None and has_item:
-        item = newest[of.each.step, WHOLE].outputs[of.each.port][step.item]
+        item = newest[of.each.step, STEP_ITEM].outputs[of.each.port][step.item]
     params_by_name = {name: parameter.default for name, parameter in spec.parameters.items()} | run.parameters
     params_by_name = values.scope(params_by_name, step.step)
     params = kind.checked(values.substitute(dict(of.params), params_by_name, item=item, has_item=has_item))
@@ -67,7 +67,7 @@ def call_of(run: PipelineRun, spec: graph.Spec, step: StepRun, kind: StepKind, n
     missing = [port.label for port in kind.inputs if not port.optional and not inputs.get(port.name)]
     if missing:
         raise StepFailed(_("There is nothing for %(ports)s.") % {"ports": ", ".join(map(str, missing))})
-    suffix = f"_{step.item}" if step.item != WHOLE else ""
+    suffix = f"_{step.item}" if step.item != STEP_ITEM else ""
     name = titles.derive_name(f"{run.pipeline.name}_{run.number}_{step.step}{suffix}", room=90)
     return Call(run=run, row=step, user=run.owner, params=params, inputs=inputs, name=name, parameters=params_by_name)
 
@@ -76,7 +76,7 @@ def _references(links: Sequence[graph.Link], newest: Newest) -> list[Mapping[str
     """Return the references connected to a port. A list is the output of a step that ran for each item."""
     gathered: list[Mapping[str, Any]] = []
     for link in links:
-        row = newest.get((link.step, WHOLE))
+        row = newest.get((link.step, STEP_ITEM))
         if row is None or row.state not in (State.OK, State.CACHED) or link.port not in row.outputs:
             continue
         value = row.outputs[link.port]

@@ -19,11 +19,11 @@ from inference.pipelines import diffing, graph, text
 from inference.pipelines.kinds import KINDS
 from inference.pipelines.models import Pipeline
 from inference.pipelines.python_text import to_python
-from inference.pipelines.text_reading import MOST_BYTES
+from inference.pipelines.text_reading import MAX_BYTES
 
 
 class TextIn(StrictMixin, serializers.Serializer[Any]):
-    text = serializers.CharField(max_length=MOST_BYTES, trim_whitespace=False, help_text="YAML.")
+    text = serializers.CharField(max_length=MAX_BYTES, trim_whitespace=False, help_text="YAML.")
 
 
 class SpecOut(serializers.Serializer[Any]):
@@ -37,7 +37,7 @@ class SpecToWriteIn(StrictMixin, serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=[("yaml", "YAML"), ("python", "Python")], default="yaml")
     name = serializers.CharField(max_length=200, default="pipeline", help_text="For the first line of Python.")
     over = serializers.CharField(
-        max_length=MOST_BYTES, trim_whitespace=False, default="", allow_blank=True,
+        max_length=MAX_BYTES, trim_whitespace=False, default="", allow_blank=True,
         help_text="YAML that says something else by now: its comments and its order stay.",
     )  # fmt: skip
 

@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
 
-MOST_BYTES = 1 << 20
-DEEPEST = 40  # mappings and lists inside one another
-MOST_DOCUMENTS = 2
-MOST_PARTS = 15_000  # keys, values, beginnings and ends; 3 µs each
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 40  # mappings and lists inside one another
+MAX_DOCUMENTS = 2
+MAX_PARTS = 15_000  # keys, values, beginnings and ends; 3 µs each
 MAX_NUMBER_LENGTH = 300  # characters
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
@@ -28,7 +28,7 @@ _UNCLEAR = re.compile(
     r"|[-+]?\.inf|\.nan",
     re.ASCII | re.IGNORECASE,
 )
-_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_LABELS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -71,8 +71,8 @@ def documents(text: str) -> list[Node]:
     Raises:
         Invalid: it is too long, no YAML, or has what this module leaves out; the sentence names the line.
     """
-    if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
-        raise Invalid(_("The text has more than %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="text")
+    if len(text) > MAX_BYTES or len(text.encode(errors="replace")) > MAX_BYTES:
+        raise Invalid(_("The text has more than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="text")
     try:
         return _Reader(text).read()
     except yaml.MarkedYAMLError as exc:
@@ -90,8 +90,8 @@ def plain(text: str) -> Any:
     Raises:
         ValueError: readers of YAML differ on it, or no number is that large.
     """
-    if text in _WORDS or text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    if text in _LABELS or text.lower() in _LABELS:
+        return _LABELS[text.lower()]
     if _UNCLEAR.fullmatch(text):
         raise ValueError(text)
     if _WHOLE.fullmatch(text):
@@ -120,7 +120,7 @@ class _Reader:
     def read(self) -> list[Node]:
         for count, event in enumerate(self.events):
             line = event.start_mark.line
-            if count > MOST_PARTS:
+            if count > MAX_PARTS:
                 self.refuse(line, _("the text has too many values up to here."))
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
                 self.refuse(
@@ -135,7 +135,7 @@ class _Reader:
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
                 self.finish(event)
             elif isinstance(event, yaml.DocumentStartEvent):
-                if len(self.done) == MOST_DOCUMENTS:
+                if len(self.done) == MAX_DOCUMENTS:
                     self.refuse(line, _("at most two documents are read: the pipeline and its layout."))
                 self.document = line
         return self.done
@@ -167,8 +167,8 @@ class _Reader:
     def open_node(self, event: Any) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
         start = event.start_mark
-        if len(self.open) >= DEEPEST:
-            self.refuse(start.line, _("at most %(most)s lists and mappings inside one another.") % {"most": DEEPEST})
+        if len(self.open) >= MAX_DEPTH:
+            self.refuse(start.line, _("at most %(most)s lists and mappings inside one another.") % {"most": MAX_DEPTH})
         if self.open and isinstance(self.open[-1].value, dict) and self.keys[-1] is None:
             self.refuse(start.line, _("a key is a text, not a list or a mapping."))
         block = mapping and not event.flow_style

@@ -28,7 +28,7 @@ from inference.pipelines import (
 from inference.pipelines.models import Pipeline, PipelineVersion
 
 FORMS = ("yaml", "python")
-MOST_DOUBTS = 5  # reported at once
+MAX_WARNINGS = 5  # reported at once
 
 
 @require_safe
@@ -67,7 +67,7 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
     """Save the pipeline described by a text as a version."""
     rows = Pipeline.objects.visible_to(request.user).editable_by(request.user)
     pipeline: Pipeline = get_object_or_404(rows, pk=pk)
-    content = request.POST.get("text", "")[: text_reading.MOST_BYTES + 1]
+    content = request.POST.get("text", "")[: text_reading.MAX_BYTES + 1]
     note = request.POST.get("note", "")[: writing.MOST_NOTE]
     wrong: list[str] = []
     may_save = False
@@ -81,7 +81,7 @@ def put_text(request: SignedInRequest, pk: int) -> HttpResponse:
         if not wrong or request.POST.get("anyway"):
             version = writing.save_version(pipeline, user=request.user, spec=read.spec, layout=read.layout, note=note)
             messages.info(request, _("Version %(number)s is saved.") % {"number": version.number})
-            for problem in list(pipeline_warnings.list_warnings(graph.parse(version.spec)))[:MOST_DOUBTS]:
+            for problem in list(pipeline_warnings.list_warnings(graph.parse(version.spec)))[:MAX_WARNINGS]:
                 messages.warning(request, f"{problem.step}: {problem.message}")
             return redirect("pipelines:detail", pk)
     except DomainError as exc:

@@ -12,10 +12,10 @@ import yaml
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
-from inference.pipelines.text_reading import DEEPEST, plain
+from inference.pipelines.text_reading import MAX_DEPTH, plain
 
-_SHORT = 80  # characters of a list on one line
-_LONGEST_KEY = 500  # characters; readers stop looking for the colon at 1,024
+_MAX_INLINE_LENGTH = 80  # characters of a list on one line
+_MAX_KEY_LENGTH = 500  # characters; readers stop looking for the colon at 1,024
 _KEY = re.compile(r"[A-Za-z_][\w./-]*")
 _PLAIN = re.compile(r"[\w$/](?:[\w ./$(){}\[\]+*=<>,;|@%^~!?'\"&-]|:(?=\S))*")
 _PLAIN_IN_LIST = re.compile(r"[\w$/][\w ./$()+*=<>@%^~-]*")
@@ -29,8 +29,8 @@ def pair(key: str, value: Any, indent: int = 0) -> list[str]:
         Invalid: the value is deeper than texts may be, or no JSON.
     """
     start = " " * indent + key_text(key) + ":"
-    if indent > 2 * DEEPEST:
-        raise Invalid(_("At most %(most)s lists and mappings inside one another.") % {"most": DEEPEST}, field="text")
+    if indent > 2 * MAX_DEPTH:
+        raise Invalid(_("At most %(most)s lists and mappings inside one another.") % {"most": MAX_DEPTH}, field="text")
     if isinstance(value, Mapping) and value:
         return [start, *(line for name, item in value.items() for line in pair(str(name), item, indent + 2))]
     if isinstance(value, str) and (block := _block(value, indent + 2)):
@@ -71,8 +71,8 @@ def _number(character: str) -> str:
 
 def key_text(key: str) -> str:
     """Return a key as it is written before its colon."""
-    if len(key) > _LONGEST_KEY:
-        raise Invalid(_("A name has at most %(most)s characters.") % {"most": _LONGEST_KEY}, field="text")
+    if len(key) > _MAX_KEY_LENGTH:
+        raise Invalid(_("A name has at most %(most)s characters.") % {"most": _MAX_KEY_LENGTH}, field="text")
     return key if _is_plain(key, _KEY) else quoted(key)
 
 
@@ -110,7 +110,7 @@ def _on_one_line(values: Sequence[Any]) -> str:
         else:
             items.append(scalar(value))
         length += len(items[-1]) + 2
-        if length > _SHORT:
+        if length > _MAX_INLINE_LENGTH:
             return ""
     return f"[{', '.join(items)}]"
 

@@ -30,7 +30,7 @@ from inference.pipelines import trigger_settings
 from inference.pipelines.models import Firing, Pipeline, PipelineTrigger
 from inference.serving.models import Service
 
-MOST_KNOCKS_A_MINUTE = 300  # of one address, at all webhooks, proven or not
+MAX_CALLS_PER_MINUTE = 300  # of one address, at all webhooks, proven or not
 
 
 class FiringOut(OutMixin, serializers.ModelSerializer[Firing]):
@@ -192,10 +192,10 @@ class HookView(APIView):
             PipelineTrigger.objects.filter(pk=pk, kind=PipelineTrigger.Kind.WEBHOOK).select_related("owner").first()
         )
         address = request.META.get("REMOTE_ADDR")  # who knows no secret uses up no delivery of who does
-        rates.limit(f"pipeline-hook-{address}", max_count=MOST_KNOCKS_A_MINUTE, within_s=60)
-        body = request._request.read(trigger_settings.MOST_BODY + 1)
-        if len(body) > trigger_settings.MOST_BODY:
-            raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MOST_BODY >> 10})
+        rates.limit(f"pipeline-hook-{address}", max_count=MAX_CALLS_PER_MINUTE, within_s=60)
+        body = request._request.read(trigger_settings.MAX_BODY_BYTES + 1)
+        if len(body) > trigger_settings.MAX_BODY_BYTES:
+            raise Invalid(_("A delivery has at most %(most)s KiB.") % {"most": trigger_settings.MAX_BODY_BYTES >> 10})
         signature = request.headers.get(signatures.HEADER, "")
         run = trigger_settings.delivered(trigger, signature=signature, body=body, facts=_facts(body))
         return Response({"run": run.pk if run else None}, status=202)

@@ -34,9 +34,9 @@ from workers.core.models import Alarm
 
 log = logging.getLogger(__name__)
 
-MOST_NEWS = 100  # of one trigger in one look
-DEEPEST = 5  # triggers behind one another
-QUIET = ("pipeline.own_work", "pipeline.still_busy")  # why no run began where all is well
+MAX_NEWS = 100  # of one trigger in one look
+MAX_DEPTH = 5  # triggers behind one another
+EXPECTED_REASONS = ("pipeline.own_work", "pipeline.still_busy")  # why no run began where all is well
 PICKING = ("dataset", "input")  # kinds of steps that give a version which was there before
 K = PipelineTrigger.Kind
 
@@ -74,7 +74,7 @@ def fire_due() -> int:
 def fire_news(trigger: PipelineTrigger) -> int:
     """Fire one trigger for all its events; returns how many runs started."""
     started = 0
-    for news in list(_news(trigger, now()))[:MOST_NEWS]:
+    for news in list(_news(trigger, now()))[:MAX_NEWS]:
         started += fire(trigger, news) is not None
     return started
 
@@ -120,7 +120,7 @@ def ancestry_of(version: DatasetVersion) -> tuple[int, ...]:
     """Return the pipelines whose runs led to a dataset version, the first one first; () where users created it."""
     produced = Q(outputs__data__type="dataset", outputs__data__id=version.pk, state=StepRun.State.OK)
     rows = StepRun.objects.filter(produced | _requested(version))
-    for step in rows.select_related("run").order_by("pk")[:MOST_NEWS]:
+    for step in rows.select_related("run").order_by("pk")[:MAX_NEWS]:
         if step_start.kind_of(step.run, step) not in PICKING:
             return (*step.run.trigger.get("ancestry", ()), step.run.pipeline_id)
     return ()
@@ -145,7 +145,7 @@ def fire(trigger: PipelineTrigger, news: News) -> PipelineRun | None:
             Firing.objects.filter(pk=firing.pk).update(run=run, message=message)
             seen_at = max(fresh.seen_at, news.at)
             PipelineTrigger.objects.filter(pk=fresh.pk).update(seen_at=seen_at, message=message)
-            if message and message.code not in QUIET:
+            if message and message.code not in EXPECTED_REASONS:
                 _notify_owner(fresh, message, firing.at)
             return run
     except IntegrityError:
@@ -175,8 +175,8 @@ def _answer(trigger: PipelineTrigger, news: News) -> tuple[PipelineRun | None, M
     """Return the run, or the reason why there is none."""
     if trigger.pipeline_id in news.ancestry:
         return None, wording.message("pipeline.own_work")
-    if len(news.ancestry) >= DEEPEST:
-        return None, wording.message("pipeline.chain_too_long", most=DEEPEST)
+    if len(news.ancestry) >= MAX_DEPTH:
+        return None, wording.message("pipeline.chain_too_long", most=MAX_DEPTH)
     if not _may(trigger):
         return None, wording.message("pipeline.owner_not_allowed")
     version = trigger.pipeline.versions.filter(number=trigger.agreed).first()

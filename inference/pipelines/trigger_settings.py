@@ -32,12 +32,12 @@ class BeganNone(DomainError):
     code: ClassVar[str] = "began_none"
 
 
-MOST = 20  # triggers of one pipeline
-MOST_BODY = 64 << 10  # bytes of a delivery
+MAX_TRIGGERS = 20  # triggers of one pipeline
+MAX_BODY_BYTES = 64 << 10  # bytes of a delivery
 NEWEST = "secret"  # what the newest secret of a webhook is sealed as; older ones are by when they end
 HOLDS = timedelta(hours=24)  # an older secret, after a new one was made
-MOST_OLDER = 4  # that hold at once
-MOST_A_MINUTE = 60  # deliveries to one trigger
+MAX_OLD_SECRETS = 4  # that hold at once
+MAX_PER_MINUTE = 60  # deliveries to one trigger
 
 
 @transaction.atomic
@@ -72,8 +72,8 @@ def create(
     with refusals:
         inlining.parameters_of(graph.parse(writing.newest_or_refused(pipeline).spec), params)
     with refusals:
-        if pipeline.triggers.count() >= MOST:
-            raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MOST}, field="kind")
+        if pipeline.triggers.count() >= MAX_TRIGGERS:
+            raise Invalid(_("A pipeline has at most %(most)s triggers.") % {"most": MAX_TRIGGERS}, field="kind")
     refusals.end()
     secret = secrets.token_urlsafe(32) if kind == K.WEBHOOK else ""
     row = PipelineTrigger.objects.create(
@@ -191,7 +191,7 @@ def rotate(trigger: PipelineTrigger, *, by: User, at_once: bool = False) -> tupl
     current = _read_secrets(row)
     until = now() + HOLDS
     older = {} if at_once else {word: current[word] for word in current if word != NEWEST and _holds(word)}
-    if len(older) >= MOST_OLDER:
+    if len(older) >= MAX_OLD_SECRETS:
         message = _("It has had %(count)s new secrets within a day. Wait, or end the older ones at once.")
         raise Invalid(message % {"count": len(older)})
     if not at_once and NEWEST in current:
@@ -243,7 +243,7 @@ def delivered(
     delivery = signatures.verify(secrets_held, signature, body, now())
     if trigger is None:
         raise NotFound(_("There is no such webhook."))  # a secret that was just created cannot have been used
-    rates.limit(f"pipeline-delivery-{trigger.pk}", max_count=MOST_A_MINUTE, within_s=60)
+    rates.limit(f"pipeline-delivery-{trigger.pk}", max_count=MAX_PER_MINUTE, within_s=60)
     if not trigger.is_on:
         raise Invalid(_("This trigger is switched off."))
     news = trigger_firings.News(delivery.key, delivery.sent, {"delivery": delivery.key, **facts})

@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import MAX_REFUSALS, Invalid, Refusals
 
 ITEM = "item"
-DEEPEST = 30  # lists and objects inside one another
-MOST_VALUES = 20_000  # in one tree
-MOST_TEXT = 1 << 20  # characters of all texts of one tree, after inserting
+MAX_DEPTH = 30  # lists and objects inside one another
+MAX_VALUES = 20_000  # in one tree
+MAX_TEXT = 1 << 20  # characters of all texts of one tree, after inserting
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)\}|\$\{")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _PATH = re.compile(r"item(?:\.[A-Za-z0-9_-]{1,100}){0,10}")
@@ -65,7 +65,7 @@ def substitute(tree: Any, values: Mapping[str, Any], *, item: Any = None, has_it
         with refusals:
             replacements[name] = _resolve(name, values, item, has_item)
     refusals.end()
-    left = [MOST_TEXT]
+    left = [MAX_TEXT]
     result = _rebuilt(tree, lambda text: _inserted(text, replacements, left))
     check(result)
     return result
@@ -99,14 +99,14 @@ def _texts(tree: Any) -> Iterator[str]:
     while todo:
         value, depth = todo.pop()
         count += 1
-        if depth > DEEPEST:
-            raise Invalid(_("Parameters have at most %(most)s lists inside one another.") % {"most": DEEPEST})
-        if count > MOST_VALUES:
-            raise Invalid(_("Parameters of a step have at most %(most)s values.") % {"most": MOST_VALUES})
+        if depth > MAX_DEPTH:
+            raise Invalid(_("Parameters have at most %(most)s lists inside one another.") % {"most": MAX_DEPTH})
+        if count > MAX_VALUES:
+            raise Invalid(_("Parameters of a step have at most %(most)s values.") % {"most": MAX_VALUES})
         if isinstance(value, str):
             characters += len(value)
-            if characters > MOST_TEXT:
-                raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MOST_TEXT})
+            if characters > MAX_TEXT:
+                raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MAX_TEXT})
             yield value
         elif isinstance(value, Mapping):
             todo += [(item, depth + 1) for item in reversed(list(value.values()))]
@@ -168,7 +168,7 @@ def _inserted(text: str, replacements: Mapping[str, Any], left: list[int]) -> An
         replacement = "${" if match.group() == "$${" else as_text(replacements[match["name"]])
         left[0] -= len(replacement)
         if left[0] < 0:
-            raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MOST_TEXT})
+            raise Invalid(_("Parameters of a step have at most %(most)s characters.") % {"most": MAX_TEXT})
         return replacement
 
     return _REFERENCE.sub(replace, text)

@@ -15,7 +15,7 @@ from inference.registry import history, stages
 from inference.registry.models import Model, ModelAlias, ModelVersion
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,49}")
-MOST = 50  # in one model
+MAX_ALIASES = 50  # in one model
 TAKEN = frozenset({"latest", "newest"})  # they would say something else than they do
 
 
@@ -54,8 +54,10 @@ def assign(*, version: ModelVersion, name: str, by: User, **facts: object) -> Mo
     alias = ModelAlias.objects.filter(model=model, name=name).select_related("version").first()
     if alias is not None and alias.version_id == locked_version.pk:
         return alias
-    if alias is None and model.aliases.count() >= MOST:
-        raise Invalid(_("A model has at most %(most)s aliases. Remove one first.") % {"most": MOST}, field="alias")
+    if alias is None and model.aliases.count() >= MAX_ALIASES:
+        raise Invalid(
+            _("A model has at most %(most)s aliases. Remove one first.") % {"most": MAX_ALIASES}, field="alias"
+        )
     before = f"v{alias.version.number}" if alias else ""
     alias = alias or ModelAlias(model=model, name=name)
     alias.version, alias.moved_by, alias.moved_at = locked_version, by, now()

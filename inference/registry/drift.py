@@ -14,13 +14,13 @@ from typing import Any
 
 from aiplatform.lib.parsers import is_sound
 from inference.kit.models import descriptor
-from inference.kit.models.statistics import BINS, FEATURES, FIELDS, MOST_CLASSES, Tally, empty
+from inference.kit.models.statistics import BINS, FEATURES, FIELDS, MAX_CLASSES, Tally, empty
 
 STEADY, OTHER = 0.1, 0.25
 VERDICTS = ("steady", "moved", "other", "unknown")
 APART = 0.25  # standard deviations from which pictures as a whole are others; Cohen calls 0.2 small, 0.5 medium
-ENOUGH = 100  # pictures on either side
-FEW = 0.5  # added to each bin, so that an empty one is no infinity (Jeffreys' prior)
+MIN_IMAGES = 100  # pictures on either side
+PRIOR_COUNT = 0.5  # added to each bin, so that an empty one is no infinity (Jeffreys' prior)
 BROAD = 10  # of bins that neighbours are put together to, so that few pictures are not spread too thin
 
 
@@ -72,8 +72,8 @@ def index(before: Sequence[int], now: Sequence[int], pictures: tuple[int, int] |
     n, m, k = sum(before), sum(now), len(before)
     if not n or not m or k < 2:
         return 0.0
-    p = [(count + FEW) / (n + FEW * k) for count in before]
-    q = [(count + FEW) / (m + FEW * k) for count in now]
+    p = [(count + PRIOR_COUNT) / (n + PRIOR_COUNT * k) for count in before]
+    q = [(count + PRIOR_COUNT) / (m + PRIOR_COUNT * k) for count in now]
     divergence = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
     sizes = pictures or (n, m)
     return max(0.0, divergence - (k - 1) * (1 / min(n, sizes[0]) + 1 / min(m, sizes[1])))
@@ -81,7 +81,7 @@ def index(before: Sequence[int], now: Sequence[int], pictures: tuple[int, int] |
 
 def compare(before: Tally, now: Tally) -> list[Drift]:
     """Compare two tallies: first predictions, by classes and scores, then the features of images."""
-    enough = min(before["images"], now["images"]) >= ENOUGH
+    enough = min(before["images"], now["images"]) >= MIN_IMAGES
     names = sorted({*before["classes"], *now["classes"]}, key=lambda name: -before["classes"].get(name, 0))
     classes = [[tally["classes"].get(name, 0) for name in names] for tally in (before, now)]
     numbers: dict[str, tuple[Sequence[int], Sequence[int]]] = {"scores": (before["scores"], now["scores"])}
@@ -120,7 +120,7 @@ def distance(before: Tally, now: Tally) -> float | None:
     The root of the mean over all 27 fields of the squared difference of means, each by the variance of the pictures
     before: Mahalanobis' distance with a diagonal covariance, by field.
     """
-    if min(before["images"], now["images"]) < ENOUGH:
+    if min(before["images"], now["images"]) < MIN_IMAGES:
         return None
     (m, v), (n, _w) = _moments(before), _moments(now)
     noise = 1 / before["images"] + 1 / now["images"]
@@ -154,7 +154,7 @@ class Looks:
 def looks(before: Tally, now: Tally) -> Looks:
     """Compare pictures as a whole."""
     ones, others = (tally.get("looks") or descriptor.empty() for tally in (before, now))
-    if min(ones["images"], others["images"]) < ENOUGH:
+    if min(ones["images"], others["images"]) < MIN_IMAGES:
         return Looks()
     squares = descriptor.squared(ones, others)
     shares: dict[str, float] = {}
@@ -181,7 +181,7 @@ def validate(reported: Any) -> Tally | None:
     try:
         tally = empty()
         tally["images"] = _count(reported["images"])
-        tally["classes"] = {str(name)[:200]: _count(n) for name, n in list(reported["classes"].items())[:MOST_CLASSES]}
+        tally["classes"] = {str(name)[:200]: _count(n) for name, n in list(reported["classes"].items())[:MAX_CLASSES]}
         tally["scores"] = _counts(reported["scores"])
         tally["features"] = {name: _counts(reported["features"][name]) for name in FEATURES}
         for name in ("sums", "squares"):
@@ -202,7 +202,7 @@ def validate(reported: Any) -> Tally | None:
 
 def _chance(values: Any) -> dict[str, float]:
     chance = {"halves": _count(values["halves"]), "rare": float(values["rare"])}
-    if not chance["halves"] or not 0 < chance["rare"] <= descriptor.MOST:
+    if not chance["halves"] or not 0 < chance["rare"] <= descriptor.MAX_TERM:
         raise ValueError("no distance")
     return chance
 

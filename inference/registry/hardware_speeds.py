@@ -16,9 +16,9 @@ from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.registry import Registry, dotted_name
 from inference.registry.models import ModelTask, ModelVersion
 
-LONGEST = 100
-MOST_READ = 10_000  # of what devices and nodes said of a version, the newest
-MOST_KINDS = 50
+MAX_LENGTH = 100
+MAX_READ = 10_000  # of what devices and nodes said of a version, the newest
+MAX_KINDS = 50
 CPU = "CPUExecutionProvider"
 OPENVINO = "OpenVINO"
 #: Speeds from outside of the cluster: ids of versions → (id, values as in `HardwareSpeed`, and "node": "").
@@ -43,7 +43,7 @@ class HardwareSpeed:
 
 
 def to_text(value: Any) -> str:
-    return value.strip()[:LONGEST] if isinstance(value, str) and is_sound(value) else ""
+    return value.strip()[:MAX_LENGTH] if isinstance(value, str) and is_sound(value) else ""
 
 
 def for_version(version: ModelVersion) -> list[HardwareSpeed]:
@@ -61,7 +61,7 @@ def for_versions(versions: Iterable[int]) -> dict[int, list[HardwareSpeed]]:
         kind = tuple(measurement[name] for name in ("hardware", "machine", "threads", "provider"))
         groups.setdefault(version, {}).setdefault(kind, []).append(measurement)
     return {
-        version: sorted((_kind(measurement) for measurement in kinds.values()), key=lambda row: row.p50_ms)[:MOST_KINDS]
+        version: sorted((_kind(measurement) for measurement in kinds.values()), key=lambda row: row.p50_ms)[:MAX_KINDS]
         for version, kinds in groups.items()
     }
 
@@ -70,7 +70,7 @@ def _node_measurements(versions: Iterable[int]) -> list[tuple[int, dict[str, Any
     """Return the newest measurement of each node in each setting."""
     tasks = ModelTask.objects.filter(version__in=versions, act=ModelTask.Act.MEASURE).exclude(figures={})
     newest: dict[tuple[Any, ...], tuple[int, dict[str, Any]]] = {}
-    for version, figures in tasks.order_by("-pk").values_list("version_id", "figures")[:MOST_READ]:
+    for version, figures in tasks.order_by("-pk").values_list("version_id", "figures")[:MAX_READ]:
         measurement: dict[str, Any] = {
             "hardware": to_text(figures.get("card")) or to_text(figures.get("processor")),
             **{name: to_text(figures.get(name)) for name in ("machine", "provider", "node")},

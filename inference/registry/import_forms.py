@@ -16,14 +16,14 @@ from datasets.forms.version_choice import DatasetVersionChoice
 from datasets.models import DatasetVersion
 from inference.registry import task_labels
 from inference.registry.formats import declared
-from inference.registry.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
+from inference.registry.formats.declared import LAYOUTS, PIXEL_LABELS, Declared
 from inference.registry.import_trials import trials
 from inference.registry.models import Visibility
 from workers.core.models import Job
 
-LONG = forms.Textarea(attrs={"rows": 3})
+TEXTAREA = forms.Textarea(attrs={"rows": 3})
 TRY = "try"  # what the button of a trial is called
-RESIZE_WORDS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, with grey at its edges")}
+RESIZE_LABELS = {"stretch": _("Stretched to the input"), "letterbox": _("Whole, with grey at its edges")}
 
 
 def layout_choices() -> list[tuple[str, Any]]:
@@ -84,14 +84,14 @@ class BringForm(forms.Form):
     pixels = forms.ChoiceField(
         label=_("Pixels become"),
         required=False,
-        choices=[("", _("As the files say")), *PIXEL_WORDS.items()],
+        choices=[("", _("As the files say")), *PIXEL_LABELS.items()],
         help_text=_("As in the training of the model: other numbers give other answers."),
     )
     layout = forms.ChoiceField(label=_("Outputs"), required=False)
     width = forms.IntegerField(label=_("Input width"), required=False, min_value=1, max_value=8192)
     height = forms.IntegerField(label=_("Input height"), required=False, min_value=1, max_value=8192)
     resize = forms.ChoiceField(
-        label=_("Pictures are"), required=False, choices=[("", _("As usual for such models")), *RESIZE_WORDS.items()]
+        label=_("Pictures are"), required=False, choices=[("", _("As usual for such models")), *RESIZE_LABELS.items()]
     )
     pictures = PicturesField(
         label=_("Pictures"),
@@ -164,7 +164,7 @@ class UploadForm(BringForm):
     """A new model."""
 
     name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
-    description = forms.CharField(label=_("Description"), max_length=500, required=False, widget=LONG)
+    description = forms.CharField(label=_("Description"), max_length=500, required=False, widget=TEXTAREA)
     visibility = forms.ChoiceField(label=_("Visible to"), choices=Visibility, initial=Visibility.PRIVATE)
     field_order = ("name", "file")
 

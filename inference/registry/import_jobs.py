@@ -36,7 +36,7 @@ from workers.jobs import submission
 from workers.jobs.resource_request import Resources, cluster_for
 
 LARGE_BYTES = 64 << 20  # larger files are not read while a request waits
-SHORT = replace(inspections.REQUEST, seconds=20)  # what a request bears for smaller ones
+REQUEST_LIMITS = replace(inspections.REQUEST, seconds=20)  # what a request bears for smaller ones
 MAX_RUNTIME = timedelta(hours=1)  # of the job
 DESCRIPTION = "model.json"
 
@@ -187,7 +187,7 @@ def _copy_files(root: Path, content: ModelContents, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             raise inspections.crashed() from None
         with os.fdopen(descriptor, "rb") as source:
-            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MAX_BYTES)
 
 
 def _in_place(content: ModelContents, folder: Path) -> ModelContents:

@@ -17,7 +17,7 @@ from inference.registry.imports import ModelSource
 from inference.registry.uploads import on_disk
 
 ORIGINS = ("file", "upload", "path", "job")
-WAYS = ({"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"})
+SOURCES = ({"file"}, {"upload"}, {"path"}, {"job"}, {"path", "job"})
 
 
 def declared_of(fields: dict[str, Any]) -> Declared:
@@ -37,7 +37,7 @@ def open_source(
         DomainError: see `imports.from_path`.
     """
     origins: dict[str, Any] = {name: fields.pop(name) for name in ORIGINS if name in fields}
-    if set(origins) not in WAYS:
+    if set(origins) not in SOURCES:
         message = _("Send a file, the id of a finished upload, or a path in your home or in the outputs of a job.")
         raise Invalid(message, field="file")
     if {"path", "job"} & set(origins):

@@ -27,8 +27,8 @@ from inference.registry import import_jobs, inspections, model_jobs
 from inference.registry import registration as registry
 from inference.registry.file_copies import TooLarge, copy_rest
 from inference.registry.formats.declared import NOTHING, Declared
-from inference.registry.formats.folder import KEPT, MOST_EXTRA_BYTES
-from inference.registry.inspections import ARCHIVES, MOST_BYTES, MOST_FILES, ModelRefused
+from inference.registry.formats.folder import KEPT_SUFFIXES, MAX_EXTRA_BYTES
+from inference.registry.inspections import ARCHIVES, MAX_BYTES, MAX_FILES, ModelRefused
 from inference.registry.models import ModelTask, ModelVersion
 from inference.registry.registration import Origin
 from workers.core.models import Job
@@ -85,7 +85,7 @@ def import_model(
     fields |= {"user": user, "bring": brought.bring, "origin": brought.origin, "declared": declared}
     if brought.size_bytes <= import_jobs.LARGE_BYTES:
         try:
-            return registry.register(made=made, bounds=import_jobs.SHORT, **fields)
+            return registry.register(made=made, bounds=import_jobs.REQUEST_LIMITS, **fields)
         except inspections.TooSlow as slow:
             if slow.others:
                 raise
@@ -189,7 +189,7 @@ def _folder(root: Path, path: str, origin: Origin) -> ModelSource:
     """Return the model files of a folder: its only torch archive if there is nothing else to take."""
     names = sorted(_below(root, path))
     if any(name.lower().endswith(MODEL) for name in names):
-        selected = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT]
+        selected = [name for name in names if PurePosixPath(name).suffix.lower() in KEPT_SUFFIXES]
         within = {name: name.removeprefix(f"{path}/") for name in selected}
         return ModelSource(partial(_copy_files, root, within), origin, size_bytes=_size_of(root, selected))
     archives = [name for name in names if name.lower().endswith(TORCH)]
@@ -240,22 +240,22 @@ def _printable(path: str) -> str:
 def _copy_files(root: Path, names: Mapping[str, str], into: Path) -> None:
     """Copy files below `root`, each under its new name; of files other than weights only small ones."""
     into.mkdir()
-    if len(names) > MOST_FILES:
-        raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MOST_FILES}, field="path")
-    bytes_left = MOST_BYTES
+    if len(names) > MAX_FILES:
+        raise ModelRefused(_("A model has at most %(most)s files.") % {"most": MAX_FILES}, field="path")
+    bytes_left = MAX_BYTES
     for name, new in names.items():
         weights = name.lower().endswith((*MODEL, *TORCH, *ARCHIVES[:-1]))
         with paths.refusals(), _open(root, name) as source:
-            if not weights and os.fstat(source.fileno()).st_size > MOST_EXTRA_BYTES:
+            if not weights and os.fstat(source.fileno()).st_size > MAX_EXTRA_BYTES:
                 continue
             target = into / new
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 bytes_left -= copy_rest(
-                    source, target, max_bytes=bytes_left if weights else min(bytes_left, MOST_EXTRA_BYTES)
+                    source, target, max_bytes=bytes_left if weights else min(bytes_left, MAX_EXTRA_BYTES)
                 )
             except TooLarge:
-                message = _("A model has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}
+                message = _("A model has at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}
                 raise ModelRefused(message, field="path") from None
 
 

@@ -39,8 +39,8 @@ from workers.supervisor.ticket import Ticket
 
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
-MOST_BYTES = 20 << 30  # unpacked
-MOST_FILES = 1000
+MAX_BYTES = 20 << 30  # unpacked
+MAX_FILES = 1000
 ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", "")
 FILES, PACKED = "in", "packed"  # in the folder of an import: the files of the model, and the archive that has them
 SANDBOXED = "sandboxed"  # where the inspector reads and writes them
@@ -205,7 +205,7 @@ def _reply(
 def complete_request(request: dict[str, Any]) -> dict[str, Any]:
     """Add the fields that are the same in all requests; for a program that is in a sandbox already."""
     locale = str(settings.LOCALE_PATHS[0])
-    return request | {"max_bytes": MOST_BYTES, "max_files": MOST_FILES, "locale": locale, "ticket": None}
+    return request | {"max_bytes": MAX_BYTES, "max_files": MAX_FILES, "locale": locale, "ticket": None}
 
 
 def end_refused(reply: dict[str, Any]) -> None:

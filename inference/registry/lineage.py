@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inference.batch.models import Prediction
 
 GENERATIONS = 4  # back and forth
-MOST = 120  # nodes
+MAX_NODES = 120  # nodes
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Graph:
     def add(self, node: Node, *, to: str = "", after: str = "", how: str = "") -> bool:
         """Add a node and its edge; False where it was there already, or there is no room."""
         is_new = node.key not in self.nodes
-        if is_new and len(self.nodes) >= MOST:
+        if is_new and len(self.nodes) >= MAX_NODES:
             self.cut = True
             return False
         self.nodes.setdefault(node.key, node)
@@ -129,18 +129,18 @@ def _forth(graph: Graph, version: ModelVersion, user: User, column: int) -> None
     """Add what is derived from a version: evaluations, services, packages, and versions trained from it."""
     own_key = f"version-{version.pk}"
     evaluations = version.evaluations.visible_to(user).for_list()
-    for evaluation in evaluations[:MOST]:
+    for evaluation in evaluations[:MAX_NODES]:
         url = reverse("inference:evaluation-detail", args=[evaluation.pk])
         facts = {"note": evaluation.version_label, "state": evaluation.job.state}
         node = Node(f"evaluation-{evaluation.pk}", "evaluation", evaluation.job.name, column + 1, url, **facts)
         graph.add(node, after=own_key, how="judged")
     services = version.services.visible_to(user).for_list()
-    for service in services[:MOST]:
+    for service in services[:MAX_NODES]:
         url = reverse("inference:service-detail", args=[service.pk])
         node = Node(f"service-{service.pk}", "service", service.name, column + 1, url, state=service.state)
         graph.add(node, after=own_key, how="served")
     predictions = version.predictions.visible_to(user).for_list().prefetch_related("made__intake__version__dataset")
-    for prediction in predictions[:MOST]:
+    for prediction in predictions[:MAX_NODES]:
         _add_prediction(graph, prediction, user, own_key, column + 1)
     visible_count = 0
     composed = ModelVersion.objects.filter(parts__source=version)

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from inference.registry.lineage import Graph, Node
 
 WIDE, HIGH, GAP, APART, EDGE = 184, 48, 56, 12, 8
-MOST_SIGNS = 24
+MAX_SIGNS = 24
 
-KIND_WORDS = {
+KIND_LABELS = {
     "dataset": _("Dataset"),
     "training": _("Training"),
     "job": _("Job"),
@@ -22,7 +22,7 @@ KIND_WORDS = {
     "package": _("Package"),
     "file": _("File"),
 }
-HOW_WORDS = {
+HOW_LABELS = {
     "made": _("left"),
     "data": _("learned from"),
     "fine_tuned": _("fine-tuned"),
@@ -86,9 +86,9 @@ def draw(graph: Graph) -> Drawing:
 
 
 def _box(node: Node, x: int, y: int) -> Box:
-    short = node.label if len(node.label) <= MOST_SIGNS else f"{node.label[: MOST_SIGNS - 1]}…"
+    short = node.label if len(node.label) <= MAX_SIGNS else f"{node.label[: MAX_SIGNS - 1]}…"
     at = {"x": str(x), "y": str(y), "text_x": str(x + 10), "word_y": str(y + 18), "label_y": str(y + 36)}
-    return Box(node, KIND_WORDS[node.kind], short, is_self=node.column == 0, **at)
+    return Box(node, KIND_LABELS[node.kind], short, is_self=node.column == 0, **at)
 
 
 def _line(begin: tuple[int, int], end: tuple[int, int], how: str) -> Line:
@@ -96,4 +96,4 @@ def _line(begin: tuple[int, int], end: tuple[int, int], how: str) -> Line:
     x2, y2 = end[0], end[1] + HIGH // 2
     bend = max((x2 - x1) // 2, GAP // 2)
     path = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
-    return Line(path, HOW_WORDS[how], how in ("fine_tuned", "distilled"))
+    return Line(path, HOW_LABELS[how], how in ("fine_tuned", "distilled"))

@@ -39,8 +39,8 @@ CPUS = 2.0
 ARCHIVE = "torch"  # name of the archive next to the attempts of its job
 SPEED, REFUSED = "speed.json", "refused.json"  # in the outputs
 SHOWN = 8
-LONGEST = 300  # characters of what a program says
-MOST_BYTES = 1 << 20  # of what is read of its outputs
+MAX_LENGTH = 300  # characters of what a program says
+MAX_BYTES = 1 << 20  # of what is read of its outputs
 Act = ModelTask.Act
 
 
@@ -223,7 +223,7 @@ def _copy_outputs(outputs: Path, into: Path) -> None:
         except (OSError, files.OutsideRoot):
             continue
         with os.fdopen(descriptor, "rb") as source:
-            copy_rest(source, into / name, max_bytes=inspections.MOST_BYTES)
+            copy_rest(source, into / name, max_bytes=inspections.MAX_BYTES)
 
 
 def _machine(attempt: Attempt) -> dict[str, str]:
@@ -240,7 +240,7 @@ def _refusal(document: Mapping[str, Any]) -> wording.Message:
     code, facts = document.get("code"), document.get("facts")
     if code not in REFUSALS or not isinstance(facts, dict) or not is_sound(facts):
         return wording.Message()
-    short = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in facts.items()}
+    short = {name: value[:MAX_LENGTH] if isinstance(value, str) else value for name, value in facts.items()}
     return wording.message(f"model_task.{code}", **short)
 
 
@@ -248,7 +248,7 @@ def read(outputs: Path, name: str) -> Mapping[str, Any]:
     """Return the table in a file of the outputs; {} if there is none."""
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
-            document = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
     return document if isinstance(document, dict) else {}

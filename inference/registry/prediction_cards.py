@@ -18,8 +18,8 @@ from inference.registry import prediction_lines, prediction_shapes
 from inference.registry.prediction_lines import Line
 from training.presets.tiling import runs
 
-MOST_SHAPES = 300  # drawn on one picture
-MOST_MASKS = 20
+MAX_SHAPES = 300  # drawn on one picture
+MAX_MASKS = 20
 MASK_SIDE = 320  # longest side of a drawn mask
 MASK_ALPHA = 140
 
@@ -31,8 +31,8 @@ def card(line: Line, places: dict[int, int], *, placed: bool) -> dict[str, Any]:
         places: id of a class → its place, which gives its colour.
         placed: the answers lie somewhere on the picture.
     """
-    shown = line["predictions"][:MOST_SHAPES]
-    masked = [prediction for prediction in shown if prediction_shapes.mask_of(prediction, line)][:MOST_MASKS]
+    shown = line["predictions"][:MAX_SHAPES]
+    masked = [prediction for prediction in shown if prediction_shapes.mask_of(prediction, line)][:MAX_MASKS]
     return {
         "n": line["n"],
         "path": line["path"],

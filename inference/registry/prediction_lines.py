@@ -7,7 +7,7 @@ from typing import Any
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 
-MOST_COUNT = 2**31 - 1  # that a column holds
+MAX_COUNT = 2**31 - 1  # that a column holds
 Line = dict[str, Any]
 
 
@@ -17,4 +17,4 @@ def word(value: Any, longest: int) -> str:
 
 
 def to_count(value: Any) -> int:
-    return int(min(max(finite(value) or 0, 0), MOST_COUNT))
+    return int(min(max(finite(value) or 0, 0), MAX_COUNT))

@@ -34,7 +34,7 @@ from inference.registry.models import Model, ModelVersion, Visibility
 from workers.core.models import Job
 
 log = logging.getLogger(__name__)
-WORKPLACE_KEPT = timedelta(days=1)  # an inspection takes at most half an hour
+WORKSPACE_RETENTION = timedelta(days=1)  # an inspection takes at most half an hour
 _WORKPLACE = re.compile(r"\.{1,2}[0-9a-f]{32}(\.\d+\.deleted)?")  # and one that was being removed
 
 
@@ -353,7 +353,7 @@ def _name_taken(name: str) -> NameTaken:
 
 def remove_stale_workplaces() -> None:
     """Remove the temporary folders of requests and workers that were killed."""
-    oldest = time.time() - WORKPLACE_KEPT.total_seconds()
+    oldest = time.time() - WORKSPACE_RETENTION.total_seconds()
     for folder in (Path(settings.DATA_ROOT) / "models").glob(".*"):
         with suppress(FileNotFoundError):
             if _WORKPLACE.fullmatch(folder.name) and folder.stat().st_mtime < oldest:

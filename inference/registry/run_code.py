@@ -7,7 +7,7 @@ from pathlib import Path
 
 import inference
 from aiplatform.lib.errors import DomainError
-from training.presets import cores, tiling
+from training.presets import cores, groups, tiling
 from workers.core.runs import RunDir
 
 PACKAGE = Path(inference.__file__).parent
@@ -36,10 +36,11 @@ def copy_code(run: RunDir, *packages: str) -> None:
 
 
 def _copy_presets(run: RunDir) -> None:
-    """Put what presets score tiles with, and tell busy cores by, into the run as `code/training/presets`."""
+    """Copy what programs share with presets into the run as `code/training/presets`: tiles, busy cores, groups."""
     source = Path(tiling.__file__).parent
     target = run.code / Path(*tiling.__name__.split("."))
     shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copyfile(cores.__file__, target.parent / "cores.py")
+    for module in (cores, groups):
+        shutil.copyfile(module.__file__, target.parent / Path(module.__file__).name)
     for above in (target.parent, target.parent.parent):
         (above / "__init__.py").touch()

@@ -19,7 +19,7 @@ from aiplatform.lib.errors import DomainError, Invalid
 from inference.registry import history
 from inference.registry.models import GroupApproval, Model, ModelVersion, Stage
 
-LONGEST_REASON = 500
+MAX_REASON_LENGTH = 500
 #: Where a version may go from each stage.
 MOVES: Mapping[str, tuple[Stage, ...]] = {
     Stage.CANDIDATE: (Stage.APPROVED, Stage.ARCHIVED),
@@ -86,8 +86,8 @@ def _check_move(version: ModelVersion, to: str, reason: str) -> None:
         raise WrongStage(_("%(version)s is %(stage)s. From there it goes to: %(known)s.") % values)
     if not reason.strip():
         raise Invalid(_("Say why: others read it in the history of the model."), field="reason")
-    if len(reason) > LONGEST_REASON:
-        raise Invalid(_("Write at most %(most)s characters.") % {"most": LONGEST_REASON}, field="reason")
+    if len(reason) > MAX_REASON_LENGTH:
+        raise Invalid(_("Write at most %(most)s characters.") % {"most": MAX_REASON_LENGTH}, field="reason")
     names = ", ".join(alias.name for alias in version.aliases.all())
     if to == Stage.ARCHIVED and names:
         message = _("%(version)s is %(names)s. Move or remove the alias first.")

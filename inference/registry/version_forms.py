@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from inference.registry import cards, stages
 from inference.registry.models import Model, ModelVersion, Stage
 
-LONG = forms.Textarea(attrs={"rows": 5})
+TEXTAREA = forms.Textarea(attrs={"rows": 5})
 
 
 class CardForm(forms.Form):
@@ -24,7 +24,7 @@ class CardForm(forms.Form):
                 help_text=field.help,
                 max_length=field.longest,
                 required=False,
-                widget=LONG if field.markdown else forms.TextInput(),
+                widget=TEXTAREA if field.markdown else forms.TextInput(),
             )
 
 
@@ -34,7 +34,7 @@ class StageForm(forms.Form):
     stage = forms.ChoiceField(label=_("Stage"))
     reason = forms.CharField(
         label=_("Reason"),
-        max_length=stages.LONGEST_REASON,
+        max_length=stages.MAX_REASON_LENGTH,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_("Others read it in the history of the model."),
     )

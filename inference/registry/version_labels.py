@@ -28,7 +28,7 @@ WORDS: dict[str, dict[str, Any]] = {
     "stage": dict(Stage.choices),
     "source": dict(ModelVersion.Source.choices),
 }
-LONGEST = 120
+MAX_LENGTH = 120
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _format_value(key: str, value: Any) -> str:
         return _number(value)
     labels = dict(task_labels.choices()) if key == "task" else WORDS.get(key, {})
     label = str(labels.get(value, value))
-    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+    return label if len(label) <= MAX_LENGTH else f"{label[: MAX_LENGTH - 1]}…"
 
 
 def _number(value: float) -> str:

@@ -37,7 +37,7 @@ class StageIn(StrictMixin, serializers.Serializer):
     """Where a version goes, and why."""
 
     stage = serializers.ChoiceField(Stage.choices)
-    reason = serializers.CharField(max_length=stages.LONGEST_REASON)
+    reason = serializers.CharField(max_length=stages.MAX_REASON_LENGTH)
 
 
 class AliasIn(StrictMixin, serializers.Serializer):

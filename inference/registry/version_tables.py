@@ -13,7 +13,7 @@ from aiplatform.lib.numbers import finite
 from inference.registry.models import Model, ModelVersion
 
 MOST, USUAL = 8, 4
-MOST_ROWS = 300
+MAX_ROWS = 300
 ABOUT, COST, FIGURE, PARAM = "about", "cost", "figure", "param"
 
 
@@ -78,7 +78,7 @@ def rows(versions: Sequence[ModelVersion], base: ModelVersion) -> list[Row]:
         _row(PARAM, key, [_plain_value(version.params.get(key)) for version in versions], base_index) for key in params
     ]
     filled = [row for row in table if any(value not in (None, "") for value in row.values)]
-    return filled[:MOST_ROWS]
+    return filled[:MAX_ROWS]
 
 
 def same_data(versions: Sequence[ModelVersion]) -> bool:

@@ -33,7 +33,7 @@ from workers.jobs.transitions import StaleReport
 
 KIND = "service"
 KEY_HEADER = "x-aip-service-key"
-TRIES = 3
+MAX_ATTEMPTS = 3
 DEFAULT_CPUS = 1.0
 MAX_NAME = 50
 
@@ -273,7 +273,7 @@ def end(job: Job | None, by: User | None) -> None:
     """Request a stop of a server that need not be there any more; a shared process stays while others need it."""
     if job is not None and not host_assignment.may_end(job):
         return
-    for _try in range(TRIES):
+    for _try in range(MAX_ATTEMPTS):
         if job is None or job.is_final:
             return
         try:

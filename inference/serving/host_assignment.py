@@ -29,8 +29,8 @@ from workers.jobs import submission
 OPTION = "share_process"  # among the options of a service
 #: What those that share request alike; the rest is about devices.
 ALIKE = ("cpus", "memory_mib", "max_disk_bytes", "priority", "preemptible")
-MOST = 32  # services in one process
-MOST_MIB = 256  # of the files of a model that shares
+MAX_SERVICES = 32  # services in one process
+MAX_MIB = 256  # of the files of a model that shares
 
 
 class CannotShare(DomainError):
@@ -47,7 +47,7 @@ def wants(service: Service) -> bool:
 
 def fits(version: ModelVersion) -> bool:
     """Whether a version is small enough for it."""
-    return bool(version.size_bytes <= MOST_MIB << 20)
+    return bool(version.size_bytes <= MAX_MIB << 20)
 
 
 def check(*, version: ModelVersion | None, gpus_per_node: int, limits: Mapping[str, int]) -> None:
@@ -63,7 +63,7 @@ def check(*, version: ModelVersion | None, gpus_per_node: int, limits: Mapping[s
     with refusals:
         if version is not None and not fits(version):
             message = _("%(model)s has more than %(most)s MiB, so it needs a process of its own.")
-            raise CannotShare(message % {"model": version, "most": MOST_MIB})
+            raise CannotShare(message % {"model": version, "most": MAX_MIB})
     with refusals:
         if limits.get("max_replicas", 1) > 1:
             message = _("A service that shares its process has one server. Allow one at most, or do not share.")
@@ -86,7 +86,7 @@ def assign(service: Service, *, cluster: VirtualCluster, requested: Mapping[str,
     alike = {name: requested[name] for name in ALIKE}
     rows = Job.objects.filter(kind=KIND, owner=service.owner_id, cluster=cluster, desired=Desired.RUN)
     for job in rows.exclude(state__in=[*FINAL, JobState.STOPPING]).order_by("pk"):
-        if job.spec.get("alike") == alike and residents(job).count() < MOST:
+        if job.spec.get("alike") == alike and residents(job).count() < MAX_SERVICES:
             break
     else:
         spec = {"alike": alike}

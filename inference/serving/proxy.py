@@ -30,7 +30,7 @@ from workers.access.proxy.forwarding import Scope, Upstream
 from workers.core.states import JobState
 
 PREFIX = "/serve/"
-PATIENCE_S = 30.0  # so long a call waits for a service that it woke
+TIMEOUT_S = 30.0  # so long a call waits for a service that it woke
 NOT_AGAIN_S, MOST_REFUSED = 10, 10_000
 OPEN = ("v2", "predict", "openapi.json", "metrics")  # first parts of paths that lead inside
 
@@ -104,7 +104,7 @@ def _wake(service: Service, path: str) -> Service:
             _cannot[service.pk] = (moment + NOT_AGAIN_S, refusal.message)
             raise Refused(503, "cannot_wake", refusal.message, **{"Retry-After": str(NOT_AGAIN_S)}) from None
     if not endpoints.refresh(service).answers and not routing.others(service):
-        raise NotYet(_starting(), PATIENCE_S)
+        raise NotYet(_starting(), TIMEOUT_S)
     return service
 
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 PROBE_S = 0.7
-LONGEST_S = 5.0
+MAX_DURATION_S = 5.0
 FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
 @contextmanager
-def connected(address: Sequence[Any], *, longest_s: float = LONGEST_S) -> Iterator[http.client.HTTPConnection]:
+def connected(address: Sequence[Any], *, longest_s: float = MAX_DURATION_S) -> Iterator[http.client.HTTPConnection]:
     """Yield a connection to a server; everything done with it ends after `longest_s`, however slowly bytes arrive.
 
     Args:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import markdown
 from inference.evaluation import metric_labels, notes
 from inference.evaluation import script_metrics as script_figures
-from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.models import SPLIT_LABELS, Evaluation
 from inference.registry import task_labels
 from inference.registry.task_labels import NONE
 from inference.registry.training_data import AUTO
@@ -20,7 +20,7 @@ from training.catalog.metric_labels import word
 
 register = template.Library()
 
-MOST_FIGURES = 8
+MAX_METRICS = 8
 FITTINGS = {"stretch": _("other shapes are stretched"), "letterbox": _("other shapes get a margin")}
 
 
@@ -39,7 +39,7 @@ def markdown_of(text: str) -> SafeString:
 @register.filter
 def split_word(split: str) -> Any:
     """What a split is called, also where it is chosen later."""
-    return _("Automatic") if split == AUTO else SPLIT_WORDS.get(split, split)
+    return _("Automatic") if split == AUTO else SPLIT_LABELS.get(split, split)
 
 
 @register.filter
@@ -75,7 +75,7 @@ def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
         (word(name), f"{value:.3f}")
         for name, value in metrics.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
-    ][:MOST_FIGURES]
+    ][:MAX_METRICS]
 
 
 @register.filter

@@ -29,7 +29,7 @@ from workers.jobs.resource_request import Resources
 
 KIND = "video"
 INTERVAL_S, STILL_S = 10.0, 60.0
-MOST_RATE = 240.0
+MAX_RATE = 240.0
 WATCHING = tuple(name for name, task in TASKS.items() if task.answer.detect)  # tasks whose models find objects
 
 
@@ -193,7 +193,7 @@ def _checked_classes(version: ModelVersion, names: Sequence[str]) -> dict[str, A
 def _checked_numbers(refusals: Refusals, **numbers: float | None) -> dict[str, float | None]:
     bounds = {
         "min_score": (0.01, 1.0),
-        "max_rate": (0.01, MOST_RATE),
+        "max_rate": (0.01, MAX_RATE),
         "interval_s": (1.0, 86_400.0),
         "still_s": (0.0, 86_400.0),
     }

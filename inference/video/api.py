@@ -94,7 +94,7 @@ class VideoIn(ResourcesIn):
     upload = VisibleField(Upload, required=False, help_text="The id of a finished upload.")
     video = VisibleField(VideoFile, to_use=True, required=False, help_text="The id of an uploaded video.")
     url = serializers.CharField(
-        required=False, max_length=streams.LONGEST,
+        required=False, max_length=streams.MAX_LENGTH,
         help_text="The address of a stream: rtsp, rtsps, http or https; its name and password are kept secret.",
     )  # fmt: skip
     places = serializers.JSONField(

@@ -24,9 +24,9 @@ from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 
 AT_ONCE = 4 << 20  # bytes read in one pass
-MOST_ROWS = 100_000  # of one analysis; its file holds all of them
+MAX_ROWS = 100_000  # of one analysis; its file holds all of them
 Type = VideoEvent.Type
-WAYS = ("in", "out", "")
+DIRECTIONS = ("in", "out", "")
 KIND = Kind("camera", _("A camera that I watch shows nothing new"), "video")
 
 
@@ -52,7 +52,7 @@ def _pass(job: Job, number: int) -> int:
     if not lines:
         return 0
     rows = [row for row in (_row(analysis, line) for line in lines.splitlines()) if row]
-    room = MOST_ROWS - analysis.events.count()
+    room = MAX_ROWS - analysis.events.count()
     VideoEvent.objects.bulk_create(rows[: max(room, 0)], ignore_conflicts=True, batch_size=500)
     VideoAnalysis.objects.filter(pk=analysis.pk).update(read_attempt=number, read_bytes=begin + len(lines))
     if analysis.webhook_url:
@@ -85,7 +85,7 @@ def _row(analysis: VideoAnalysis, line: bytes) -> VideoEvent | None:
         return None
     key, at, number = results.word(content.get("key"), 40), finite(content.get("at")), _to_count(content.get("object"))
     kind, direction = content.get("type"), content.get("way", "")
-    if not key or at is None or number is None or kind not in Type.values or direction not in WAYS:
+    if not key or at is None or number is None or kind not in Type.values or direction not in DIRECTIONS:
         return None
     kinds = analysis.params.get("class_names", {})
     area = content.get("area")

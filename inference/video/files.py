@@ -15,7 +15,7 @@ from aiplatform.lib.errors import DomainError, Invalid, StillInUse
 from inference.registry.file_copies import TooLarge, copy_rest
 from inference.video.models import VideoAnalysis, VideoFile
 
-MOST_BYTES = 16 << 30
+MAX_BYTES = 16 << 30
 SUFFIXES = (
     *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg", ".wmv", ".asf"),
     *(".flv", ".ogv", ".3gp", ".mxf", ".mjpeg", ".h264", ".hevc"),
@@ -49,12 +49,12 @@ def store(*, user: User, source: Path, filename: str) -> VideoFile:
     partial = row.path.with_suffix(".partial")
     try:
         with source.open("rb") as opened:
-            row.size_bytes = copy_rest(opened, partial, max_bytes=MOST_BYTES)
+            row.size_bytes = copy_rest(opened, partial, max_bytes=MAX_BYTES)
         row.sha256 = files.sha256_of(partial)
         partial.rename(row.path)
         row.save()
     except TooLarge:
-        raise VideoRefused(_("A video has at most %(most)s GiB.") % {"most": MOST_BYTES >> 30}) from None
+        raise VideoRefused(_("A video has at most %(most)s GiB.") % {"most": MAX_BYTES >> 30}) from None
     except BaseException:
         partial.unlink(missing_ok=True)
         row.path.unlink(missing_ok=True)

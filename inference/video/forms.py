@@ -43,7 +43,7 @@ class VideoForm(ResourceForm):
     url = forms.CharField(
         label=_("Or the address of a stream"),
         required=False,
-        max_length=streams.LONGEST,
+        max_length=streams.MAX_LENGTH,
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "rtsp://", "autocomplete": "off"}),
         help_text=_("rtsp, rtsps, http or https, with name and password where it asks for them; they are kept secret."),
     )
@@ -84,7 +84,7 @@ class VideoForm(ResourceForm):
         label=_("Pictures a second"),
         required=False,
         min_value=0.01,
-        max_value=analyses.MOST_RATE,
+        max_value=analyses.MAX_RATE,
         help_text=_("At most so many are looked at. Empty: all."),
     )
     interval_s = forms.FloatField(

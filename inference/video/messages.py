@@ -6,11 +6,11 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.wording import Wording, labelled
 
-_WAY_WORDS = {"in": _("in"), "out": _("out")}
+_DIRECTION_LABELS = {"in": _("in"), "out": _("out")}
 VIDEO = {
     "crossed": Wording(
         _("%(class)s %(object)s crossed %(place)s (%(way)s)."),
-        way=labelled("way", lambda direction: _WAY_WORDS.get(direction, direction)),
+        way=labelled("way", lambda direction: _DIRECTION_LABELS.get(direction, direction)),
     ),
     "entered": Wording(_("%(class)s %(object)s entered %(place)s.")),
     "left": Wording(_("%(class)s %(object)s left %(place)s after %(seconds)s s.")),

@@ -15,10 +15,10 @@ from aiplatform.lib.errors import Invalid
 from inference.video import results
 from inference.video.models import VideoAnalysis, VideoEvent
 
-MOST_EVENTS = 200  # of the list on the page; the downloads hold all
-MOST_MARKS = 400
-MOST_INTERVALS = 60
-WAY_WORDS = {"in": gettext_lazy("in"), "out": gettext_lazy("out"), "": ""}
+MAX_EVENTS = 200  # of the list on the page; the downloads hold all
+MAX_MARKS = 400
+MAX_INTERVALS = 60
+DIRECTION_LABELS = {"in": gettext_lazy("in"), "out": gettext_lazy("out"), "": ""}
 
 
 def build_context(analysis: VideoAnalysis) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def build_context(analysis: VideoAnalysis) -> dict[str, Any]:
     total = rows.count()
     if analysis.is_stream:  # runs for days: users look for what is new
         rows, intervals = rows.reverse(), intervals[::-1]
-    events = [_event(event) for event in rows[:MOST_EVENTS]]
+    events = [_event(event) for event in rows[:MAX_EVENTS]]
     length = max(summary.get("duration_s") or 0.0, summary.get("at", 0.0), 0.001)
     drawn = {name: analysis.params.get(name, []) for name in ("lines", "zones")}
     return {
@@ -37,7 +37,7 @@ def build_context(analysis: VideoAnalysis) -> dict[str, Any]:
         "events_total": total,
         "marks": _marks(analysis, total, length),
         "length": length,
-        "intervals": intervals[:MOST_INTERVALS],
+        "intervals": intervals[:MAX_INTERVALS],
         "intervals_total": len(summary.get("intervals", [])),
         "drawn": drawn,
         "silent_since": times.moment(summary["silent_since"]) if summary.get("silent_since") else None,
@@ -56,7 +56,7 @@ def _event(event: VideoEvent) -> dict[str, Any]:
     return {
         "row": event,
         "clock": clock(event.at),
-        "way_word": WAY_WORDS.get(event.way, ""),
+        "way_word": DIRECTION_LABELS.get(event.way, ""),
     }
 
 
@@ -70,7 +70,7 @@ def clock(at: float) -> str:
 def _marks(analysis: VideoAnalysis, total: int, length: float) -> list[dict[str, Any]]:
     """Where on the timeline something happened; of many events an even choice."""
     rows = list(analysis.events.values_list("at", "type"))
-    step = max(1, -(-total // MOST_MARKS))
+    step = max(1, -(-total // MAX_MARKS))
     return [{"x": round(1000 * at / length, 1), "type": kind} for at, kind in rows[::step]]
 
 

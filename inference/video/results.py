@@ -14,10 +14,10 @@ from aiplatform.lib.parsers import is_sound
 from inference.video.models import VideoAnalysis
 from workers.core.runs import RunDir
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 FILM, FIRST, LATEST, EVENTS, DETECTIONS = "film.webm", "first.jpg", "latest.jpg", "events.jsonl", "detections.jsonl"
 SHOWN = (FILM, FIRST, LATEST)
-STILL = ("frozen", "black")
+STALLED_STATES = ("frozen", "black")
 LINE_FIGURES, ZONE_FIGURES = ("in", "out"), ("inside", "entered", "left", "loitered")
 
 
@@ -43,7 +43,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Read the summary in the outputs of an attempt."""
     try:
         with os.fdopen(files.open_beneath(folder, "summary.json"), "rb") as file:
-            content = json.loads(file.read(MOST_BYTES))
+            content = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return {}
     if not isinstance(content, dict):
@@ -74,7 +74,7 @@ def read(folder: Path) -> dict[str, Any]:
         "decoder": word(source.get("decoder"), 20),
         "silent_since": finite(content.get("silent_since")),
         "silent_why": word(content.get("silent_why"), 200),
-        "still": still if (still := content.get("still")) in STILL else "",
+        "still": still if (still := content.get("still")) in STALLED_STATES else "",
         "still_since": finite(content.get("still_since")),
         "reconnects": _count(content, "reconnects"),
     }

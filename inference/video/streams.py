@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import DomainError
 from inference.video.watcher import gate
 
-LONGEST = 500
+MAX_LENGTH = 500
 
 
 class StreamRefused(DomainError):
@@ -29,7 +29,7 @@ def check(url: str) -> None:
         StreamRefused.
     """
     parts = _parts(url)
-    if len(url) > LONGEST or parts is None or parts.scheme not in gate.PORTS or not parts.hostname:
+    if len(url) > MAX_LENGTH or parts is None or parts.scheme not in gate.PORTS or not parts.hostname:
         prefixes = ", ".join(f"{name}://" for name in gate.PORTS)
         raise StreamRefused(_("The address of a stream begins with one of: %(known)s.") % {"known": prefixes})
     try:

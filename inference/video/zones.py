@@ -11,10 +11,10 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 
-MOST = 20  # of each
+MAX_ZONES = 20  # of each
 FEWEST_CORNERS, MOST_CORNERS = 3, 30
-LONGEST_NAME = 40
-LONGEST_STAY_S = 86_400
+MAX_NAME_LENGTH = 40
+MAX_STAY_S = 86_400
 NEAREST = 0.005  # two ends of a line lie further apart
 
 
@@ -27,8 +27,8 @@ def checked(content: Any) -> dict[str, list[dict[str, Any]]]:
     if not isinstance(content, Mapping) or set(content) - {"lines", "zones"}:
         raise _wrong(_("Lines and zones are an object with “lines” and “zones”."))
     lines, zones = content.get("lines") or [], content.get("zones") or []
-    if not isinstance(lines, list) or not isinstance(zones, list) or max(len(lines), len(zones)) > MOST:
-        raise _wrong(_("Draw at most %(most)s lines and %(most)s zones.") % {"most": MOST})
+    if not isinstance(lines, list) or not isinstance(zones, list) or max(len(lines), len(zones)) > MAX_ZONES:
+        raise _wrong(_("Draw at most %(most)s lines and %(most)s zones.") % {"most": MAX_ZONES})
     result = {"lines": [_line(line) for line in lines], "zones": [_zone(zone) for zone in zones]}
     names = [entry["name"] for entry in (*result["lines"], *result["zones"])]
     if len(set(names)) < len(names):
@@ -49,7 +49,7 @@ def _zone(entry: Any) -> dict[str, Any]:
         facts = {"name": name, "low": FEWEST_CORNERS, "high": MOST_CORNERS}
         raise _wrong(_("Zone “%(name)s” has %(low)s to %(high)s corners.") % facts)
     stay = finite(entry.get("loiter_s") or 0)
-    if stay is None or not 0 <= stay <= LONGEST_STAY_S:
+    if stay is None or not 0 <= stay <= MAX_STAY_S:
         raise _wrong(_("The seconds after which somebody stays long are a number from 0 to 86400."))
     return {"name": name, "points": points, "loiter_s": stay}
 
@@ -58,8 +58,8 @@ def _named(entry: Any, fields: set[str]) -> tuple[str, list[list[float]]]:
     if not isinstance(entry, Mapping) or set(entry) - fields:
         raise _wrong(_("A line or zone has the fields %(names)s.") % {"names": ", ".join(sorted(fields))})
     name, points = entry.get("name"), entry.get("points")
-    if not isinstance(name, str) or not is_sound(name) or not 1 <= len(name.strip()) <= LONGEST_NAME:
-        raise _wrong(_("A line or zone has a name of 1 to %(most)s characters.") % {"most": LONGEST_NAME})
+    if not isinstance(name, str) or not is_sound(name) or not 1 <= len(name.strip()) <= MAX_NAME_LENGTH:
+        raise _wrong(_("A line or zone has a name of 1 to %(most)s characters.") % {"most": MAX_NAME_LENGTH})
     if not isinstance(points, list) or any(not isinstance(point, list) or len(point) != 2 for point in points):
         raise _wrong(_("The points of “%(name)s” are pairs of numbers.") % {"name": name})
     numbers = [[finite(value) for value in point] for point in points]

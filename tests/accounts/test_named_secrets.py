@@ -58,7 +58,7 @@ def test_a_secret_is_replaced_and_forgotten_and_what_is_wrong_is_said_without_it
         named_secrets.add(user=alice, name="AIP_TOKEN", value="something")
     with pytest.raises(NameTaken):
         named_secrets.add(user=alice, name="KEY", value="something")
-    monkeypatch.setattr(named_secrets, "MOST", 1)
+    monkeypatch.setattr(named_secrets, "MAX_SECRETS", 1)
     with pytest.raises(Invalid, match="At most 1"):
         named_secrets.add(user=alice, name="OTHER", value="something")
     monkeypatch.setattr(sealed, "_fernet", lambda _key: sealed.Fernet(sealed.Fernet.generate_key()))

@@ -76,7 +76,7 @@ BUSY = b"local from = redis.call('TIME')[1]; repeat until redis.call('TIME')[1] 
 
 def test_broker_that_is_busy_is_not_taken_for_dead(server, run_dir, monkeypatch):
     """As while it reads its file at the start, or where others leave it no processor."""
-    monkeypatch.setattr(broker, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(broker, "TIMEOUT_S", 0.3)
     password = (run_dir / "broker_password").read_bytes()
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(str(run_dir / broker.SOCKET))

@@ -58,7 +58,7 @@ def _measure(root: Path, runs: int, points: int) -> None:
                 file.flush()
                 if number == 0:
                     taken.append(_cpu_ms(partial(metrics.ingest, attempt)))
-        metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
+        metrics.ingest(attempt, at_most=metrics.MAX_BYTES)
     kept = sum(path.stat().st_size for path in root.joinpath("curves").rglob("*.points"))
     assert sum(Curve.objects.values_list("count", flat=True)) == runs * points
     one = statistics.median(_cpu_ms(lambda: metrics.curves(jobs[0])) for _round in range(ROUNDS))

@@ -34,7 +34,7 @@ def judge(
 
     from workers.core.models import Allocation, Attempt, Device, Job
     from workers.core.states import FINAL
-    from workers.execution.lost_attempts import MOST_LOSSES
+    from workers.execution.lost_attempts import MAX_LOSSES
 
     with contextlib.suppress(TimeoutError):
         running.wait_for(lambda: not Job.objects.exclude(state__in=FINAL).exists(), REST_S / running.PATIENCE, "", 0.5)
@@ -48,7 +48,7 @@ def judge(
         jobs, jobs, orphans=orphans,
         leases=Allocation.objects.filter(released_at=None).count(),
         used_shares=Device.objects.aggregate(sum=Sum("used"))["sum"] or 0,
-        max_losses=MOST_LOSSES,
+        max_losses=MAX_LOSSES,
     )  # fmt: skip
     for rule, texts in found.broken.items():
         for text in texts:

@@ -66,7 +66,7 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
     from tests.chaos import feeder
     from tests.chaos.checker import check
     from workers.core.models import Allocation, Device
-    from workers.execution.lost_attempts import MOST_LOSSES
+    from workers.execution.lost_attempts import MAX_LOSSES
 
     rng, record, killed = random.Random(seed), feeder.Record(), Counter[str]()
     owner, vc = feeder.owner_and_cluster()
@@ -97,7 +97,7 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
         orphans={pid: f"job {job} attempt {attempt}" for pid, job, attempt in _programs(cluster)},
         leases=Allocation.objects.filter(released_at=None).count(),
         used_shares=Device.objects.aggregate(sum=Sum("used"))["sum"] or 0,
-        max_losses=MOST_LOSSES,
+        max_losses=MAX_LOSSES,
     )
     attempts = sum(len(job.attempts) for job in seen.values() if job)
     lines = sum(attempt.log.count(b"\n") for job in seen.values() if job for attempt in job.attempts)

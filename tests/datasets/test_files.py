@@ -127,7 +127,7 @@ def test_link_or_copy_costs_no_bytes_and_remove_tree_removes_all(root):
 
 
 def test_walk_beneath_looks_no_deeper_than_it_is_cheap_where_it_is_lenient(root):
-    at_the_end = root.joinpath(*["d"] * (files.DEEPEST + 1))
+    at_the_end = root.joinpath(*["d"] * (files.MAX_DEPTH + 1))
     (at_the_end / "d").mkdir(parents=True)
     (at_the_end.parent / "found").touch()
     (at_the_end / "d" / "too-deep").touch()

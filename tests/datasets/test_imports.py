@@ -324,7 +324,7 @@ def test_28_dataset_import_commit_killed_anywhere_is_never_seen_half(alice, cell
 
 def test_dataset_import_that_always_kills_its_worker_fails_and_can_retry(alice, cells):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
-    Import.objects.filter(pk=row.pk).update(tries=imports.MAX_TRIES)
+    Import.objects.filter(pk=row.pk).update(tries=imports.MAX_ATTEMPTS)
 
     imports.run(row.pk)
     row.refresh_from_db()

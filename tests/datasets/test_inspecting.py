@@ -43,7 +43,9 @@ def sources(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.png"))
 
 
-@pytest.mark.parametrize("count", [0, 1, inspecting.FEW - 1, inspecting.FEW, inspecting.FEW + 1, 100])
+@pytest.mark.parametrize(
+    "count", [0, 1, inspecting.MAX_IN_PROCESS - 1, inspecting.MAX_IN_PROCESS, inspecting.MAX_IN_PROCESS + 1, 100]
+)
 def test_inspecting_answers_each_image_once_and_in_order(folder, count):
     asked = sources(folder)[:count]
 

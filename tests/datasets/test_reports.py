@@ -258,7 +258,7 @@ def test_dataset_import_nobody_agrees_to_is_given_up_with_its_bytes(cells):
     row.refresh_from_db()
     assert (row.state, row.folder.exists()) == ("reported", True)
 
-    Import.objects.filter(pk=row.pk).update(updated_at=now() - imports.REPORT_KEPT * 2)
+    Import.objects.filter(pk=row.pk).update(updated_at=now() - imports.REPORT_RETENTION * 2)
     imports.sweep()
 
     row.refresh_from_db()

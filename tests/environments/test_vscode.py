@@ -132,7 +132,7 @@ def test_vscode_that_never_stays_is_given_up_with_its_words_in_the_log(tmp_path)
     one = Kept(tmp_path, str(broken))
 
     assert one.start() == "failed\n"
-    assert one.log.read_text().count("no room for me") == serve_vscode.MOST_QUICK
+    assert one.log.read_text().count("no room for me") == serve_vscode.MAX_QUICK
     assert "ended with 3" in one.log.read_text()
 
 

@@ -128,7 +128,7 @@ def test_list_is_sorted_searched_and_paged(files, home, monkeypatch):
 
 
 def test_list_of_a_folder_with_too_many_entries_says_so(files, home, monkeypatch):
-    monkeypatch.setattr(listing, "MOST", 3)
+    monkeypatch.setattr(listing, "MAX_ENTRIES", 3)
     for number in range(5):
         (home / str(number)).touch()
 
@@ -168,7 +168,7 @@ def test_home_quota_is_shown_and_kept(files, home, alice, monkeypatch):
 
 def test_home_that_takes_long_is_measured_by_a_sweep(files, home, alice, monkeypatch):
     (home / "a").write_bytes(b"12345")
-    monkeypatch.setattr(usage, "AT_MOST_S", -1.0)
+    monkeypatch.setattr(usage, "MAX_DURATION_S", -1.0)
     assert files.get("usage/").json()["whole"] is False
     HomeUsage.objects.update(measured_at="2020-01-01T00:00:00Z")
 

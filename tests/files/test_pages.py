@@ -178,8 +178,8 @@ def test_notebook_of_many_cells_and_pictures_is_cut():
 
     book = notebooks.read(notebook(*cells).encode())
 
-    assert (len(book.cells), book.more) == (notebooks.MOST_CELLS, True)
-    assert len(book.cells[0].source) == notebooks.LONGEST_TEXT
+    assert (len(book.cells), book.more) == (notebooks.MAX_CELLS, True)
+    assert len(book.cells[0].source) == notebooks.MAX_TEXT_LENGTH
     assert [bool(output.picture) for cell in book.cells for output in cell.outputs] == [True, True, False, False]
 
 

@@ -43,7 +43,7 @@ def model(*graph: bytes) -> bytes:
 def nested(size: int) -> bytes:
     """Graphs in graphs, each with the names of those around it."""
     inner = b""
-    for depth in range(onnx.DEEPEST):
+    for depth in range(onnx.MAX_DEPTH):
         names = b"".join(field(11, field(1, b"%d-%d" % (depth, n))) for n in range(size // 160))
         attribute = field(6, inner) if inner else b""
         inner = names + field(1, field(5, attribute))
@@ -164,7 +164,7 @@ register(
         "figures of own code",
         script_metrics.read,
         {**encoded(JSON), **encoded({"figures": numbered('"k{}":1.5,', "{", '"z":0}')})},
-        script_metrics.MOST_BYTES,
+        script_metrics.MAX_BYTES,
         ("inference.evaluation.script_metrics",),
         b'{"a": 1}',
         runs_in=JOB,
@@ -195,7 +195,7 @@ register(
         "causes in a log",
         causes.in_text,
         {name: repeated(name) for name in LINES},
-        causes.SEEN_BYTES,
+        causes.MAX_READ_BYTES,
         ("workers.jobs.output.causes",), 'a')
 )  # fmt: skip
 register(

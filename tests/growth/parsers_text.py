@@ -103,7 +103,7 @@ register(
         "JSON of MLflow calls",
         body._parsed,
         encoded(JSON),
-        body.LARGEST_BYTES,
+        body.MAX_BYTES,
         ("training.experiments.tracking.body",),
         b"{}",
     )
@@ -113,20 +113,22 @@ register(
         "pipeline YAML",
         text_reading.documents,
         YAML,
-        text_reading.MOST_BYTES,
+        text_reading.MAX_BYTES,
         ("inference.pipelines.text_reading",),
         "a: 1",
     )
 )
 register(
-    Parser("request YAML", request_text.read, YAML, request_text.LONGEST, ("training.programs.request_text",), "a: 1")
+    Parser(
+        "request YAML", request_text.read, YAML, request_text.MAX_LENGTH, ("training.programs.request_text",), "a: 1"
+    )
 )
 register(
     Parser(
         "pipeline text writer",
         text_writing.scalar,
         {"words": repeated("a "), "colons": repeated("a:"), "quotes": repeated("'"), "lines": repeated("a\n")},
-        text_reading.MOST_BYTES,
+        text_reading.MAX_BYTES,
         ("inference.pipelines.text_writing",),
         "a",
     )
@@ -136,7 +138,7 @@ register(
         "references in pipelines",
         values.references,
         {"open": repeated("${"), "closed": repeated("${a}"), "dollars": repeated("$"), "long": repeated("a", "${")},
-        text_reading.MOST_BYTES,
+        text_reading.MAX_BYTES,
         ("inference.pipelines.values",),
         "${a}",
     )
@@ -146,7 +148,7 @@ register(
         "pipeline rules",
         expressions.parse,
         RULES,
-        expressions.LONGEST,
+        expressions.MAX_LENGTH,
         ("inference.pipelines.expressions", "inference.pipelines.rule_parts", "inference.pipelines.pipeline_warnings"),
         "a > 1",
     )
@@ -219,7 +221,7 @@ register(
         "command line",
         lambda text: (script.words(text), secret_names.find_secrets_in_args(script.words(text))),
         WORDS,
-        script.MOST,
+        script.MAX_LENGTH,
         (
             "training.programs.script", "training.runs.custom_code", "training.runs.snippets",
             "training.job_templates.services", "aiplatform.lib.secret_names", "aiplatform.lib.shell_words",
@@ -243,7 +245,7 @@ register(
         "table of accounts",
         batches._rows,
         encoded(CSV),
-        batches.MOST_BYTES,
+        batches.MAX_BYTES,
         ("accounts.services.batches",),
         b"username\nann\n",
     )
@@ -253,7 +255,7 @@ register(
         "list of images",
         lambda data: sources.parse_list(data, "a.csv"),
         encoded(CSV),
-        sources.MOST_LIST_BYTES,
+        sources.MAX_LIST_BYTES,
         ("inference.batch.sources",),
         b"a.png\n",
     )

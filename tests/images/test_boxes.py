@@ -251,8 +251,8 @@ def test_box_without_layers_is_made_whole_and_runs_no_program_of_the_engine(engi
     job = work.job(alice, cluster)
 
     venv = boxes.make_thin(job, paths.engine(engine.digest), 0) / boxes.VENV
-    next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).unlink()  # as if it were killed half-way
+    next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.MARKER_FILE).unlink()  # as if it were killed half-way
     boxes.make_thin(job, paths.engine(engine.digest), 0)
 
     assert not (root / "ran").exists()
-    assert next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).exists()
+    assert next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.MARKER_FILE).exists()

@@ -193,7 +193,7 @@ def test_layers_without_an_image_are_swept(run, image, in_tier, monkeypatch):
     _said, job = run(image, "touch $VIRTUAL_ENV/mine")
     saved = save(job, "kept")
     folder = paths.layer(saved.sha256)
-    monkeypatch.setattr(images, "OLD_S", 0.0)
+    monkeypatch.setattr(images, "MIN_AGE_S", 0.0)
     images.clean_layers()
     assert folder.is_dir()
 

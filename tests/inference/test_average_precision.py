@@ -151,7 +151,7 @@ def test_draws_grow_fewer_with_the_answers_and_end_where_they_would_take_too_lon
 
     ranking.answers = 200_000
     assert average_precision.draws_of([ranking]) == 250
-    ranking.answers = average_precision.MOST_ANSWERS + 1
+    ranking.answers = average_precision.MAX_PREDICTIONS + 1
     assert average_precision.draws_of([ranking]) == 0
 
 

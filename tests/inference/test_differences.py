@@ -174,7 +174,7 @@ def test_means_of_many_classes_are_counted_as_those_of_few(monkeypatch):
     entries = [[{"cells": [f"{t},{a}"]} for t, a in chance.integers(0, 5, (40, 2))] for _model in "ab"]
 
     few = differences.rows_of(TASKS["classification"], entries, [1, 2], 0)
-    monkeypatch.setattr(resampling, "MOST_CELLS", 0)
+    monkeypatch.setattr(resampling, "MAX_CELLS", 0)
     many = differences.rows_of(TASKS["classification"], entries, [1, 2], 0)
 
     assert few == many

@@ -187,12 +187,12 @@ def test_keeper_keeps_by_rule_and_only_so_many():
     keeper.consider(b"sure", [{"score": 0.9}])
     keeper.consider(b"empty", [])
     assert keeper.pop() is None
-    for number in range(image_sampling.MOST + 5):
+    for number in range(image_sampling.MAX_SAMPLES + 5):
         keeper.consider(bytes([number]), low)
-    taken = [keeper.pop() for _number in range(image_sampling.MOST + 5)]
-    assert [sample.picture[0] for sample in taken if sample] == list(range(image_sampling.MOST))
+    taken = [keeper.pop() for _number in range(image_sampling.MAX_SAMPLES + 5)]
+    assert [sample.picture[0] for sample in taken if sample] == list(range(image_sampling.MAX_SAMPLES))
     always = image_sampling.Keeper(percent=100, below=0)
     always.consider(b"x", [])
     assert always.pop().why == image_sampling.CHANCE
-    always.consider(b"x" * (image_sampling.MOST_BYTES + 1), [])
+    always.consider(b"x" * (image_sampling.MAX_BYTES + 1), [])
     assert always.pop() is None

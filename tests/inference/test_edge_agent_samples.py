@@ -125,7 +125,7 @@ def test_picture_that_the_server_never_takes_goes_and_one_without_room_waits(ali
     stored = kept_on(device, 1)
     stored.keep(b"\xff\xd8\xff no picture", HEAD)
     (device.root / "samples" / "000000000000001-torn").write_bytes(b"{")
-    monkeypatch.setattr(samples, "MOST_SAMPLES", 0)
+    monkeypatch.setattr(samples, "MAX_SAMPLES", 0)
     assert device.round() == "same"
     assert len(stored.there()) == 2  # the torn one is gone; where there is no room the next waits, too
     monkeypatch.undo()

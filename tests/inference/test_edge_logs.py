@@ -48,7 +48,7 @@ def test_what_is_no_line_is_passed_over(device, lines):
 
 
 def test_newest_lines_stay_and_no_more_than_a_days_share_is_taken(device, monkeypatch):
-    monkeypatch.setattr(logs, "MOST_BYTES", 100)
+    monkeypatch.setattr(logs, "MAX_BYTES", 100)
     monkeypatch.setattr(logs, "A_DAY", 300)
     logs.keep(device, [[number, "x" * 34] for number in range(1, 9)])  # 50 bytes each with its number
 

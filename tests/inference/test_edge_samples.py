@@ -88,7 +88,7 @@ def test_answers_of_devices_become_the_draft_of_a_dataset(group, token, alice, v
     "picture",
     [
         b"", b"no picture", b"\xff\xd8\xff" + b"x" * 500, pictures.plain(), jpeg(1)[:300],
-        b"\xff\xd8\xff" + b"x" * sampling.MOST_BYTES,
+        b"\xff\xd8\xff" + b"x" * sampling.MAX_BYTES,
     ],
     ids=["empty", "words", "only its beginning", "png", "cut", "too large"],
 )  # fmt: skip
@@ -126,7 +126,7 @@ def test_stranger_sends_nothing(group, token):
 
 
 def test_no_more_is_taken_than_there_is_room_for(group, token, monkeypatch):
-    monkeypatch.setattr(samples, "MOST_SAMPLES", 2)  # of which rules may take the half
+    monkeypatch.setattr(samples, "MAX_SAMPLES", 2)  # of which rules may take the half
     assert send(token, jpeg(1)).status_code == 204
 
     assert send(token, jpeg(2)).status_code == 409

@@ -159,11 +159,11 @@ def test_what_is_no_picture_or_too_much_is_refused(service, alice, monkeypatch):
         with pytest.raises(Invalid) as refused:
             samples.store(holder=service, picture=data, answers=answers, by=alice)
         assert refused.value.blamed == field
-    monkeypatch.setattr(samples, "MOST_BYTES", 10)
+    monkeypatch.setattr(samples, "MAX_BYTES", 10)
     with pytest.raises(Invalid):
         samples.store(holder=service, picture=picture(1), by=alice)
     monkeypatch.undo()
-    monkeypatch.setattr(samples, "MOST_SAMPLES", 1)
+    monkeypatch.setattr(samples, "MAX_SAMPLES", 1)
     samples.store(holder=service, picture=picture(1), by=alice)
     with pytest.raises(samples.TooManySamples):
         samples.store(holder=service, picture=picture(2), by=alice)

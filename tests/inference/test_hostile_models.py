@@ -86,7 +86,7 @@ def test_survey_ends_in_folders_deeper_than_programs_descend(tmp_path, monkeypat
 
 
 def test_survey_refuses_more_files_than_a_model_has(tmp_path, monkeypatch):
-    monkeypatch.setattr("inference.registry.formats.folder.MOST_FILES", 1)
+    monkeypatch.setattr("inference.registry.formats.folder.MAX_FILES", 1)
 
     with pytest.raises(RefusedModel, match="more than 1 files"):
         survey(tiny.detector(tmp_path))

@@ -181,7 +181,7 @@ def test_model_that_takes_longer_than_a_request_waits_goes_on_as_a_job(api, home
 @pytest.mark.usefixtures("inspector_processes")
 def test_model_whose_description_is_too_long_for_a_request_is_read_by_a_job(alice, home, monkeypatch):
     foreign.net(home / "net.onnx", {"answer": LOGITS})
-    monkeypatch.setattr(import_jobs, "SHORT", inspections.Bounds(20, 100))
+    monkeypatch.setattr(import_jobs, "REQUEST_LIMITS", inspections.Bounds(20, 100))
     declared = Declared(task="classification", labels=PETS, pixels="unit")
     brought = imports.from_home(alice, "net.onnx")
 

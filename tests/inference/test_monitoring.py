@@ -159,7 +159,7 @@ def test_rule_brings_back_nothing_that_was_annotated_and_leaves_room_for_people(
     samples.store(holder=service, picture=pictures.plain(), by=None, why="chance")
     assert ServiceSample.objects.get().dataset == data
 
-    monkeypatch.setattr(samples, "MOST_SAMPLES", 2)
+    monkeypatch.setattr(samples, "MAX_SAMPLES", 2)
     samples.store(holder=service, picture=pictures.plain("green"), by=None, why="chance")
     with pytest.raises(samples.TooManySamples):
         samples.store(holder=service, picture=pictures.plain("blue"), by=None, why="chance")

@@ -89,7 +89,7 @@ def test_figures_are_numbers_by_name_and_all_that_is_wrong_is_said_at_once():
     assert [problem.code for problem in long.problems] == ["own_script.odd_name"] * 2
     for text, code in (
         (b"[1]", "no_table"), (b"{}", "empty"), (b"{", "no_json"), (b"[" * 100_000, "no_json"), (b"\xff", "no_json"),
-        (b" " * (script_metrics.MOST_BYTES + 1), "too_large"), (b'{"a": {}}', "empty"),
+        (b" " * (script_metrics.MAX_BYTES + 1), "too_large"), (b'{"a": {}}', "empty"),
         (json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(), "too_many"),
     ):  # fmt: skip
         assert [problem.code for problem in script_metrics.read(text).problems] == [f"own_script.{code}"], text[:20]

@@ -105,12 +105,12 @@ def test_what_may_pass_is_tried_again_later_and_given_up_in_the_end(alice, versi
     pushes.run(push.pk)  # too early
     assert Push.objects.get().tries == 1
 
-    for _try in range(pushes.MOST_TRIES):
+    for _try in range(pushes.MAX_ATTEMPTS):
         Push.objects.filter(ended_at=None).update(not_before=now())
         pushes.run(push.pk)
 
     push.refresh_from_db()
-    assert (push.state, push.message.code, push.tries) == ("failed", "push.gave_up", pushes.MOST_TRIES)
+    assert (push.state, push.message.code, push.tries) == ("failed", "push.gave_up", pushes.MAX_ATTEMPTS)
 
 
 def test_push_that_was_cut_once_arrives_at_the_second_try(alice, version, target, far):
@@ -151,7 +151,7 @@ def test_push_of_a_process_that_died_goes_on_and_never_runs_for_ever(alice, vers
 
     push.refresh_from_db()
     assert (push.state, push.tries) == ("done", 2)
-    Push.objects.update(**died | {"tries": pushes.MOST_TRIES, "ended_at": None})
+    Push.objects.update(**died | {"tries": pushes.MAX_ATTEMPTS, "ended_at": None})
     pushes.run(push.pk)
     push.refresh_from_db()
     assert (push.state, push.message.code, push.holder) == ("failed", "push.died", "")
@@ -174,7 +174,7 @@ def test_push_that_another_process_sends_is_left_alone(alice, version, target, f
 def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far, monkeypatch):
     monkeypatch.setattr(pushes, "RENEW_S", 0.02)
     push = pushes.submit(user=alice, version=version, target=target)
-    original = pushes.WAYS["put"]
+    original = pushes.PROTOCOLS["put"]
 
     class Endless:
         def send(self, address, parcel, came):
@@ -185,7 +185,7 @@ def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far,
     import threading
 
     ticked = threading.Event()
-    monkeypatch.setitem(pushes.WAYS, "put", Endless())
+    monkeypatch.setitem(pushes.PROTOCOLS, "put", Endless())
     wrote = pushes.Claim.write
 
     def write(claim, **columns):
@@ -198,7 +198,7 @@ def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far,
     push.refresh_from_db()
     assert push.state == "stopped"
     monkeypatch.undo()
-    assert pushes.WAYS["put"] is original
+    assert pushes.PROTOCOLS["put"] is original
     pushes.stop(push)  # twice does no harm
     assert pushes.again(push, by=alice).pk != push.pk
 
@@ -233,7 +233,7 @@ def test_same_push_is_asked_for_once_and_only_so_many_wait(alice, version, targe
     push = pushes.submit(user=alice, version=version, target=target)
     assert pushes.submit(user=alice, version=version, target=target).pk == push.pk
 
-    monkeypatch.setattr(pushes, "MOST_UNFINISHED", 1)
+    monkeypatch.setattr(pushes, "MAX_UNFINISHED", 1)
     with pytest.raises(pushes.CannotPush):
         pushes.submit(user=alice, version=version, target=target, content="files")
 

@@ -10,12 +10,12 @@ import pytest
 from aiplatform.lib.errors import DomainError
 from inference.delivery.push import ssh, targets
 from inference.delivery.push.protocol import Parcel, Place, PushFailed
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 from tests.inference.far_ssh import reachable
 
 pytestmark = pytest.mark.sockets("models are pushed to a server of the test")
 DATA = bytes(range(256)) * 1024
-WAY = WAYS["ssh"]
+WAY = PROTOCOLS["ssh"]
 
 
 @pytest.fixture

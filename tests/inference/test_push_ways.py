@@ -13,7 +13,7 @@ import pytest
 from aiplatform.lib.errors import DomainError
 from inference.delivery.push import http_client, oci, sigv4, targets
 from inference.delivery.push.protocol import Parcel, Place, PushFailed
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 from tests.cases import case_table
 from tests.fakes.registry import certificate
 from tests.inference.far_servers import Folder, serving
@@ -32,7 +32,7 @@ def parcel(data=DATA, name="cells_v1_package.zip"):
 def sent(kind, target, what=None):
     """Where it landed, and how many bytes were counted."""
     counted = []
-    return WAYS[kind].send(target, what or parcel(), counted.append), sum(counted)
+    return PROTOCOLS[kind].send(target, what or parcel(), counted.append), sum(counted)
 
 
 def refused(kind, target, what=None):
@@ -126,7 +126,7 @@ def test_bucket_in_the_host_name_is_judged_under_that_name(bucket):
     """The name with the bucket as prefix is another one: its address is checked again."""
     target = Place("http://localhost", {"bucket": "models", "region": "x", "access_key": "k", "path_style": False}, "s")
 
-    assert WAYS["s3"]._root(target) == "http://models.localhost/"
+    assert PROTOCOLS["s3"]._root(target) == "http://models.localhost/"
 
 
 # OCI
@@ -195,7 +195,7 @@ def test_registry_gets_a_password_only_where_it_is_safe(registry):
 
 
 def test_test_of_a_registry_leaves_nothing_there(registry):
-    WAYS["oci"].test(in_registry(registry))
+    PROTOCOLS["oci"].test(in_registry(registry))
 
     assert registry.uploads == {}
     assert not registry.files
@@ -219,7 +219,7 @@ def test_director_takes_a_package_in_a_session_that_ends(director):
     assert director.files == {"cells_v1_package.zip": DATA}
     assert counted > len(DATA)  # with the form around it
     assert director.sessions == {}
-    WAYS["fd"].test(at_director(director))
+    PROTOCOLS["fd"].test(at_director(director))
     assert director.sessions == {}
 
 

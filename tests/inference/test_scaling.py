@@ -37,7 +37,7 @@ def test_service_grows_to_what_it_may_have_and_shrinks_again(scaled, places, ser
     assert len(routing.servers(fresh(scaled))) == 3
 
     server_load["look"] = CALM
-    monkeypatch.setattr(rule, "CALM_S", 0.0)
+    monkeypatch.setattr(rule, "COOLDOWN_S", 0.0)
     run_due(scaled)
     (left,) = scaled.replicas.exclude(leaving_at=None)
     assert left == rows[1]

@@ -80,7 +80,7 @@ def test_services_share_a_process_of_their_owner_alone_that_ends_with_the_last(a
 
 
 def test_what_cannot_be_had_in_a_shared_process_is_refused_at_once(alice, version, monkeypatch):
-    monkeypatch.setattr(host_assignment, "MOST_MIB", 0)
+    monkeypatch.setattr(host_assignment, "MAX_MIB", 0)
 
     with pytest.raises(DomainError) as refused:
         serving.create(

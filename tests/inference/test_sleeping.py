@@ -74,7 +74,7 @@ def test_request_wakes_a_service_and_is_answered(sleeper, places, server_load, a
 def test_call_is_told_when_what_it_woke_takes_too_long(sleeper, places, server_load, alice, monkeypatch):
     Job.objects.filter(pk=sleeper.job_id).update(started_at=now() - timedelta(hours=1))
     assert sleep.fall_asleep(fresh(sleeper))
-    monkeypatch.setattr(proxy, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(proxy, "TIMEOUT_S", 0.2)
 
     answer = call("POST", f"{sleeper.url}/predict", user=alice, body=pictures.plain())
 

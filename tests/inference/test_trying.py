@@ -73,7 +73,7 @@ def test_model_that_takes_blue_first_is_found_and_served_so_behind_all_usual_way
     assert (first.layout, first.pixels, first.resize) == ("yolo", "unit_bgr", "letterbox"), log
     orders = [PIXELS[declaration.pixels].order for declaration in trials.ways_of(task)]
     assert orders == sorted(orders, reverse=True)  # RGB before BGR
-    assert len(orders) <= variants.MOST
+    assert len(orders) <= variants.MAX_VARIANTS
 
 
 def test_what_was_declared_is_the_same_in_all_ways(alice, tmp_path):
@@ -268,7 +268,7 @@ def test_model_that_never_ends_is_ended_and_said_so(alice, tmp_path, monkeypatch
 
     tried.ran(task)
 
-    assert task.job.max_runtime == trials.LONGEST
+    assert task.job.max_runtime == trials.MAX_DURATION
     assert task.job.state == "failed"
     assert (task.message.code, task.message.facts) == ("model_task.too_long", {"seconds": 2})
 

@@ -27,7 +27,7 @@ def test_nudging_attempt_sends_nothing_for_a_while_after_a_slow_failure(clock):
     assert not nudging.attempt(fails(clock, 0.5), "bell")
 
     assert not nudging.attempt(lambda: sent.append(1), "bell")
-    clock["now"] += nudging.REST_S
+    clock["now"] += nudging.RETRY_DELAY_S
     assert nudging.attempt(lambda: sent.append(2), "bell")
 
     assert sent == [2]

@@ -3,7 +3,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.pipelines.advance import FINAL, GOOD, WHOLE, State, Wishes, is_last, retry_from, round_of
+from inference.pipelines.advance import FINAL, GOOD, STEP_ITEM, State, Wishes, is_last, retry_from, round_of
 from inference.pipelines.graph import Step, after
 from tests.long_form import examples
 from tests.pipelines.worlds import FREE, World, pipelines
@@ -63,12 +63,12 @@ def test_advance_holds_conditions_all_or_nothing(world):
         if not may:
             assert not any(name == key for name, _item, _attempt in made.begun)
         elif step.each:
-            items = {item for name, item, _attempt in made.rows if name == key and item != WHOLE}
+            items = {item for name, item, _attempt in made.rows if name == key and item != STEP_ITEM}
             assert items == set(range(last[step.each.step].lengths["items"]))
             bad = sum(
                 row.state is State.FAILED and is_last(step, attempt)
                 for (name, item, attempt), row in made.rows.items()
-                if name == key and item != WHOLE
+                if name == key and item != STEP_ITEM
             )
             assert (last[key].state is State.FAILED) == (bad > step.tolerate * len(items))
 
@@ -140,7 +140,7 @@ def test_retry_from_does_a_step_and_all_after_it_once_more(world, data):
         if step.each and row.state in GOOD | {State.FAILED}:
             fresh = {
                 item for name, item, attempt in made.rows
-                if name == key and item != WHOLE and round_of(step, attempt) == row.attempt - 1
+                if name == key and item != STEP_ITEM and round_of(step, attempt) == row.attempt - 1
             }  # fmt: skip
             assert fresh == set(range(last[step.each.step].lengths["items"]))
 
@@ -180,7 +180,7 @@ def test_retry_from_refuses_while_something_is_under_way():
         rows = made.snapshot()
         made.apply(made.plan(rows), rows)
 
-    assert made.rows["a", WHOLE, 1].state is State.STARTED
+    assert made.rows["a", STEP_ITEM, 1].state is State.STARTED
     assert retry_from(steps, made.snapshot(), "a") == []
     assert State.STARTED not in FINAL
 

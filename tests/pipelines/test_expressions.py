@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aiplatform.lib.errors import Invalid
-from inference.pipelines.expressions import LONGEST, NoAnswer, UnknownFigure, parse, written
+from inference.pipelines.expressions import MAX_LENGTH, NoAnswer, UnknownFigure, parse, written
 from tests.cases import case_table
 
 FIGURES = {"AP50": 0.875, "mAP": 0.5, "champion.AP50": 0.75, "val/ap50": 0.25, "AP50 small": 0.125, "bad": math.nan}
@@ -108,7 +108,7 @@ PIECES = [
 @settings(max_examples=100, deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join)))
 @example("((" * 400)
-@example("-" * LONGEST)
+@example("-" * MAX_LENGTH)
 @example("`" + "a" * 900)
 def test_f08_reading_refuses_or_gives_a_rule_and_nothing_else(text):
     began = time.process_time()

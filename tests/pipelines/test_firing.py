@@ -132,9 +132,9 @@ def test_k06_webhook_begins_one_run_for_each_delivery_that_is_proven(client, ali
         assert answers[0].json()["detail"] == answers[1].json()["detail"]
     other = trigger_settings.create(made, user=alice, kind="webhook")[1]
     assert deliver(other) == 403  # the secret of another trigger
-    assert deliver(body=sent + b" " * trigger_settings.MOST_BODY) == 400
+    assert deliver(body=sent + b" " * trigger_settings.MAX_BODY_BYTES) == 400
     assert client.get(created["url"]).status_code == 405
-    monkeypatch.setattr(trigger_settings, "MOST_A_MINUTE", 0)
+    monkeypatch.setattr(trigger_settings, "MAX_PER_MINUTE", 0)
     assert (deliver("wrong"), deliver()) == (403, 429)  # who knows no secret is not counted there
-    monkeypatch.setattr(trigger_api, "MOST_KNOCKS_A_MINUTE", 0)
+    monkeypatch.setattr(trigger_api, "MAX_CALLS_PER_MINUTE", 0)
     assert deliver("wrong") == 429

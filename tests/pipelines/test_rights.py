@@ -184,8 +184,8 @@ def test_step_ends_whatever_happens_to_its_owner_its_job_or_its_stop(alice, monk
 
 
 def test_list_that_would_make_too_many_rows_fails_its_step(alice, monkeypatch):
-    monkeypatch.setattr(run_updates, "MOST_ROWS", 12)
-    monkeypatch.setattr(run_updates, "MOST_WRITTEN", 3)
+    monkeypatch.setattr(run_updates, "MAX_ROWS", 12)
+    monkeypatch.setattr(run_updates, "MAX_WRITTEN", 3)
     listed = {"list": {"kind": "items", "with": {"values": list(range(8))}}}
     run = begun(alice, {**listed, "one": command(each="list.items"), "two": command(each="list.items")}, limit=8)
 

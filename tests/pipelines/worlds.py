@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from inference.pipelines.advance import FINAL, WHOLE, Action, Row, State, Wishes, advance
+from inference.pipelines.advance import FINAL, STEP_ITEM, Action, Row, State, Wishes, advance
 from inference.pipelines.graph import Link, Step
 
 Key = tuple[str, int, int]
@@ -59,7 +59,7 @@ class World:
     def at_work(self) -> list[Key]:
         return [
             key for key, row in self.rows.items()
-            if row.state is State.STARTED and (key[1] != WHOLE or self.steps[key[0]].each is None)
+            if row.state is State.STARTED and (key[1] != STEP_ITEM or self.steps[key[0]].each is None)
         ]  # fmt: skip
 
     def end_job(self, key: Key) -> None:
@@ -106,7 +106,7 @@ class World:
     def wholes(self) -> dict[str, Row]:
         """The newest row of each step."""
         rows = sorted(self.rows.values(), key=lambda row_: row_.attempt)
-        return {row.step: row for row in rows if row.item == WHOLE}
+        return {row.step: row for row in rows if row.item == STEP_ITEM}
 
     def open_rows(self) -> Iterator[Row]:
         return (row for row in self.rows.values() if row.state not in FINAL)

@@ -239,14 +239,14 @@ def test_grad_cam_weighs_maps_by_the_mean_gradient_and_leaves_out_what_speaks_ag
 
 
 def test_samples_beyond_the_most_lose_every_second_but_never_the_newest(tmp_path):
-    for step in range(samples.MOST_STEPS + 1):
+    for step in range(samples.MAX_STEPS + 1):
         (tmp_path / f"step-{step:06d}").mkdir()
 
     samples._thin(tmp_path)
 
     left = sorted(path.name for path in tmp_path.iterdir())
-    assert len(left) == samples.MOST_STEPS // 2 + 1
-    assert left[-1] == f"step-{samples.MOST_STEPS:06d}"
+    assert len(left) == samples.MAX_STEPS // 2 + 1
+    assert left[-1] == f"step-{samples.MAX_STEPS:06d}"
     assert left[0] == "step-000000"
 
 

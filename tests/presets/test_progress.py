@@ -71,7 +71,7 @@ def test_plateau_refuses_trainings_without_an_end_or_without_scores():
     with pytest.raises(Refused, match="budget_minutes, epochs, steps or patience"):
         plateau.chosen(never)
     assert plateau.chosen({**never, "patience": 3}) == ("plateau", 3)
-    assert plateau.chosen({**never, "anneal": "plateau"}) == ("plateau", plateau.USUAL)
+    assert plateau.chosen({**never, "anneal": "plateau"}) == ("plateau", plateau.DEFAULT_PATIENCE)
     assert plateau.chosen({**never, "steps": 5, "patience": 3}) == ("cosine", 3)
     with pytest.raises(Refused, match="set eval_share above 0"):
         plateau.chosen({**never, "patience": 3, "eval_share": 0})

@@ -266,7 +266,7 @@ def test_teacher_that_looks_at_whole_images_is_refused_by_a_student_of_tiles(out
 
 
 def test_images_of_too_many_tiles_are_refused_for_segmenters_as_well(outlines, tmp_path, monkeypatch):
-    monkeypatch.setattr(tiles, "MOST", 3)
+    monkeypatch.setattr(tiles, "MAX_TILES", 3)
 
     with pytest.raises(Refused, match=r"An image has \d+ tiles of 64 pixels, more than 3"):
         task(outlines, tmp_path / "cache")

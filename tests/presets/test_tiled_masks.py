@@ -139,7 +139,7 @@ def test_disc_larger_than_its_tiles_is_put_together_from_all_its_parts(radius):
 
 def test_answers_to_tiles_beyond_all_bounds_are_the_likeliest(monkeypatch):
     """An untrained network answers hundreds of times on each tile, and tiles that overlap much are many."""
-    monkeypatch.setattr(boxes, "MOST", 2)  # an image of two tiles
+    monkeypatch.setattr(boxes, "MAX_BOXES", 2)  # an image of two tiles
     parts, filled = Parts((128, 64), (64, 64)), np.ones((1, 16, 16), np.float32)
     for left in (0, 64):
         found = np.array([[left + 4, y, left + 12, y + 8] for y in (0, 20, 40)], np.float32)

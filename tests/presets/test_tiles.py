@@ -136,7 +136,7 @@ def test_tiled_preset_goes_on_after_a_suspend_and_is_judged_as_it_judged_itself(
 
 
 def test_images_of_more_tiles_than_can_be_put_together_are_refused(symbols, tmp_path, monkeypatch):
-    monkeypatch.setattr(tiles, "MOST", 3)
+    monkeypatch.setattr(tiles, "MAX_TILES", 3)
 
     with pytest.raises(Refused, match=r"An image has \d+ tiles of 32 pixels, more than 3: choose a larger tile"):
         tiles.Tiles(data.read(symbols), [], 32, 0.5, tmp_path)

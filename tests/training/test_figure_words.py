@@ -19,7 +19,7 @@ def _curves() -> set[str]:
 
 
 def test_curves_have_words_for_every_figure_that_lists_have_words_for():
-    drawn = {key for key in metric_labels.WORDS if "/" in key}  # the others are said once, at the end
+    drawn = {key for key in metric_labels.LABELS if "/" in key}  # the others are said once, at the end
 
     assert drawn - _curves() == set()
 

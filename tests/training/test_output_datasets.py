@@ -121,7 +121,7 @@ def test_metadata_of_an_upload_open_no_job_of_others(bob, augmented):
 
 
 def test_more_than_was_announced_is_copied_only_where_there_is_room(alice, augmented, monkeypatch):
-    monkeypatch.setattr(sources, "ASKED_EACH", 1)
+    monkeypatch.setattr(sources, "CHECK_INTERVAL_BYTES", 1)
     monkeypatch.setattr(env, "STORAGE_QUOTA_BYTES", 20)
     about = {"source": "job", "job": str(augmented.pk), "filename": "x.zip"}
     upload = uploads.create(owner=alice, length=1, metadata=about)

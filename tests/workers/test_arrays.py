@@ -137,7 +137,7 @@ def test_array_stop_looks_again_at_a_job_that_was_moved_meanwhile(put, alice, mo
 
 
 def test_array_that_follows_others_too_often_is_refused(alice, cluster, monkeypatch):
-    monkeypatch.setattr(submission, "MOST_PAIRS", 3)
+    monkeypatch.setattr(submission, "MAX_PAIRS", 3)
     others = [work.job(alice, cluster).pk for _ in range(2)]
 
     with pytest.raises(Invalid, match="more than 3 times") as refused:

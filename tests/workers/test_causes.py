@@ -50,7 +50,7 @@ def test_cause_is_read_from_the_line_of_one_of_several_processes(code):
 
 def test_cause_has_a_pattern_and_words_each():
     of_facts = {"mps_shared"}  # a fault that counts for jobs that shared their card alone
-    assert set(CERTAIN) == {code for code in causes.WORDS if not code.startswith("cards_")} - of_facts
+    assert set(CERTAIN) == {code for code in causes.LABELS if not code.startswith("cards_")} - of_facts
 
 
 NEAR = {
@@ -115,7 +115,7 @@ def test_missing_program_is_read_as_each_shell_says_it(line, name):
 def test_cause_is_looked_for_in_a_long_line_in_time(words):
     started = time.process_time()
 
-    causes.in_text((words * causes.SEEN_BYTES)[: causes.SEEN_BYTES])
+    causes.in_text((words * causes.MAX_READ_BYTES)[: causes.MAX_READ_BYTES])
 
     assert time.process_time() - started < 0.5  # 0.05 s, and 2 s where the search is quadratic
 

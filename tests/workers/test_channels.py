@@ -78,7 +78,7 @@ def test_way_to_what_cannot_be_reached(reachable, kind):
     assert channels.way_to(job).path
     records.write(RunDir.for_attempt(job.pk, 1).path / handover.WAYS, {"why": handover.NO_PYTHON})
     assert code(job) == "no_python"
-    records.write(RunDir.for_attempt(job.pk, 1).path / handover.WAYS, {"why": handover.LATE})
+    records.write(RunDir.for_attempt(job.pk, 1).path / handover.WAYS, {"why": handover.TIMED_OUT})
     assert code(job) == "late"
 
 

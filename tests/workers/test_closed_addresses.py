@@ -67,7 +67,7 @@ def test_machine_is_closed_but_for_the_pages_and_a_network_wholly(address, port,
 
 
 def test_machines_that_were_known_stay_so_while_the_database_is_away(monkeypatch):
-    monkeypatch.setattr(closed_addresses, "FRESH_S", 0.0)
+    monkeypatch.setattr(closed_addresses, "MAX_AGE_S", 0.0)
     answers = [OperationalError("away"), {ip_address("198.51.100.7")}, OperationalError("away")]
 
     def machines():

@@ -159,7 +159,7 @@ def refused(job):
     return False
 
 
-@pytest.mark.parametrize(("told", "why"), [(handover._TOLD, handover.NO_PYTHON), ("up", handover.LATE)])
+@pytest.mark.parametrize(("told", "why"), [(handover._TOLD, handover.NO_PYTHON), ("up", handover.TIMED_OUT)])
 def test_handover_gives_up_when_nobody_comes(tmp_path, told, why):
     from workers.supervisor.ticket import Ticket
 
@@ -174,7 +174,7 @@ def test_handover_gives_up_when_nobody_comes(tmp_path, told, why):
         one.step(1101.0)
         waited = one.waits
 
-        one.step(1101.0 + handover.PATIENCE_S + 1)
+        one.step(1101.0 + handover.TIMEOUT_S + 1)
 
         assert (waited, one.waits) == (True, False)
         assert records.read(tmp_path / handover.WAYS)["why"] == why

@@ -81,7 +81,7 @@ def asked(request, *, allowed=("*",), addresses=("127.0.0.1",), public=lambda _:
                 [entry.replace("PORT", str(port)) for entry in allowed], found, public, *([closed] if closed else [])
             )
             with tempfile.TemporaryDirectory(prefix="aip-e-") as folder:
-                server = await asyncio.start_unix_server(proxy.serve, Path(folder) / "s", limit=egress.LONGEST)
+                server = await asyncio.start_unix_server(proxy.serve, Path(folder) / "s", limit=egress.MAX_BYTES)
                 reader, writer = await asyncio.open_unix_connection(Path(folder) / "s")
                 writer.write(request.replace(b"PORT", str(port).encode()))
                 if end:
@@ -289,7 +289,7 @@ def _connected(port):
 
 
 def test_head_that_is_too_long_is_told_so():
-    assert asked(b"G" * (egress.LONGEST + 4)).startswith(b"HTTP/1.1 400 ")
+    assert asked(b"G" * (egress.MAX_BYTES + 4)).startswith(b"HTTP/1.1 400 ")
 
 
 def test_connection_that_says_nothing_for_long_is_closed(monkeypatch):

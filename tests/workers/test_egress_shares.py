@@ -24,7 +24,7 @@ def open_to(proxy, act):
     """What `act` returns, given a way to open connections to the proxy."""
 
     async def be(folder):
-        server = await asyncio.start_unix_server(proxy.serve, folder / "s", limit=egress.LONGEST)
+        server = await asyncio.start_unix_server(proxy.serve, folder / "s", limit=egress.MAX_BYTES)
         writers = []
 
         async def connect():
@@ -48,7 +48,7 @@ def open_to(proxy, act):
 
 def test_relay_lets_a_connection_too_many_go_at_once(monkeypatch):
     """Whoever waited for room would hold a file open, as many as there are of them."""
-    monkeypatch.setattr(relay, "MOST", 1)
+    monkeypatch.setattr(relay, "MAX_CHANNELS", 1)
 
     async def crowd(connect):
         _reader, first = await connect()
@@ -64,7 +64,7 @@ def test_relay_lets_a_connection_too_many_go_at_once(monkeypatch):
 def test_connection_too_many_hears_so(of_one, of_all, said, monkeypatch):
     monkeypatch.setattr(egress, "MOST_OF_ONE", of_one)
     monkeypatch.setattr(egress, "MOST", of_all)
-    monkeypatch.setattr(egress, "MOST_REFUSED", 1)
+    monkeypatch.setattr(egress, "MAX_REFUSED", 1)
     proxy = Egress(["none"])
 
     async def crowd(connect):

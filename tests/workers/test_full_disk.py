@@ -59,7 +59,7 @@ def test_supervisor_keeps_a_job_whichever_write_finds_the_disk_full(tmp_path, wr
     codes, ends = {}, {}
     for nth, job in jobs.items():  # they run side by side, which saves the time that each of them waits
         codes[nth] = job.start(nth, 0.3)
-        if codes[nth] == claims.NO_ROOM:  # nothing began: asked again, it begins
+        if codes[nth] == claims.DISK_FULL_EXIT_CODE:  # nothing began: asked again, it begins
             assert job.supervisor == {}
             os.unlink(job.path / "code" / "go")
             codes[nth] = job.start()
@@ -143,7 +143,12 @@ def test_supervisor_does_not_begin_on_a_full_disk_and_does_once_there_is_room(sm
     refused = job.start()
     ballast.unlink()
 
-    assert (refused, job.start(), job.exit()["code"], job.log()) == (claims.NO_ROOM, daemon.STARTED, 0, "once\n")
+    assert (refused, job.start(), job.exit()["code"], job.log()) == (
+        claims.DISK_FULL_EXIT_CODE,
+        daemon.STARTED,
+        0,
+        "once\n",
+    )
 
 
 @pytest.fixture(autouse=True)

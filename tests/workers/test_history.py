@@ -68,9 +68,9 @@ def test_history_rolls_fine_samples_up_into_means(machine):
 
 
 def test_history_rows_stay_bounded(machine, monkeypatch):
-    monkeypatch.setitem(history.KEEP, 10, timedelta(minutes=1))
-    monkeypatch.setitem(history.KEEP, 60, timedelta(minutes=10))
-    monkeypatch.setitem(history.KEEP, 600, timedelta(minutes=30))
+    monkeypatch.setitem(history.RETENTION, 10, timedelta(minutes=1))
+    monkeypatch.setitem(history.RETENTION, 60, timedelta(minutes=10))
+    monkeypatch.setitem(history.RETENTION, 600, timedelta(minutes=30))
 
     for minute in range(0, 180, 3):
         run(10, begin=START + timedelta(minutes=minute))

@@ -194,16 +194,16 @@ def test_launching_starts_nothing_late_that_was_given_up(placed, kind):
 def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
     import threading
 
-    from workers.execution.agent.loop import MOST_LAUNCHES, Agent
+    from workers.execution.agent.loop import MAX_LAUNCHES, Agent
 
     never, begun = threading.Event(), []
     monkeypatch.setattr(launch, "start", lambda pk, rank: (begun.append(pk), never.wait(60)))
     agent = Agent("node1")
     try:
-        for pk in range(MOST_LAUNCHES + 5):
+        for pk in range(MAX_LAUNCHES + 5):
             agent._start_rank((pk, 0))
             agent._start_rank((pk, 0))  # once at a time
-        assert len(agent.launches) == MOST_LAUNCHES
+        assert len(agent.launches) == MAX_LAUNCHES
         done = threading.Event()
         agent._in_background("publish", done.set)
         assert done.wait(30)
@@ -212,7 +212,7 @@ def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypa
         for thread in agent.launches.values():
             thread.join()
         agent.pool.shutdown()
-    assert sorted(begun) == list(range(MOST_LAUNCHES))
+    assert sorted(begun) == list(range(MAX_LAUNCHES))
 
 
 @pytest.mark.skipif(tiers.best_tier(at_most=3)[0] < 3, reason="a uid per person needs root")

@@ -93,7 +93,7 @@ def test_metrics_ingest_bounds_a_flood_of_names(running):
 
     metrics.ingest(attempt(running))
 
-    assert len(metrics.curves(running).keys) == metrics.MOST_KEYS
+    assert len(metrics.curves(running).keys) == metrics.MAX_KEYS
 
 
 def test_metrics_curves_are_thinned_and_keep_their_spikes(running):
@@ -123,7 +123,7 @@ def test_metrics_curves_include_samples_of_the_machine(running):
 def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeypatch):
     monkeypatch.setattr(metrics, "CHUNK", 100)
     monkeypatch.setattr(metrics, "AT_ONCE", 400)
-    monkeypatch.setattr(metrics, "MOST_BYTES", 600)
+    monkeypatch.setattr(metrics, "MAX_BYTES", 600)
     report(running, raw=b'{"loss": 1}\n' * 100)  # 12 bytes a line
 
     counts = [metrics.ingest(attempt(running), at_most=400) for _ in range(4)]
@@ -202,7 +202,7 @@ def test_points_of_names_that_look_alike_lie_apart(running):
 
 
 def test_metrics_of_a_curve_without_end_are_kept_up_to_a_number_of_points(running, monkeypatch):
-    monkeypatch.setattr(curve_rows, "MOST_KEPT", 3)
+    monkeypatch.setattr(curve_rows, "MAX_KEPT_BYTES", 3)
     report(running, *({"step": step, "a": step, "b": -step} for step in range(2)))
     metrics.ingest(attempt(running))
     report(running, *({"step": step, "a": step} for step in range(2, 9)))

@@ -100,7 +100,7 @@ async def test_i01_whole_addresses_and_tunnels_lead_nowhere(web, key, job):
 
 @pytest.mark.parametrize("half", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nA: "])
 async def test_g05_connections_that_say_nothing_or_half_are_closed(half, web, key, job, monkeypatch):
-    monkeypatch.setattr(origin, "QUIET_S", 0.3)
+    monkeypatch.setattr(origin, "IDLE_TIMEOUT_S", 0.3)
     async with serving() as served:
         cookie = await served.enter(web, key)
         slow = [asyncio.create_task(say(served, half)) for _ in range(200)]

@@ -72,7 +72,7 @@ def test_ports_of_an_ended_job_are_not_published(as_alice, alice, cluster):
 
 
 def test_job_has_at_most_twenty_ports(alice, job):
-    for number in range(published_ports.MOST):
+    for number in range(published_ports.MAX_PORTS):
         published_ports.publish(job, port=40_000 + number, by=alice)
 
     with pytest.raises(published_ports.TooManyPorts):

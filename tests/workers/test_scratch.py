@@ -59,7 +59,7 @@ def test_cache_and_temporary_files_lie_on_the_scratch_disk(tmp_path, monkeypatch
 def test_sweep_removes_what_attempts_left_and_keeps_what_runs(tmp_path, monkeypatch, alice, cluster):
     monkeypatch.setattr(env, "SCRATCH_ROOT", str(tmp_path))
     job = work.job(alice, cluster)
-    ended = now() - scratch.KEPT - timedelta(minutes=1)
+    ended = now() - scratch.RETENTION - timedelta(minutes=1)
     Attempt.objects.create(job=job, number=1, ended_at=ended)
     Attempt.objects.create(job=job, number=2)
     folders = [scratch.job_tmp(RunDir.for_attempt(job.pk, number), 0) for number in (1, 2)]

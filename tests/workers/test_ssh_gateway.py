@@ -213,7 +213,7 @@ async def test_ports_of_the_client_are_listened_on_in_the_job(running):
 
 
 async def test_stopped_processes_of_a_paused_job_are_said_to_be_paused(running, monkeypatch):
-    monkeypatch.setattr(channels, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(channels, "TIMEOUT_S", 0.5)
     await in_thread(Job.objects.filter(pk=running.pk).update)(state="paused")
     async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
         done = await client.run("true", encoding=None)

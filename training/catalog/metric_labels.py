@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-WORDS: dict[str, Any] = {
+LABELS: dict[str, Any] = {
     "train/loss": _("Training loss"),
     "val/loss": _("Validation loss"),
     "train/accuracy": _("Accuracy in training"),
@@ -61,7 +61,7 @@ WORDS: dict[str, Any] = {
 
 def word(key: str) -> str:
     """ "val/ap50" → "AP50 on validation", "val/ap50/cell" → "AP50 on validation: cell"; others as their code says."""
-    if key in WORDS:
-        return str(WORDS[key])
+    if key in LABELS:
+        return str(LABELS[key])
     figure, _slash, part = key.rpartition("/")
-    return f"{WORDS[figure]}: {part}" if figure in WORDS else key
+    return f"{LABELS[figure]}: {part}" if figure in LABELS else key

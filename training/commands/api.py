@@ -24,7 +24,7 @@ from training.commands.models import Command
 from training.commands.orders import ORDERING
 from training.programs import layout, script
 from training.programs.launchers import Launcher
-from training.programs.serializers import PLACES, InputsIn, with_code
+from training.programs.serializers import CODE_FIELDS, InputsIn, with_code
 from workers.core.states import GROUPS, JobState
 from workers.images.models import Image
 from workers.jobs.api.following import ArrayIn
@@ -34,7 +34,9 @@ from workers.scheduling import preview
 
 class CommandIn(StrictMixin, InputsIn, ArrayIn, RootIn, ResourcesIn):
     command = serializers.CharField(
-        max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
+        max_length=script.MAX_LENGTH,
+        trim_whitespace=False,
+        help_text="A line or a script for bash, or with its own “#!”.",
     )
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the command.")
     image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
@@ -42,10 +44,10 @@ class CommandIn(StrictMixin, InputsIn, ArrayIn, RootIn, ResourcesIn):
     writes_checkpoints = serializers.BooleanField(default=False)
     launcher = serializers.ChoiceField(choices=Launcher.choices, default=Launcher.ONCE)
     processes = serializers.IntegerField(
-        min_value=0, max_value=layout.MOST_PROCESSES, default=0, help_text="On each machine; 0: one for each card."
+        min_value=0, max_value=layout.MAX_PROCESSES, default=0, help_text="On each machine; 0: one for each card."
     )
     worker_command = serializers.CharField(
-        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
         help_text="What the machines beside the first run; empty: the same.",
     )  # fmt: skip
 
@@ -135,7 +137,9 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def preview(self, request: ApiRequest) -> Response:
         """Return whether the request is valid and would start now; queue nothing."""
         data = parse_request(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        command_request = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
+        command_request = services.CommandRequest(
+            **{name: value for name, value in data.items() if name not in CODE_FIELDS}
+        )
         resources = services.check(request.user, command_request)
         return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))
 

@@ -33,7 +33,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
 
     command = forms.CharField(
         label=gettext_lazy("Command"),
-        max_length=script.MOST,
+        max_length=script.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy(
             "A line or a script for bash; it ends at the first line that fails. A script may name another "
@@ -69,14 +69,14 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     processes = forms.IntegerField(
         label=gettext_lazy("Processes per machine"),
         min_value=0,
-        max_value=layout.MOST_PROCESSES,
+        max_value=layout.MAX_PROCESSES,
         initial=0,
         required=False,
         help_text=gettext_lazy("0: one for each card."),
     )
     worker_command = forms.CharField(
         label=gettext_lazy("Command of the other machines"),
-        max_length=script.MOST,
+        max_length=script.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),

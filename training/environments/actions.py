@@ -21,7 +21,7 @@ from workers.core.states import JobState
 from workers.jobs import more_time, transitions
 
 HOURS = 2.0  # of the button
-MOST_HOURS = 24 * 7
+MAX_HOURS = 24 * 7
 
 
 class NotNow(DomainError):
@@ -54,8 +54,8 @@ def extend(environment: Environment, *, hours: float, by: User) -> bool:
         Invalid: no span, or too long a one.
         NoTimeNeeded: more time was asked for already.
     """
-    if not 0 < hours <= MOST_HOURS:  # also refuses what is no number
-        raise Invalid(_("Give more than 0 and at most %(most)s hours.") % {"most": MOST_HOURS}, field="hours")
+    if not 0 < hours <= MAX_HOURS:  # also refuses what is no number
+        raise Invalid(_("Give more than 0 and at most %(most)s hours.") % {"most": MAX_HOURS}, field="hours")
     job = Job.objects.select_for_update().select_related("cluster").get(pk=environment.pk)
     if job.is_final:
         raise NotNow(_("It has ended. Restore it to go on."))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 BUSY = "busy"
-MOST = 1000  # rows that are read
+MAX_ROWS = 1000  # rows that are read
 
 
 def of_kernels(answer: Any, moment: datetime) -> datetime | None:
@@ -37,7 +37,7 @@ def at(value: Any, moment: datetime) -> datetime | None:
 
 
 def _rows(answer: Any) -> list[dict[str, Any]]:
-    return [row for row in answer[:MOST] if isinstance(row, dict)] if isinstance(answer, list) else []
+    return [row for row in answer[:MAX_ROWS] if isinstance(row, dict)] if isinstance(answer, list) else []
 
 
 def _newest(values: Iterable[Any], moment: datetime) -> datetime | None:

@@ -29,7 +29,7 @@ from workers.images.models import Image
 from workers.jobs.api.resource_request import ResourcesIn, RootIn
 from workers.scheduling import preview
 
-PLACES = ("code_upload", "code_archive")
+CODE_FIELDS = ("code_upload", "code_archive")
 
 
 class EnvironmentIn(StrictMixin, InputsIn, RootIn, ResourcesIn):
@@ -172,7 +172,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts
         )
         environment_request = services.EnvironmentRequest(
-            **{name: value for name, value in data.items() if name not in PLACES}
+            **{name: value for name, value in data.items() if name not in CODE_FIELDS}
         )
         resources = services.check(request.user, environment_request)
         return Response(dataclasses.asdict(preview.preview_request(request.user, resources, kind=services.KIND)))

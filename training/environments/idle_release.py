@@ -21,7 +21,7 @@ from workers.core.models import Allocation, Job
 from workers.core.states import Desired, JobState
 from workers.jobs import transitions
 
-LONGEST_WARNING = timedelta(minutes=15)
+MAX_WARNING = timedelta(minutes=15)
 
 
 def idle_for(environment: Environment, moment: datetime) -> timedelta:
@@ -45,7 +45,7 @@ def judge(environment: Environment, moment: datetime) -> None:
         return
     if span is None or environment.idle_since is None:
         return
-    before = min(span / 4, LONGEST_WARNING)
+    before = min(span / 4, MAX_WARNING)
     if job.desired != Desired.RUN or not job.gpus_per_node or idle_for(environment, moment) < span - before:
         return
     if _is_awaited(environment, moment):

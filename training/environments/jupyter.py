@@ -21,8 +21,8 @@ from workers.execution.exec.channels import ChannelRefused, Way
 from workers.supervisor import sandbox
 
 SOCKET = "jupyter.sock"  # in TMPDIR
-PATIENCE_S = 5.0
-MOST_BYTES = 1 << 20
+TIMEOUT_S = 5.0
+MAX_BYTES = 1 << 20
 #: Polling must not count as use: Jupyter notes the time of every other request.
 UNNOTED = "?no_track_activity=1"
 
@@ -101,8 +101,8 @@ def query_server(server: Server) -> Answers | None:
 
 
 def _get(server: Server, path: str) -> Any:
-    channel = channels.connect(server.channel_way, {"act": "unix", "path": server.path}, patience_s=PATIENCE_S)
-    patience = Timer(PATIENCE_S, _cut, [channel])  # a job that sends a byte now and then holds nobody up
+    channel = channels.connect(server.channel_way, {"act": "unix", "path": server.path}, patience_s=TIMEOUT_S)
+    patience = Timer(TIMEOUT_S, _cut, [channel])  # a job that sends a byte now and then holds nobody up
     patience.start()
     connection = _Channel(channel)
     try:
@@ -110,7 +110,7 @@ def _get(server: Server, path: str) -> Any:
         answer = connection.getresponse()
         if answer.status != HTTPStatus.OK:
             raise OSError(f"{path} was answered with {answer.status}")
-        return json.loads(answer.read(MOST_BYTES))
+        return json.loads(answer.read(MAX_BYTES))
     finally:
         patience.cancel()
         connection.close()
@@ -126,7 +126,7 @@ class _Channel(HTTPConnection):
 
     def __init__(self, channel: socket) -> None:
         super().__init__("job")
-        channel.settimeout(PATIENCE_S)
+        channel.settimeout(TIMEOUT_S)
         self.sock = channel
 
     def connect(self) -> None:

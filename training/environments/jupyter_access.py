@@ -20,7 +20,7 @@ def base_path(job: Job) -> str:
 def first_page(folder: str) -> str:
     """Where it opens, below its base path: in a folder of the home, or in the home itself."""
     path = f"lab/tree/{quote(folder)}" if folder else "lab"
-    return path if len(path) <= published_ports.LONGEST_PATH else "lab"
+    return path if len(path) <= published_ports.MAX_PATH_LENGTH else "lab"
 
 
 def publish(job: Job, *, socket: str, token: str, folder: str = "") -> None:

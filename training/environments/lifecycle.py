@@ -48,9 +48,9 @@ COLUMNS = [
 ]
 AT_ONCE = 16  # environments that are asked at a time
 UNSEEN = timedelta(minutes=3)  # what lies between two looks is held against nobody
-SILENT = timedelta(minutes=1)  # after so long without an answer it is said not to answer
+SILENCE_TIMEOUT = timedelta(minutes=1)  # after so long without an answer it is said not to answer
 CPU_BUSY = 20.0  # per cent of a core; JupyterLab with an open tab takes 1 to 3
-LONGEST_WARNING = timedelta(minutes=30)
+MAX_WARNING = timedelta(minutes=30)
 
 #: Signs that rooms below know of, by a function from a job to the time of the newest one.
 SOURCES: tuple[tuple[Sign, Callable[[Job], datetime | None]], ...] = (
@@ -142,7 +142,7 @@ def stops_at(environment: Environment) -> datetime | None:
 
 def warned_before(limit: timedelta) -> timedelta:
     """How long before it is stopped an idle environment is warned."""
-    return min(limit / 4, LONGEST_WARNING)
+    return min(limit / 4, MAX_WARNING)
 
 
 def _attempts(rows: Iterable[Environment]) -> dict[int, Attempt]:

@@ -88,4 +88,4 @@ def condition_of(environment: Environment) -> str:
     if environment.warned_at is not None or environment.gives_at is not None:
         return "idle"
     looked, answered = environment.looked_at, environment.answered_at
-    return "silent" if looked and answered and looked - answered > lifecycle.SILENT else "ready"
+    return "silent" if looked and answered and looked - answered > lifecycle.SILENCE_TIMEOUT else "ready"

@@ -6,7 +6,7 @@ from typing import Any
 
 from accounts.models import User
 from training.environments import services
-from training.environments.api import PLACES, EnvironmentIn, request_of
+from training.environments.api import CODE_FIELDS, EnvironmentIn, request_of
 from training.environments.forms import EnvironmentForm, TaskType
 from training.environments.models import Environment
 from training.programs import request_body, request_initial
@@ -60,7 +60,7 @@ def _submit(user: User, data: dict[str, Any]) -> Job:
 
 
 def _check(user: User, data: dict[str, Any]) -> Resources:
-    fields = {name: value for name, value in data.items() if name not in PLACES}
+    fields = {name: value for name, value in data.items() if name not in CODE_FIELDS}
     return services.check(user, services.EnvironmentRequest(**fields))
 
 

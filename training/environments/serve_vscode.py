@@ -15,11 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 LOOK_S = 0.1
 QUICK_S = 10.0  # one that ended sooner did not stay
-MOST_QUICK = 3
-LARGEST_LOG = 1 << 20
+MAX_QUICK = 3
+MAX_LOG_BYTES = 1 << 20
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def start(argv: "list[str]", socket_path: str, base: str, log: Path) -> str:
     """Start VS Code and return the outcome."""
     if answers(socket_path, base):
         return "ready"
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     watcher = watch(argv, socket_path, log)
     while time.monotonic() < deadline:
         if answers(socket_path, base):
@@ -89,7 +89,7 @@ def watch(argv: "list[str]", socket_path: str, log: Path) -> int:
 def opened(path: Path) -> int:
     """Open the log, emptied where it grew long; nowhere where it cannot be written."""
     try:
-        grown = path.exists() and path.stat().st_size > LARGEST_LOG
+        grown = path.exists() and path.stat().st_size > MAX_LOG_BYTES
         how = os.O_TRUNC if grown else os.O_APPEND
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, 0o644)
     except OSError:
@@ -100,7 +100,7 @@ def supervise(argv: "list[str]", socket_path: str, log: int) -> None:
     """Restart the program whenever it ends; return if it does not stay up."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("VSCODE_")}
     quick = 0
-    while quick < MOST_QUICK:
+    while quick < MAX_QUICK:
         begun = time.monotonic()
         Path(socket_path).unlink(missing_ok=True)
         try:

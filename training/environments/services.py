@@ -32,8 +32,8 @@ from workers.jobs import submission
 from workers.jobs.resource_request import Resources
 
 KIND = "environment"
-MOST_IDLE_HOURS = 24 * 365
-LONGEST_FOLDER = 255
+MAX_IDLE_HOURS = 24 * 365
+MAX_FOLDER_LENGTH = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def check_parts(
     with refusals:
         environ.check_secrets(secrets or {}, variables or {})
     with refusals:
-        max_hours = env.ENVIRONMENT_IDLE_HOURS or MOST_IDLE_HOURS
+        max_hours = env.ENVIRONMENT_IDLE_HOURS or MAX_IDLE_HOURS
         if idle_hours is not None and not 0 < idle_hours <= max_hours:  # also refuses what is no number
             message = _("Give more than 0 and at most %(most)s hours.")
             raise Invalid(message % {"most": units.number(max_hours)}, field="idle_hours")
@@ -168,7 +168,7 @@ def check_folder(folder: str) -> str:
     path = PurePosixPath(folder.strip().replace("\\", "/"))
     parts = [part for part in path.parts if part not in (".", "~")]
     clean = "/".join(parts)
-    if path.is_absolute() or ".." in parts or not clean.isprintable() or len(clean) > LONGEST_FOLDER:
+    if path.is_absolute() or ".." in parts or not clean.isprintable() or len(clean) > MAX_FOLDER_LENGTH:
         raise Invalid(_("A folder in your home, for instance work/cells."), field="folder")
     return clean
 

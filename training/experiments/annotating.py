@@ -15,10 +15,10 @@ from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotFound, Ref
 from training.experiments import records, table
 from training.experiments.models import Run, Star, Tag, View, Visibility
 
-MOST_AT_ONCE = 1000
-MOST_TAGS = 50
-LONGEST_NOTES = 20_000
-MOST_VIEWS = 200
+MAX_AT_ONCE = 1000
+MAX_TAGS = 50
+MAX_NOTES_LENGTH = 20_000
+MAX_VIEWS = 200
 _TAG = re.compile(r"[\w][\w .:/@+-]{0,99}\Z")
 
 
@@ -55,8 +55,8 @@ def change(user: User, numbers: Iterable[int], changes: Change) -> list[Run]:
         NotFound: one of them is not there for this person, or is not theirs to change.
     """
     wanted = list(dict.fromkeys(numbers))
-    if not 0 < len(wanted) <= MOST_AT_ONCE:
-        message = _("Choose from 1 to %(limit)s runs.") % {"limit": MOST_AT_ONCE}
+    if not 0 < len(wanted) <= MAX_AT_ONCE:
+        message = _("Choose from 1 to %(limit)s runs.") % {"limit": MAX_AT_ONCE}
         raise Invalid(message, field="runs")
     tags = _checked(changes)
     with transaction.atomic():
@@ -68,9 +68,9 @@ def change(user: User, numbers: Iterable[int], changes: Change) -> list[Run]:
             raise NotFound(_("There is no run %(numbers)s of yours.") % {"numbers": ", ".join(map(str, missing[:20]))})
         runs = [by_number[number] for number in wanted]
         if tags:
-            full = [run for run in runs if len({row.key for row in run.tags.all()} | set(tags)) > MOST_TAGS]
+            full = [run for run in runs if len({row.key for row in run.tags.all()} | set(tags)) > MAX_TAGS]
             if full:
-                text = _("%(name)s would have more than %(limit)s tags.") % {"name": full[0], "limit": MOST_TAGS}
+                text = _("%(name)s would have more than %(limit)s tags.") % {"name": full[0], "limit": MAX_TAGS}
                 raise Invalid(text, field="add_tags")
             for run in runs:
                 records.set_tags(run, tags)
@@ -104,8 +104,8 @@ def _checked(changes: Change) -> dict[str, str]:
             text = _("%(name)s is one of %(words)s.") % {"name": "visibility", "words": choices}
             raise Invalid(text, field="visibility")
     with refusals:
-        if changes.notes is not None and len(changes.notes) > LONGEST_NOTES:
-            text = _("The notes are longer than %(limit)s characters.") % {"limit": LONGEST_NOTES}
+        if changes.notes is not None and len(changes.notes) > MAX_NOTES_LENGTH:
+            text = _("The notes are longer than %(limit)s characters.") % {"limit": MAX_NOTES_LENGTH}
             raise Invalid(text, field="notes")
     with refusals:
         if changes.experiment is not None and len(changes.experiment) > 100:
@@ -130,8 +130,8 @@ def save_view(
     if visibility not in Visibility.values:
         text = _("%(name)s is one of %(words)s.") % {"name": "visibility", "words": ", ".join(Visibility.values)}
         raise Invalid(text, field="visibility")
-    if view is None and View.objects.filter(owner=user).count() >= MOST_VIEWS:
-        message = _("You have %(limit)s views. Delete one that you no longer need.") % {"limit": MOST_VIEWS}
+    if view is None and View.objects.filter(owner=user).count() >= MAX_VIEWS:
+        message = _("You have %(limit)s views. Delete one that you no longer need.") % {"limit": MAX_VIEWS}
         raise TooMany(message)
     row = view or View(owner=user)
     row.name, row.query, row.visibility = name.strip()[:60], stored_query, visibility

@@ -91,7 +91,7 @@ class ChangeIn(StrictMixin, serializers.Serializer[Any]):
     star = serializers.BooleanField(required=False)
     archived = serializers.BooleanField(required=False)
     visibility = serializers.ChoiceField(choices=Visibility.choices, required=False)
-    notes = serializers.CharField(max_length=annotating.LONGEST_NOTES, allow_blank=True, required=False)
+    notes = serializers.CharField(max_length=annotating.MAX_NOTES_LENGTH, allow_blank=True, required=False)
     experiment = serializers.CharField(max_length=100, allow_blank=True, required=False)
 
 
@@ -99,7 +99,7 @@ class BulkIn(ChangeIn):
     """The same of many runs."""
 
     runs = serializers.ListField(
-        child=serializers.IntegerField(min_value=1), min_length=1, max_length=annotating.MOST_AT_ONCE
+        child=serializers.IntegerField(min_value=1), min_length=1, max_length=annotating.MAX_AT_ONCE
     )
 
 

@@ -26,7 +26,7 @@ _LOOKUPS: dict[str, Any] = {
     "=": sql.Exact, "==": sql.Exact,
 }  # fmt: skip
 LIKE = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "=": "exact", "==": "exact"}
-_SAID = {"finished": "completed", "killed": "stopped", "succeeded": "succeeded"}  # MLflow's words for states
+_MLFLOW_STATES = {"finished": "completed", "killed": "stopped", "succeeded": "succeeded"}  # MLflow's words for states
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _state(op: str, literals: list[Literal]) -> Q:
         return Q()
     states: set[str] = set()
     for literal in literals:
-        word = _SAID.get(literal.text.lower(), literal.text.lower())
+        word = _MLFLOW_STATES.get(literal.text.lower(), literal.text.lower())
         if word not in GROUPS and word not in JobState.values:
             choices = ", ".join([*GROUPS, *JobState.values])
             message = _("There is no state “%(word)s”. There are: %(known)s.") % {

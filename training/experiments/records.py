@@ -13,7 +13,7 @@ from training.experiments.models import Param, Run, Tag
 from workers.core.models import Job
 
 LONGEST_KEY, LONGEST_TEXT = 250, 6000
-MOST_PARAMS = 2000
+MAX_PARAMS = 2000
 
 
 def create_runs(jobs: Iterable[Job], params: Iterable[Mapping[str, Any]], *, experiment: str = "") -> list[Run]:
@@ -47,7 +47,7 @@ def rows(run: Run, params: Mapping[str, Any]) -> list[Param]:
     """Parameters as they are stored: nested ones by their path, as `optimizer.lr`; secret ones hidden."""
     flat = mask_params(dict(_flat("", params)))
     made = []
-    for key, value in list(flat.items())[:MOST_PARAMS]:
+    for key, value in list(flat.items())[:MAX_PARAMS]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         made.append(Param(run=run, key=key[:LONGEST_KEY], text=text[:LONGEST_TEXT], number=number_of(value)))
     return list({row.key: row for row in made}.values())

@@ -30,7 +30,7 @@ class TemplateForm(forms.Form):
     )
     text = forms.CharField(
         label=gettext_lazy("Request"),
-        max_length=request_text.LONGEST,
+        max_length=request_text.MAX_LENGTH,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, **_CODE}),
         help_text=gettext_lazy("YAML or JSON. Write {{ name }} where a parameter goes."),
@@ -101,7 +101,7 @@ def _field_of(one: places.Parameter, *, secret: bool) -> forms.Field:
     if isinstance(default, float):
         return forms.FloatField(**common, initial=default)
     widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if secret else forms.TextInput()
-    return forms.CharField(**common, initial=default, widget=widget, strip=False, max_length=places.LONGEST)
+    return forms.CharField(**common, initial=default, widget=widget, strip=False, max_length=places.MAX_LENGTH)
 
 
 def _right(read: Any, text: str) -> Any:

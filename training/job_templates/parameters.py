@@ -12,8 +12,8 @@ from aiplatform.lib.errors import Invalid, Refusals
 from aiplatform.lib.typed import typed
 from training.programs.request_text import PARAMETER
 
-MOST = 50
-LONGEST = 10_000  # characters of a value
+MAX_PARAMETERS = 50
+MAX_LENGTH = 10_000  # characters of a value
 _ABOUT = re.compile(r"(?:^|\s)#")  # "#" after a blank begins what it means
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
@@ -89,8 +89,10 @@ def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secret
     known = {one["name"]: one for one in parameters}
     used = list(dict.fromkeys(names_in(request)))
     with found:
-        if len(parameters) > MOST:
-            raise Invalid(_("A template has at most %(most)s parameters.") % {"most": MOST}, field="parameters")
+        if len(parameters) > MAX_PARAMETERS:
+            raise Invalid(
+                _("A template has at most %(most)s parameters.") % {"most": MAX_PARAMETERS}, field="parameters"
+            )
     with found:
         if len(known) < len(parameters):
             raise Invalid(_("A parameter is named twice."), field="parameters")
@@ -142,9 +144,10 @@ def values(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[st
         with found:
             if value is None:
                 raise Invalid(_("Give a value for %(name)s.") % {"name": one["name"]}, field=one["name"])
-            if isinstance(value, str) and (len(value) > LONGEST or "\0" in value):
+            if isinstance(value, str) and (len(value) > MAX_LENGTH or "\0" in value):
                 raise Invalid(
-                    _("%(name)s has at most %(most)s characters and no NUL.") % {"name": one["name"], "most": LONGEST},
+                    _("%(name)s has at most %(most)s characters and no NUL.")
+                    % {"name": one["name"], "most": MAX_LENGTH},
                     field=one["name"],
                 )
         taken[one["name"]] = value

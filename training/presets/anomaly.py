@@ -20,7 +20,7 @@ from .run import COMPLETED, TERMINATED, Refused, Run, log_line, refusals_without
 
 GOOD = ("good", "ok", "normal")  # names of the class of good images, in small letters
 SMALLEST, LARGEST = 64, 224  # side of the input where nobody chose, in pixels
-MOST_PATCHES = 60_000  # that the bank is chosen from
+MAX_PATCHES = 60_000  # that the bank is chosen from
 AT_ONCE = 8  # images looked at together
 HELD = 5  # of so many good images one is held out, where the split to score on has none
 
@@ -126,7 +126,7 @@ class Training:
     def _learned(self) -> patches.PatchCore:
         """Build the bank of good patches, with a provisional threshold of 1."""
         generator = torch.Generator().manual_seed(self.params["seed"])
-        each = max(1, MOST_PATCHES // len(self.learn))
+        each = max(1, MAX_PATCHES // len(self.learn))
         sampled = []
         for start in range(0, len(self.learn), AT_ONCE):
             features = self.features(self.images(self.learn[start : start + AT_ONCE]))

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
+MAX_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 SMALLEST, LARGEST = 4.0, 8.0  # a feature map answers for objects of 4 to 8 strides from point to side
 
 
@@ -57,7 +57,7 @@ def class_weights(classes: np.ndarray, count: int) -> Tensor:
         classes: index of the class of each object, of `count` classes.
     """
     counts = np.bincount(classes, minlength=count).clip(min=1)
-    weights = np.sqrt(counts.max() / counts).clip(max=MOST_WEIGHT)
+    weights = np.sqrt(counts.max() / counts).clip(max=MAX_WEIGHT)
     return torch.from_numpy(weights * counts.sum() / (weights * counts).sum()).float()
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-KEEP = 2  # besides the best
+MAX_CHECKPOINTS = 2  # besides the best
 _NAME = re.compile(r"step-(\d{6,})$")
 
 
@@ -119,7 +119,7 @@ def _step(folder: Path) -> int:
 def _prune(root: Path) -> None:
     """Keep the last two and the best; drop what a crash left half made."""
     best = (root / "best").resolve().name if (root / "best").is_symlink() else ""
-    for folder in [*_by_step(root)[KEEP:], *root.glob("step-*.tmp")]:
+    for folder in [*_by_step(root)[MAX_CHECKPOINTS:], *root.glob("step-*.tmp")]:
         if folder.name != best:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -98,11 +98,13 @@ class Classification(shown.Shown):
     def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]
         usual = round(median(max(image.width, image.height) for image in images))
-        side = max(nets.SMALLEST, usual) if usual <= nets.SMALL else self.recipe.side
+        side = max(nets.MIN_INPUT_PX, usual) if usual <= nets.SMALL else self.recipe.side
         width, height = params["width"], params["height"]
         width, height = width or height or side, height or width or side
-        if min(width, height) < nets.SMALLEST:
-            raise Refused(f"{width}×{height} pixels are too few: choose {nets.SMALLEST} at least for width and height.")
+        if min(width, height) < nets.MIN_INPUT_PX:
+            raise Refused(
+                f"{width}×{height} pixels are too few: choose {nets.MIN_INPUT_PX} at least for width and height."
+            )
         return width, height
 
     def _settled(self, params: dict[str, Any]) -> dict[str, Any]:

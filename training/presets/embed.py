@@ -19,7 +19,7 @@ from .run import Refused, Run, log_line, refusals_without_traceback
 from .trainer import Trainer
 
 STATISTICS_ROWS = 2000  # images that mean and spread are measured on
-SHORT = 12  # signs of its checksum say which image of the dataset a known one is, to those who may see it
+CHECKSUM_LENGTH = 12  # signs of its checksum say which image of the dataset a known one is, to those who may see it
 FORWARD = 0.35  # of learning from an image is looking at it once
 
 
@@ -77,10 +77,12 @@ class Embedding(shown.Shown):
     def _size(self, params: dict[str, Any]) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]
         usual = round(median(max(image.width, image.height) for image in images))
-        side = max(nets.SMALLEST, usual) if usual <= nets.SMALL else self.recipe.side
+        side = max(nets.MIN_INPUT_PX, usual) if usual <= nets.SMALL else self.recipe.side
         width, height = params["width"] or params["height"] or side, params["height"] or params["width"] or side
-        if min(width, height) < nets.SMALLEST:
-            raise Refused(f"{width}×{height} pixels are too few: choose {nets.SMALLEST} at least for width and height.")
+        if min(width, height) < nets.MIN_INPUT_PX:
+            raise Refused(
+                f"{width}×{height} pixels are too few: choose {nets.MIN_INPUT_PX} at least for width and height."
+            )
         return width, height
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
@@ -223,7 +225,7 @@ class Embedding(shown.Shown):
             "output": {"vector": "vectors", "similarity": "similarity"},
             "gallery": {
                 "classes": self.labels[self.known].tolist(),
-                "images": [self.version.images[row].sha256[:SHORT] for row in self.known],
+                "images": [self.version.images[row].sha256[:CHECKSUM_LENGTH] for row in self.known],
             },
             "metrics": figures,
             "params": self.params,

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 FOLDER = "folder"
-LONGEST = 200  # characters of a pattern
-MOST_S = 20  # of a processor that a pattern may take for all images
+MAX_LENGTH = 200  # characters of a pattern
+MAX_DURATION_S = 20  # of a processor that a pattern may take for all images
 
 
 class NoGroups(ValueError):
@@ -34,11 +34,13 @@ def names(paths: Sequence[str], group_by: str) -> list[str]:
     """
     if group_by in ("", FOLDER):
         return [name_for(path, group_by) for path in paths]
-    command = [sys.executable, "-IWignore", __file__, group_by, str(MOST_S)]
+    command = [sys.executable, "-IWignore", __file__, group_by, str(MAX_DURATION_S)]
     done = subprocess.run(command, input=json.dumps(paths), capture_output=True, text=True, check=False)  # noqa: S603  ourselves
     if done.returncode < 0:  # the kernel ended it
-        raise NoGroups(f"group_by takes more than {MOST_S} seconds to find the groups of {len(paths)} images. Choose "
-                       "an expression that repeats nothing that itself repeats.")  # fmt: skip
+        raise NoGroups(
+            f"group_by takes more than {MAX_DURATION_S} seconds to find the groups of {len(paths)} images. Choose an "
+            "expression that repeats nothing that itself repeats."
+        )
     if done.returncode:
         raise NoGroups(done.stderr.strip())
     return list(json.loads(done.stdout))

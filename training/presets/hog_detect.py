@@ -27,8 +27,8 @@ FITS, ENOUGH, NEAR = 0.5, 0.35, 0.3  # overlap of a window with its object: sure
 BEST = 4  # windows of an object that are learned from
 AT_RANDOM, WRONG = 10, 20  # windows of nothing that are taken from an image at first, and in each round
 DOUBTED = -1.0  # margin from which on a window of nothing is wrongly found
-MOST_BYTES = 2 << 30  # of the windows that are learned from
-LARGEST = 2.0  # images are enlarged so far for small objects
+MAX_BYTES = 2 << 30  # of the windows that are learned from
+MAX_SCALE = 2.0  # images are enlarged so far for small objects
 CANDIDATES = 300  # of a class on an image, before suppression
 LOWEST = -3.0  # margin of what is scored
 
@@ -74,7 +74,7 @@ class Training:
         cell = params["cell"] or min(8, max(4, round(small / params["window"])))
         self.params = {**params, "cell": cell}
         window = pyramid.window_of(objects, cells=params["window"], cell=cell)
-        scales = pyramid.scales_of(objects, window, layers=params["layers"], largest=LARGEST)
+        scales = pyramid.scales_of(objects, window, layers=params["layers"], largest=MAX_SCALE)
         if min(self.width, self.height) * max(scales) < (max(window.wide, window.high) + 1) * cell:
             raise Refused(f"Images of {self.width}×{self.height} pixels are smaller than a window of {window.wide}×"
                           f"{window.high} cells of {cell}: choose a larger width or a smaller cell.")  # fmt: skip
@@ -140,7 +140,7 @@ class Training:
 
     def _learned(self) -> tuple[pyramid.HogDetector, float, int]:
         """The detector, the last loss, and how many iterations it took in all."""
-        examples, steps = Examples(capacity=MOST_BYTES // (4 * self.pyramid.dims)), 0
+        examples, steps = Examples(capacity=MAX_BYTES // (4 * self.pyramid.dims)), 0
         rounds, draw = self.params["rounds"], torch.Generator().manual_seed(self.params["seed"])
         part = 1 / (rounds + 1)
         for row_number, row in enumerate(self.learn):

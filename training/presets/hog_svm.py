@@ -23,7 +23,7 @@ from .run import COMPLETED, TERMINATED, Refused, Run, log_line, refusals_without
 
 SMALL, LARGE = 64, 96  # images up to this side are taken as they are; what larger ones are brought to
 AT_ONCE = 256  # images whose histograms are computed together
-MOST_BYTES = 4 << 30  # of the histograms of all images
+MAX_BYTES = 4 << 30  # of the histograms of all images
 
 
 class Training:
@@ -44,7 +44,7 @@ class Training:
             raise Refused(f"{self.width}×{self.height} pixels hold less than {BLOCK}×{BLOCK} cells of {cell}: "
                           "choose a smaller cell or a larger width and height.")  # fmt: skip
         self.dims = blocks[0] * blocks[1] * BLOCK**2 * params["bins"]
-        if 4 * self.dims * len(self.learn) > MOST_BYTES:
+        if 4 * self.dims * len(self.learn) > MAX_BYTES:
             raise Refused(f"The histograms of {len(self.learn)} images take {4 * self.dims * len(self.learn) >> 30} "
                           "GiB: choose a larger cell, or a smaller width and height.")  # fmt: skip
         self.channels = image_cache.channels_of(self.version)

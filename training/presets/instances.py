@@ -23,8 +23,8 @@ from .tiling import runs
 from .tiling.masks import Patch, patch
 from .trainer import Trainer
 
-MOST_PLACES = 48  # of an image that answer for an object learn its mask in a step
-MOST_MASKS = 100  # of an image are scored
+MAX_PLACES = 48  # of an image that answer for an object learn its mask in a step
+MAX_MASKS = 100  # of an image are scored
 
 
 class Instances(Detection):
@@ -105,7 +105,7 @@ class Instances(Detection):
         wrong, count = prototypes.sum() * 0, 0
         for image, own in enumerate(chosen):
             places = (own >= 0).nonzero()[:, 0]
-            places = places[:: -(-len(places) // MOST_PLACES)] if len(places) else places
+            places = places[:: -(-len(places) // MAX_PLACES)] if len(places) else places
             objects = own[places]
             drawn = objects < masks.MOST_OBJECTS
             places, objects = places[drawn], objects[drawn]
@@ -121,7 +121,7 @@ class Instances(Detection):
 
     def detections(self, row: int, answers: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the boxes of one image after suppression, each with its mask in the image's own pixels."""
-        detections = sorted(super().detections(row, answers), key=lambda detection: -detection["score"])[:MOST_MASKS]
+        detections = sorted(super().detections(row, answers), key=lambda detection: -detection["score"])[:MAX_MASKS]
         image = self.version.images[row]
         for detection in detections:
             (left, top, wide, high), index = detection["bbox"], detection["place"]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER = "layers"
 IMAGES = 3
-MOST_LAYERS = 40
-MOST_CHANNELS = 36  # drawn of a layer: those that vary most over the image
+MAX_LAYERS = 40
+MAX_CHANNELS = 36  # drawn of a layer: those that vary most over the image
 TILE = 48  # px of one channel
 BINS = 24  # of the histogram of weights
 HEAT = 0.5  # how much of the colours of a map covers its image
@@ -71,7 +71,7 @@ def looked_into(task: Any, model: nn.Module, folder: Path) -> dict[str, Any]:
         logits = model(images)
         cams = _cams(task, dict(every), outputs, logits, pixels, folder)
     answered = list(outputs.items())
-    step = max(1, -(-len(answered) // MOST_LAYERS))
+    step = max(1, -(-len(answered) // MAX_LAYERS))
     chosen = answered[::step] + (answered[-1:] if (len(answered) - 1) % step else [])
     layers = [
         _layer(number, name, dict(every)[name], output.detach(), folder)
@@ -172,14 +172,14 @@ def _layer(number: int, name: str, module: Any, output: Tensor, folder: Path) ->
             marks.write(_grid(_varying(maps)), folder / f"{number:02d}-{image}.jpg")
     if picture:
         kernels = weights.permute(0, 2, 3, 1).numpy() if weights.shape[1] == 3 else weights.mean(1).numpy()
-        marks.write(_grid(kernels[:MOST_CHANNELS]), folder / f"{number:02d}-weights.jpg")
+        marks.write(_grid(kernels[:MAX_CHANNELS]), folder / f"{number:02d}-weights.jpg")
     return facts
 
 
 def _varying(maps: np.ndarray) -> np.ndarray:
     """Those channels [K, h, w] that vary most, in their order."""
     spread = maps.reshape(len(maps), -1).std(1)
-    return np.asarray(maps[np.sort(np.argsort(-spread, kind="stable")[:MOST_CHANNELS])])
+    return np.asarray(maps[np.sort(np.argsort(-spread, kind="stable")[:MAX_CHANNELS])])
 
 
 def _grid(tiles: np.ndarray) -> Image.Image:

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from .profile_facts import LONGEST_NAME, MOST_STEPS, USUAL_STEPS, WAIT
+from .profile_facts import MAX_NAME_LENGTH, MOST_STEPS, USUAL_STEPS, WAIT
 from .step_recorder import Recorder
 
 USUAL_SKIP, MOST_SKIPPED = 5, 100_000
@@ -92,7 +92,7 @@ class Profiling(Generic[Item]):
 
     def part(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Name what a step does within: "forward", "backward", "optimizer", "wait", or a name of one's own."""
-        return self._recorder.part(str(name)[:LONGEST_NAME]) if self._recorder.marking else contextlib.nullcontext()
+        return self._recorder.part(str(name)[:MAX_NAME_LENGTH]) if self._recorder.marking else contextlib.nullcontext()
 
 
 def profile(batches: Iterable[Item] = (), *, steps: int = USUAL_STEPS, skip: int = USUAL_SKIP) -> Profiling[Item]:
@@ -131,4 +131,4 @@ def _about(batches: Any) -> dict[str, Any]:
                 "pin_memory": bool(loader.pin_memory),
                 "batch_size": size if isinstance(size, int) else None,
             }
-    return {"kind": type(batches).__name__[:LONGEST_NAME]}
+    return {"kind": type(batches).__name__[:MAX_NAME_LENGTH]}

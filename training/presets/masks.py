@@ -20,7 +20,7 @@ from . import data, image_cache, tiles
 from .tiling import runs as coco_runs
 
 GROUND, IGNORED = 0, 255
-MOST_CLASSES = MOST_OBJECTS = IGNORED - 1
+MAX_CLASSES = MOST_OBJECTS = IGNORED - 1
 MANY_IGNORED = 65_535  # where objects of an image have two bytes
 ROUND = 48  # corners of an ellipse
 BOX = "bbox"  # how annotations.json names the shape of a box

@@ -28,12 +28,12 @@ from typing import Any
 from .run import current, log_line
 
 FOLDER = "aip-media"  # below the outputs
-LARGEST = 16 * 1024 * 1024  # bytes of one file
+MAX_BYTES = 16 * 1024 * 1024  # bytes of one file
 MOST_BYTES, MOST_FILES = 256 * 1024 * 1024, 5000  # of one process; the platform keeps 256 MiB of a run
-LONGEST_SIDE = 1024  # pixels of an image; of a larger array every second or third one is kept
+MAX_SIDE_PX = 1024  # pixels of an image; of a larger array every second or third one is kept
 MOST_ROWS, MOST_COLUMNS = 1000, 50  # of a table
 MOST_VECTORS, WIDEST = 5000, 4096
-LONGEST_TEXT = 16 * 1024
+MAX_TEXT_BYTES = 16 * 1024
 BUCKETS = 256  # of a histogram; the platform shows 30
 
 _numbers = itertools.count()
@@ -83,7 +83,7 @@ def histogram(name: str, values: Any, step: int = 0) -> None:
 @_harmless
 def text(name: str, words: str, step: int = 0) -> None:
     """Show a text of at most 16 KiB."""
-    _show("text", name, step, {}, str(words)[: LONGEST_TEXT + 1].encode("utf-8", "replace"), "txt")
+    _show("text", name, step, {}, str(words)[: MAX_TEXT_BYTES + 1].encode("utf-8", "replace"), "txt")
 
 
 @_harmless
@@ -103,11 +103,17 @@ def embedding(name: str, vectors: Any, labels: Sequence[Any] = (), step: int = 0
         raise _NotKept("vectors have equally many numbers, at most 4,096")
     head = json.dumps({"width": max(widths), "labels": [str(label)[:80] for label in list(labels)[: len(rows)]]})
     values = array.array("f", itertools.chain.from_iterable(rows))
-    _show("vectors", name, step, {}, head.encode() + b"\n" + values.tobytes(), "f32", largest=4 * LARGEST)
+    _show("vectors", name, step, {}, head.encode() + b"\n" + values.tobytes(), "f32", largest=4 * MAX_BYTES)
 
 
 def _show(
-    kind: str, name: str, step: int, facts: dict[str, Any], data: bytes = b"", suffix: str = "", largest: int = LARGEST
+    kind: str,
+    name: str,
+    step: int,
+    facts: dict[str, Any],
+    data: bytes = b"",
+    suffix: str = "",
+    largest: int = MAX_BYTES,
 ) -> None:
     """Write the file and then the line that names it, each in one act."""
     run = current()
@@ -157,7 +163,7 @@ def _pixels(picture: Any) -> tuple[bytes, int, int, int]:
     height, width, colours = pixels.shape
     if colours not in (1, 3, 4) or not height or not width:
         raise _NotKept("an image has 1, 3 or 4 colours")
-    every = -(-max(height, width) // LONGEST_SIDE)
+    every = -(-max(height, width) // MAX_SIDE_PX)
     pixels = pixels[::every, ::every]
     if pixels.dtype.kind == "f":
         pixels = (pixels.clip(0, 1) * 255).round()

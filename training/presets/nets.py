@@ -17,7 +17,7 @@ from .nets_inception import InceptionV1
 from .nets_lite0 import Lite0Classifier
 from .nets_vit import VisionTransformer
 
-SMALLEST = 12  # side of an input, in pixels
+MIN_INPUT_PX = 12  # side of an input, in pixels
 SMALL = 64  # images up to this side are taken as they are
 
 

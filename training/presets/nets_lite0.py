@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from . import lite0
 from .net import Net
 
-WIDE = 1280  # channels before the last layer
+LAST_CHANNELS = 1280  # channels before the last layer
 COARSEST = 32
 
 
@@ -26,9 +26,9 @@ class Lite0Classifier(Net):
         super().__init__()
         self.pretrained = weights is not None
         self.backbone = lite0.Lite0((COARSEST,), frozen_norms=self.pretrained)
-        self._conv_head = lite0.SameConv(lite0.CHANNELS[COARSEST], WIDE, 1, bias=False)
-        self._bn1 = lite0.norm(WIDE)
-        self.fc = nn.Linear(WIDE, classes)
+        self._conv_head = lite0.SameConv(lite0.CHANNELS[COARSEST], LAST_CHANNELS, 1, bias=False)
+        self._bn1 = lite0.norm(LAST_CHANNELS)
+        self.fc = nn.Linear(LAST_CHANNELS, classes)
         if weights is not None:
             lite0.load_pretrained(self.backbone, dict(weights))
             head = {key: weights[key] for key in weights if key.startswith(("_conv_head", "_bn1."))}

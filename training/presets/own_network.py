@@ -28,7 +28,7 @@ from .run import FAILED, Refused, Run
 
 NAME = "own"  # among the architectures
 FILE = "network.py"  # what the text is called in a traceback
-LONGEST = 300  # characters that are told of an error
+MAX_LENGTH = 300  # characters that are told of an error
 LEAST_S, LOOK_S = 60.0, 0.5  # that a network is given at least to be made; between looks at the time
 RECIPE = Recipe("adamw", 1e-3, 96, (128, 64))
 
@@ -153,7 +153,7 @@ def _locate_error(error: BaseException) -> str:
 def _describe_error(error: BaseException) -> str:
     """Return the error in one line, even if the error cannot format itself."""
     lines = traceback.format_exception_only(error)
-    return lines[-1 if isinstance(error, SyntaxError) else 0].splitlines()[0][:LONGEST]
+    return lines[-1 if isinstance(error, SyntaxError) else 0].splitlines()[0][:MAX_LENGTH]
 
 
 def _lines(frames: traceback.StackSummary) -> list[int]:

@@ -14,7 +14,7 @@ from .run import Refused
 NAME = "plateau"  # among the values of `anneal`
 FACTOR = 0.1  # of the learning rate, each time nothing got better
 LOWERED = 2  # times at most; the next time is the end
-USUAL = 5  # points without a better one, where nobody said how many
+DEFAULT_PATIENCE = 5  # points without a better one, where nobody said how many
 WARM_STEPS = 100  # in which the rate rises where no progress towards an end is known
 
 
@@ -26,7 +26,7 @@ def chosen(params: Mapping[str, Any]) -> tuple[str, int]:
     """
     anneal, patience = params["anneal"], params["patience"]
     if anneal == NAME:
-        patience = patience or USUAL
+        patience = patience or DEFAULT_PATIENCE
     if not (params["budget_minutes"] or params["epochs"] or params["steps"]):
         if not patience:
             raise Refused("Nothing says when to stop: set budget_minutes, epochs, steps or patience.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 POINTS = 5  # of a curve at least, the end included
 LATEST = 0.95  # of the way: after it, the end is near enough
-NEAR = 0.02  # of the way: so near a point another one shows nothing new
+MIN_DISTANCE_SHARE = 0.02  # of the way: so near a point another one shows nothing new
 
 
 def part(share: float, *, whole_s: float, score_s: float) -> float:
@@ -27,7 +27,11 @@ def due(progress: float, scored_at: float) -> bool:
     Args:
         progress, scored_at: how far the training is, and where it was scored last, 0..1.
     """
-    return progress - scored_at >= NEAR and progress < LATEST and int(progress * POINTS) > int(scored_at * POINTS)
+    return (
+        progress - scored_at >= MIN_DISTANCE_SHARE
+        and progress < LATEST
+        and int(progress * POINTS) > int(scored_at * POINTS)
+    )
 
 
 def affordable(share: float, progress: float, *, used_s: float, spent_s: float, cost_s: float) -> bool:

@@ -10,7 +10,7 @@ from .segmenter import Segmenter
 
 STRIDE = 4  # input pixels to one cell of a map
 SPREAD = 1.0  # cells: of the bump that a map should show
-NEAR = 3.0  # cells around the highest one that say where a point is
+PEAK_RADIUS_CELLS = 3.0  # cells around the highest one that say where a point is
 
 
 class Answering(nn.Module):
@@ -27,7 +27,7 @@ class Answering(nn.Module):
         maps, evidence, classes = parted(self.model(x), self.points)
         chances, grid = spread(maps), cells(maps)
         peak = grid[chances.argmax(2)]  # [N, K, 2]
-        near = ((grid - peak[:, :, None]).abs().amax(3) <= NEAR * STRIDE).float() * chances
+        near = ((grid - peak[:, :, None]).abs().amax(3) <= PEAK_RADIUS_CELLS * STRIDE).float() * chances
         places = (near / near.sum(2, keepdim=True)) @ grid
         score = (chances * evidence.flatten(2)).sum(2).sigmoid()
         return torch.cat([places, score[..., None]], 2), classes.softmax(1)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FOLDER = "preview"
 PICTURES = 12  # of a batch that are drawn
 WARMING, STEPS = 2, 20  # optimizer steps that are not timed, and those that are
-LONGEST_S = 60.0  # that timing them may take
+MAX_DURATION_S = 60.0  # that timing them may take
 LAYERS = 400  # of the network that are listed
 SIZES = (8, 16, 32, 96)  # px: bounds of the classes of object sizes
 
@@ -97,7 +97,7 @@ def timed(trainer: Trainer) -> dict[str, Any]:
         done += 1
         if done == WARMING:
             stepped = time.monotonic()
-        (late,) = trainer.ranks.highest(float(time.monotonic() - began > LONGEST_S))
+        (late,) = trainer.ranks.highest(float(time.monotonic() - began > MAX_DURATION_S))
         if late and done > WARMING:
             break
     step_s = (time.monotonic() - stepped) / max(done - WARMING, 1)

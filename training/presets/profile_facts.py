@@ -12,9 +12,9 @@ from typing import Any
 
 FOLDER = "profile"
 USUAL_STEPS, MOST_STEPS = 10, 100
-MOST_OPERATIONS = 60
-MOST_TRACE_BYTES = 64 << 20
-LONGEST_NAME = 120
+MAX_OPERATIONS = 60
+MAX_TRACE_BYTES = 64 << 20
+MAX_NAME_LENGTH = 120
 WAIT, FORWARD, BACKWARD, OPTIMIZER, OTHER = PARTS = ("wait", "forward", "backward", "optimizer", "other")
 MARK = "aip::"  # begins the names of ranges that a profile lays around parts
 LOADER = "enumerate(DataLoader)"  # and of that of torch's own ranges around waiting for a batch
@@ -37,7 +37,7 @@ def operations(profiler: Any, steps: int) -> dict[str, Any]:
                 continue
             kernels, busy_ms = kernels + event.count, busy_ms + own_device
         rows.append({
-            "name": event.key[:LONGEST_NAME],
+            "name": event.key[:MAX_NAME_LENGTH],
             "calls": round(event.count / steps, 2),
             "self_cpu_ms": round(event.self_cpu_time_total / 1000 / steps, 4),
             "cpu_ms": round(event.cpu_time_total / 1000 / steps, 4),
@@ -45,7 +45,7 @@ def operations(profiler: Any, steps: int) -> dict[str, Any]:
         })  # fmt: skip
     rows.sort(key=lambda row: -max(row["self_device_ms"], row["self_cpu_ms"]))
     return {
-        "operations": rows[:MOST_OPERATIONS],
+        "operations": rows[:MAX_OPERATIONS],
         "of_operations": len(rows),
         "kernels": round(kernels / steps, 1),
         "device_busy_ms": round(busy_ms / steps, 3),
@@ -56,7 +56,7 @@ def write_trace(profiler: Any, folder: Path) -> None:
     """Write the full trace for other programs, unless it is too large."""
     path = folder / "trace.json.gz"
     profiler.export_chrome_trace(str(path))
-    if path.stat().st_size > MOST_TRACE_BYTES:
+    if path.stat().st_size > MAX_TRACE_BYTES:
         path.unlink()
 
 

@@ -30,7 +30,7 @@ from . import checkpoints
 COMPLETED, FAILED, SUSPENDED, TERMINATED = 0, 1, 75, 143  # exit codes the platform understands
 FINISH_QUICK = "finish quick"  # nobody needs a result: end without the last scores and without a model
 CONTROL_COMMANDS = ("", "pause", "suspend", "finish", FINISH_QUICK)  # what the control file may say
-LONGEST_START_S = 120.0  # more than the platform ever takes to start a process
+MAX_START_S = 120.0  # more than the platform ever takes to start a process
 
 
 class Refused(Exception):
@@ -57,7 +57,7 @@ def job_age_s(env: Mapping[str, str] = os.environ) -> float:
         since = time.time() - float(env.get("AIP_STARTED_AT", ""))
     except ValueError:
         return age
-    return since if age <= since <= age + LONGEST_START_S else age
+    return since if age <= since <= age + MAX_START_S else age
 
 
 STARTED = time.monotonic() - job_age_s()

@@ -21,7 +21,7 @@ from .task import Task
 FOLDER = "samples"
 IMAGES = 6
 SIDE = 240  # of a kept image, in pixels
-MOST_STEPS = 40  # kept; beyond it every second one is dropped, the newest never
+MAX_STEPS = 40  # kept; beyond it every second one is dropped, the newest never
 _STEP = re.compile(r"step-\d{6,}$")
 
 
@@ -66,6 +66,6 @@ def _write(folder: Path, images: list[Image.Image], facts: dict[str, Any]) -> No
 
 def _thin(folder: Path) -> None:
     folders = sorted(path for path in folder.iterdir() if _STEP.match(path.name))
-    if len(folders) > MOST_STEPS:
+    if len(folders) > MAX_STEPS:
         for path in folders[1:-1:2]:
             shutil.rmtree(path)

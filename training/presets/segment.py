@@ -38,7 +38,7 @@ from .tiling.maps import Blend
 from .trainer import Trainer
 
 COUNTED = 500  # images whose pixels are counted for the weights of classes
-MOST_WEIGHT = 10.0  # of a pixel of a rare class, to one of the most frequent
+MAX_WEIGHT = 10.0  # of a pixel of a rare class, to one of the most frequent
 PX_PER_CORE_S = 480_000  # learned from in a second of one CPU core; only the order of magnitude matters
 FORWARD = 0.4  # of learning from an image is looking at it
 
@@ -53,8 +53,8 @@ class Segmentation(shown.Shown):
         self.params, self.device = params, ranks.device
         self.version = data.read(run.dataset_dir)
         self.names = [str(entry["name"]) for entry in self.version.classes]
-        if len(self.names) > masks.MOST_CLASSES:
-            raise Refused(f"{len(self.names)} classes are too many: a mask tells {masks.MOST_CLASSES} apart.")
+        if len(self.names) > masks.MAX_CLASSES:
+            raise Refused(f"{len(self.names)} classes are too many: a mask tells {masks.MAX_CLASSES} apart.")
         rows = data.annotated_rows(self.version)
         shapes = self._shapes(rows)
         self.learn, self.score, scored = data.split(self.version, rows, params)
@@ -128,7 +128,7 @@ class Segmentation(shown.Shown):
         counts = np.zeros(len(self.names) + 1)
         for row in points.sample(list(range(self.rows)), COUNTED / self.rows):
             counts += np.bincount(self._read([row])[1].ravel(), minlength=masks.IGNORED + 1)[: len(counts)]
-        weights = np.sqrt(counts.max() / counts.clip(min=1)).clip(max=MOST_WEIGHT)
+        weights = np.sqrt(counts.max() / counts.clip(min=1)).clip(max=MAX_WEIGHT)
         return torch.from_numpy(weights).float()
 
     def _build(self) -> nn.Module:

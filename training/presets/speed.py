@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from .cores import Waiting
 
 WARMING, MOST_RUNS = 2, 30
-LONGEST_S = 0.5  # that measuring may take, beyond the first runs
+MAX_DURATION_S = 0.5  # that measuring may take, beyond the first runs
 
 
 def measure(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def measure(model: nn.Module, file: Path, sample: Tensor) -> dict[str, Any]:
     took: list[float] = []
     waiting, began = Waiting(), time.perf_counter()
     waiting.slowdown()
-    while len(took) < MOST_RUNS and (not took or time.perf_counter() - began < LONGEST_S):
+    while len(took) < MOST_RUNS and (not took or time.perf_counter() - began < MAX_DURATION_S):
         started = time.perf_counter()
         session.run(None, inputs)
         took.append(time.perf_counter() - started)

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import profile_facts, profile_spans
-from .profile_facts import FOLDER, LONGEST_NAME, MARK, OTHER, PARTS
+from .profile_facts import FOLDER, MARK, MAX_NAME_LENGTH, OTHER, PARTS
 from .profile_spans import STEP, Found, Span
 from .run import current, log_line
 
-LONGEST_S = 60.0  # the watched steps end with the one in which this is reached: what torch notes lies in memory
-MOST_NAMED = 12
+MAX_DURATION_S = 60.0  # the watched steps end with the one in which this is reached: what torch notes lies in memory
+MAX_NAMED = 12
 STEPS_DRAWN, MOST_DRAWN = 8, 50  # of the time line, and stretches of each
 SKIPPING, PLAIN, WATCHED, OVER = "skipping", "plain", "watched", "over"
 
@@ -88,7 +88,7 @@ class Recorder:
                     if self.torch is None:
                         self._finish()
             elif self.phase == WATCHED:
-                last = len(self.taken) + 1 >= self.steps or self._watched_s() >= LONGEST_S
+                last = len(self.taken) + 1 >= self.steps or self._watched_s() >= MAX_DURATION_S
                 if last:
                     self._settle()
                 self._close_step()
@@ -285,7 +285,7 @@ def _rounded(shares: dict[str, float]) -> dict[str, float]:
 def _named(shares: dict[str, float]) -> dict[str, float]:
     """Return the parts that the script named, which are included in the rest."""
     own = sorted(((part, share) for part, share in shares.items() if part not in PARTS), key=lambda item: -item[1])
-    return {part[:LONGEST_NAME]: round(share, 4) for part, share in own[:MOST_NAMED]}
+    return {part[:MAX_NAME_LENGTH]: round(share, 4) for part, share in own[:MAX_NAMED]}
 
 
 def _line(steps: list[tuple[int, int]], pieces: list[list[Span]]) -> Iterator[dict[str, Any]]:

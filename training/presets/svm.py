@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
-STILL = 1e-5  # relative change of the loss in an iteration at which learning has ended
+TOLERANCE = 1e-5  # relative change of the loss in an iteration at which learning has ended
 
 
 def squared_hinge(margins: Tensor, signs: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def learn(
 
     solution = minimize(
         loss_of, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", callback=each,
-        options={"maxiter": iterations, "maxcor": 20, "ftol": STILL, "gtol": 0.0},
+        options={"maxiter": iterations, "maxcor": 20, "ftol": TOLERANCE, "gtol": 0.0},
     )  # fmt: skip
     both = torch.from_numpy(solution.x).view(shape).float()
     return both[:, :-1], both[:, -1], float(solution.fun), len(losses)

@@ -19,7 +19,7 @@ from .ranks import Ranks
 from .run import refusals_without_traceback
 from .tag_card import CARD
 
-MOST_WEIGHT = 100.0  # of an image that shows a rare class
+MAX_WEIGHT = 100.0  # of an image that shows a rare class
 
 
 class Answering(classify.Answering):
@@ -54,7 +54,7 @@ class Tagging(Classification):
         learned = self.labels[self.learn]
         there = learned.sum(0)
         return torch.where(there > 0, (len(learned) - there) / there.clamp(min=1), 1.0).clamp(
-            1 / MOST_WEIGHT, MOST_WEIGHT
+            1 / MAX_WEIGHT, MAX_WEIGHT
         )
 
     def _targets(self, labels: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from .run import Refused
 from .tiling.grid import grid
 
 REACH = 1.5  # side of a region to that of a tile; sides of tiles are multiples of 16, so this is whole
-MOST = 5000  # tiles of an image
+MAX_TILES = 5000  # tiles of an image
 EMPTY = 0.15  # share of the regions to learn from that show no object
 
 
@@ -122,9 +122,11 @@ class Tiles:
         self.sizes, self.boxes = [(image.width, image.height) for image in version.images], boxes
         self.side, self.overlap = side, overlap
         largest_count = max((len(self.corners(row)) for row in range(len(self.sizes))), default=0)
-        if largest_count > MOST:
-            raise Refused(f"An image has {largest_count} tiles of {side} pixels, more than {MOST}: choose a larger "
-                          "tile or a smaller tile_overlap.")  # fmt: skip
+        if largest_count > MAX_TILES:
+            raise Refused(
+                f"An image has {largest_count} tiles of {side} pixels, more than {MAX_TILES}: choose a larger tile or a "
+                "smaller tile_overlap."
+            )
 
         def read_image(row: int) -> np.ndarray:
             return np.asarray(image_cache.opened(version.folder / "images" / version.images[row].path, "RGB"))

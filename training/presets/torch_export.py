@@ -24,7 +24,7 @@ from . import classify, own_network, segment, tag
 from .export import TOLERANCE
 
 PICTURES = 4  # of random numbers, on which both must answer alike
-LONGEST = 200
+MAX_LENGTH = 200
 
 
 class NotExported(Exception):
@@ -114,7 +114,7 @@ def _difference(program: nn.Module, onnx: Path, pictures: Tensor, metadata: Mapp
 
 
 def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:LONGEST]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:MAX_LENGTH]
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ SQUEEZED = 1.15  # shapes that differ by less are stretched to one
 WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the image
 LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
 EPOCHS = 30  # more than so many pay less than larger images do
-FEW_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
+MIN_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
 PX_PER_CORE_S = 1_000_000  # the detector learns from in a second of one CPU core; only the order of magnitude matters
 
 
@@ -171,7 +171,7 @@ def choose(
     sides = _scaled_sides(images, boxes, width, height, resize)
     window = (width, height) if is_requested else _window(width, height, sides)
     if not is_requested and window == (width, height):
-        seconds = 60 * params["budget_minutes"] * cores / max(len(images), FEW_IMAGES)
+        seconds = 60 * params["budget_minutes"] * cores / max(len(images), MIN_IMAGES)
         affordable = _affordable_side(images, shape, seconds * px_per_core_s)
         window = width, height = _size(max(_long_side(images, boxes), affordable), shape)
         sides = _scaled_sides(images, boxes, width, height, resize)

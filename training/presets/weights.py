@@ -23,8 +23,10 @@ from .run import Refused
 if TYPE_CHECKING:
     from .trainer import Trainer
 
-LEAST = 0.1  # of the network's tensors; fewer agree by chance
-WHOLE = 0.85  # of each part of the network that is taken at all; networks of one family share less, at other depths
+MIN_TENSOR_SHARE = 0.1  # of the network's tensors; fewer agree by chance
+MIN_PART_SHARE = (
+    0.85  # of each part of the network that is taken at all; networks of one family share less, at other depths
+)
 NESTED = ("state_dict", "model_state_dict", "model", "average")  # where other tools' checkpoints keep the weights
 
 
@@ -71,7 +73,7 @@ def start(model: nn.Module, path: Path, *, heads: Sequence[str] = (), classes: S
     head = [key for key in tensors if other and key.startswith(tuple(heads))]
     parts = {_part(key) for key in tensors}
     alike = sum(_part(key) in parts for key in own)
-    if len(tensors) < max(LEAST * len(own), WHOLE * alike):
+    if len(tensors) < max(MIN_TENSOR_SHARE * len(own), MIN_PART_SHARE * alike):
         raise Refused(
             f"Only {len(tensors)} of the network's {len(own)} tensors are in {path.name}: it is of another network. "
             "Choose its architecture, and the width it was trained with."

@@ -26,7 +26,7 @@ from workers.supervisor import records, sandbox
 PROGRAM = "launch.py"
 LAYOUT = "layout.json"
 ALONE_PORT = 29500  # torchrun's own, where nobody else has to find it
-MOST_PROCESSES = 128
+MAX_PROCESSES = 128
 
 
 def check(how: str, processes: int, worker: str, nodes: int) -> None:
@@ -43,10 +43,9 @@ def check(how: str, processes: int, worker: str, nodes: int) -> None:
                 _("A command is started in one of these ways: %(names)s.") % {"names": names}, field="launcher"
             )
     with refusals:
-        if not 0 <= processes <= MOST_PROCESSES:
+        if not 0 <= processes <= MAX_PROCESSES:
             raise Invalid(
-                _("Ask for 0 to %(most)s processes on each machine; 0 is one for each card.")
-                % {"most": MOST_PROCESSES},
+                _("Ask for 0 to %(most)s processes on each machine; 0 is one for each card.") % {"most": MAX_PROCESSES},
                 field="processes",
             )
     with refusals:

@@ -12,7 +12,7 @@ from workers.resources.nodes import device_rules
 
 GIB = 1 << 30
 MAX_BYTES = 2**63  # more is no size, and no number of a form
-MOST_MIB = 2**53  # more is no memory, and no number of a form
+MAX_MIB = 2**53  # more is no memory, and no number of a form
 
 
 def shared(user: User, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def shared(user: User, request: Mapping[str, Any]) -> dict[str, Any]:
         "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
         "device": device_rules.value_of(request["device_kind"], request["device_model"], request["gpus_per_node"]),
         "max_disk_gib": size / GIB if isinstance(size, int | float) and 0 < abs(size) < MAX_BYTES else None,
-        "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
+        "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MAX_MIB else None,
         "priority": 0 if priority == Job.URGENT else priority,
         "urgent": priority == Job.URGENT,
     }

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid
 
-LONGEST = 200_000  # characters
+MAX_LENGTH = 200_000  # characters
 MAX_NODES = 12_000  # values, names, and beginnings and ends of lists and mappings
 MAX_DEPTH = 40  # lists and mappings inside one another
 MAX_NUMBER_LENGTH = 300  # characters: numbers of base 60 take quadratic time
@@ -99,8 +99,8 @@ def read(text: str) -> dict[str, Any]:
     Raises:
         Invalid: no YAML, no fields, or values that JSON does not know; the sentence names the line.
     """
-    if len(text) > LONGEST:
-        raise Invalid(_("A request has at most %(most)s characters.") % {"most": LONGEST}, field=FIELD)
+    if len(text) > MAX_LENGTH:
+        raise Invalid(_("A request has at most %(most)s characters.") % {"most": MAX_LENGTH}, field=FIELD)
     placeholders = _Words(text)
     try:
         _check(placeholders.text)

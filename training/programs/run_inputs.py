@@ -17,7 +17,7 @@ from training.programs.start import CannotRun
 from workers.core.runs import RunDir
 
 DATA = "data"  # the role of a version that only its name tells from others
-MOST_DATASETS = 20
+MAX_DATASETS = 20
 
 
 class InputRow(Protocol):
@@ -38,12 +38,12 @@ def check(user: User, datasets: Sequence[DatasetVersion]) -> None:
     """
     refusals = Refusals()
     with refusals:
-        if len(datasets) > MOST_DATASETS:
-            raise Invalid(_("At most %(most)s datasets.") % {"most": MOST_DATASETS}, field="datasets")
+        if len(datasets) > MAX_DATASETS:
+            raise Invalid(_("At most %(most)s datasets.") % {"most": MAX_DATASETS}, field="datasets")
     with refusals:
         if len({version.pk for version in datasets}) < len(datasets):
             raise Invalid(_("A dataset is named twice."), field="datasets")
-    for version in datasets[:MOST_DATASETS]:
+    for version in datasets[:MAX_DATASETS]:
         with refusals:
             data_checks.check_readable(user, version, field="datasets")
     refusals.end()

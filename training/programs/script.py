@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import secret_names, shell_words, titles
 from aiplatform.lib.errors import Invalid
 
-MOST = 65_536  # characters
-NAME_ROOM = 40  # characters of a name made of it
+MAX_LENGTH = 65_536  # characters
+MAX_NAME_LENGTH = 40  # characters of a name made of it
 
 
 def normalised(text: str) -> str:
@@ -30,9 +30,9 @@ def check(text: str, *, field: str = "command") -> None:
         raise Invalid(_("Say what to run, for instance python train.py."), field=field)
     if "\0" in text:
         raise Invalid(_("A command cannot contain a NUL character."), field=field)
-    if len(text) > MOST:
+    if len(text) > MAX_LENGTH:
         raise Invalid(
-            _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MOST},
+            _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MAX_LENGTH},
             field=field,
         )
     check_whole(text, field=field)
@@ -56,7 +56,7 @@ def name_of(text: str) -> str:
     hidden = set(secrets_in(first))
     shown_words = [word for word in words(first) if not word.startswith("-") and "=" not in word and word not in hidden]
     plain = [PurePosixPath(word).name for word in shown_words]
-    return titles.derive_name(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
+    return titles.derive_name(*plain[:2], room=MAX_NAME_LENGTH) if any(plain) else "command"
 
 
 def secrets_in(text: str) -> list[str]:

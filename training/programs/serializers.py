@@ -15,7 +15,7 @@ from datasets.models import DatasetVersion, Upload
 from training.programs import snapshots
 from training.programs.models import CodeSnapshot
 
-PLACES = ("code_upload", "code_archive", "home_path")
+CODE_FIELDS = ("code_upload", "code_archive", "home_path")
 
 
 class InputsIn(serializers.Serializer[Any]):
@@ -35,7 +35,7 @@ class InputsIn(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        ways = [name for name in ("code", *PLACES) if attrs.get(name)]
+        ways = [name for name in ("code", *CODE_FIELDS) if attrs.get(name)]
         if len(ways) > 1:
             raise serializers.ValidationError({ways[1]: [_("Give the code in one way only.")]})
         return attrs
@@ -48,7 +48,7 @@ def with_code(user: User, data: dict[str, Any], check: Callable[[dict[str, Any]]
         check: refuses what else is wrong with the fields, where the code itself is refused.
     """
     fields = {**data}
-    upload, archive, home = (fields.pop(name, None) for name in PLACES)
+    upload, archive, home = (fields.pop(name, None) for name in CODE_FIELDS)
     refusals = Refusals()
     with refusals:
         if upload:

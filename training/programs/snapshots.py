@@ -150,8 +150,8 @@ def _check_size(source: int) -> None:
             raise BadCode(_many(), field="home_path")
         if size > LIMITS.max_bytes:
             raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
-        if folder.depth > files.DEEPEST:
-            message = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.DEEPEST}
+        if folder.depth > files.MAX_DEPTH:
+            message = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.MAX_DEPTH}
             raise BadCode(message, field="home_path")
 
 
@@ -163,7 +163,7 @@ def _copy(source: int, target: Path) -> None:
     """Copy the regular files of a folder that a job may be writing to."""
     left = LIMITS.max_bytes
     for folder, name, info in trees.walk(source):
-        if not stat.S_ISREG(info.st_mode) or folder.depth > files.DEEPEST:
+        if not stat.S_ISREG(info.st_mode) or folder.depth > files.MAX_DEPTH:
             continue
         parts = folder.parts()
         into = target.joinpath(*map(os.fsdecode, parts))

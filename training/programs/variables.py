@@ -16,8 +16,8 @@ from workers.core.models import Job
 from workers.core.runs import RunDir
 from workers.execution import handing_over
 
-MOST = 200
-LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB
+MAX_VARIABLES = 200
+MAX_LENGTH = 32_768  # characters of a value; a kernel takes 128 KiB
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -29,8 +29,8 @@ def check(variables: Mapping[str, str], *, field: str) -> None:
     """
     refusals = Refusals()
     with refusals:
-        if len(variables) > MOST:
-            raise Invalid(_("At most %(most)s variables.") % {"most": MOST}, field=field)
+        if len(variables) > MAX_VARIABLES:
+            raise Invalid(_("At most %(most)s variables.") % {"most": MAX_VARIABLES}, field=field)
     for name, value in variables.items():
         with refusals:
             _check_one(name, value, field)
@@ -50,10 +50,10 @@ def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> N
         with refusals:
             if name in variables:
                 raise Invalid(_("%(name)s is given twice.") % {"name": name[:60]}, field="secrets")
-            if value and len(value) < secret_names.SHORTEST:
+            if value and len(value) < secret_names.MIN_LENGTH:
                 raise Invalid(
                     _("%(name)s: a secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
-                    % {"name": name[:60], "least": secret_names.SHORTEST},
+                    % {"name": name[:60], "least": secret_names.MIN_LENGTH},
                     field="secrets",
                 )
     refusals.end()
@@ -111,9 +111,9 @@ def _check_one(name: str, value: str, field: str) -> None:
         )
     if name.startswith("AIP_"):
         raise Invalid(_("%(name)s: names with AIP_ belong to the platform.") % {"name": name[:60]}, field=field)
-    if "\0" in value or len(value) > LONGEST:
+    if "\0" in value or len(value) > MAX_LENGTH:
         raise Invalid(
-            _("%(name)s has at most %(most)s characters and no NUL.") % {"name": name[:60], "most": LONGEST},
+            _("%(name)s has at most %(most)s characters and no NUL.") % {"name": name[:60], "most": MAX_LENGTH},
             field=field,
         )
     script.check_whole(value, field=field)

@@ -18,7 +18,7 @@ from aiplatform.lib.api import NumberedViewSet, parse_request
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.idempotency import once, once_in_parts, store_response
 from aiplatform.lib.zips import send_zip
-from training.programs.serializers import PLACES, with_code
+from training.programs.serializers import CODE_FIELDS, with_code
 from training.runs import checkpoints, drafts, folds, jobs, previews, profiles, results, steering
 from training.runs.models import TrainingJob
 from training.runs.orders import ORDERING
@@ -114,7 +114,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
         data = parse_request(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
-        for name in PLACES:
+        for name in CODE_FIELDS:
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
         return Response(dataclasses.asdict(preview.preview_request(request.user, draft.resources, kind=jobs.KIND)))

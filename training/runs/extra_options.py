@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import DomainError
 
 MAX_CLOSE_DELAY_S = 600
-MAX_KEEP_MS = 60_000
+MAX_RETENTION_MS = 60_000
 MAX_HINT = 200
 SHOW_BATCH = "-ShowBatch"
 
@@ -146,7 +146,7 @@ READERS: dict[str, Callable[[str | None, Sequence[int] | None], tuple[str, Any]]
     "gpu": _gpu,
     "hint": _hint,
     "closedelay": lambda raw, _ids: ("close_delay_s", _number("CloseDelay", raw, MAX_CLOSE_DELAY_S)),
-    "keep": lambda raw, _ids: ("keep_ms", _number("keep", raw, MAX_KEEP_MS)),
+    "keep": lambda raw, _ids: ("keep_ms", _number("keep", raw, MAX_RETENTION_MS)),
     "showstep": _flag("show_step", "ShowStep"),
     "nostep": _flag("no_step", "NoStep"),
     "showbatch": _flag("show_batch", "ShowBatch"),

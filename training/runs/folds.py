@@ -41,9 +41,9 @@ def check(params: Mapping[str, Any]) -> None:
     group_by = params.get("group_by", "")
     if group_by in ("", groups.FOLDER):
         return
-    if len(group_by) > groups.LONGEST:
+    if len(group_by) > groups.MAX_LENGTH:
         message = _("A regular expression that groups images has at most %(most)s characters.")
-        raise Invalid(message % {"most": groups.LONGEST}, field="param_group_by")
+        raise Invalid(message % {"most": groups.MAX_LENGTH}, field="param_group_by")
     try:
         re.compile(group_by)
     except (re.error, OverflowError, RecursionError) as exc:

@@ -18,10 +18,10 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     if not trainings:
         return None
     figures = folds.figures(trainings)
-    columns = [(figure.key, metric_labels.word(figure.key)) for figure in figures[:MOST]]
+    columns = [(figure.key, metric_labels.word(figure.key)) for figure in figures[:MAX_METRICS]]
     rows = [(row, [row.metrics.get(key) for key, _word in columns]) for row in trainings]
-    return {"rows": rows, "figures": figures[:MOST], "columns": columns, "own": job.pk}
+    return {"rows": rows, "figures": figures[:MAX_METRICS], "columns": columns, "own": job.pk}
 
 
-MOST = 2  # figures that a table shows
+MAX_METRICS = 2  # figures that a table shows
 PANEL = Panel("folds", "training/_folds_panel.html", context, 5)

@@ -75,7 +75,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     )
     command = forms.CharField(
         label=gettext_lazy("or a command line"),
-        max_length=script.MOST,
+        max_length=script.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy(
@@ -84,7 +84,7 @@ class SubmitForm(ParamFields, CodeFields, InputFields, FollowingFields, Resource
     )
     worker_command = forms.CharField(
         label=gettext_lazy("Command of the other machines"),
-        max_length=script.MOST,
+        max_length=script.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),

@@ -21,8 +21,8 @@ from training.runs.forms import OWN, SubmitForm
 from training.runs.models import TrainingJob
 from training.runs.views import shown, training_or_404
 
-MOST_LAYERS = 400
-MOST_CLASSES = 40
+MAX_LAYERS = 400
+MAX_CLASSES = 40
 BROKEN = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 """What reading facts may end in: a job can write what it wants."""
 SIZES = {  # of objects at the input, by the bound they are below
@@ -131,13 +131,13 @@ def _preview_of(training: TrainingJob) -> dict[str, Any]:
 def _preview_facts(training: TrainingJob, facts: dict[str, Any]) -> dict[str, Any]:
     classes = [(str(entry["name"])[:80], int(entry["count"])) for entry in facts["classes"]]
     largest_count = max((count for _name, count in classes), default=0) or 1
-    bars = [{"name": name, "count": count, "share": count / largest_count} for name, count in classes[:MOST_CLASSES]]
+    bars = [{"name": name, "count": count, "share": count / largest_count} for name, count in classes[:MAX_CLASSES]]
     epoch_s, minutes = finite(facts.get("epoch_s")), finite(training.params.get("budget_minutes"))
     sizes = list(_sizes(facts.get("sizes") or []))
     return {
         "counted": facts.get("counted"),
         "classes": bars,
-        "more_classes": max(len(classes) - MOST_CLASSES, 0),
+        "more_classes": max(len(classes) - MAX_CLASSES, 0),
         "learn": int(facts["images"]["learn"]),
         "score": int(facts["images"]["score"]),
         "input": _size(facts.get("input")),
@@ -172,7 +172,7 @@ def _network(network: dict[str, Any] | None) -> dict[str, Any] | None:
             "answer": " × ".join(str(int(side)) for side in layer["answer"][:8]),
             "weights": int(layer["weights"]),
         }
-        for layer in network["layers"][:MOST_LAYERS]
+        for layer in network["layers"][:MAX_LAYERS]
     ]
     return {"layers": layers, "weights": int(network["weights"]), "of_layers": int(network["of_layers"])}
 

@@ -21,8 +21,8 @@ from training.runs.models import TrainingJob
 from workers.jobs.output import files as output_files
 
 MAX_FACTS_BYTES = 4 << 20
-MOST_STEPS = 200
-MOST_PICTURES = 24
+MAX_STEPS = 200
+MAX_IMAGES = 24
 _STEP = re.compile(r"step-(\d{6,12})\Z")
 _PICTURE = re.compile(r"[1-9]\d?\.jpg\Z")
 
@@ -56,7 +56,7 @@ def strip(training: TrainingJob) -> Strip | None:
             continue
         folder = root / "samples"
         steps = sorted((int(match[1]), path) for path in _within(folder) if (match := _STEP.match(path.name)))
-        steps = [(step, path) for step, path in steps[-MOST_STEPS:] if _is_folder(path)]
+        steps = [(step, path) for step, path in steps[-MAX_STEPS:] if _is_folder(path)]
         if not steps:
             continue
         points = [point for point in points if point.step < steps[0][0]]
@@ -100,7 +100,7 @@ def _point(step: int, attempt: int, root: Path, name: str) -> Point:
 
 
 def _count(folder: Path) -> int:
-    return min(sum(bool(_PICTURE.match(path.name)) for path in _within(folder)), MOST_PICTURES)
+    return min(sum(bool(_PICTURE.match(path.name)) for path in _within(folder)), MAX_IMAGES)
 
 
 def _json(root: Path, name: str) -> dict[str, Any]:

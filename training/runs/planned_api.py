@@ -19,12 +19,12 @@ from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, VisibleField, parse_request
 from aiplatform.lib.idempotency import once_in_parts, store_response
 from datasets.models import Upload
-from training.programs.serializers import PLACES
+from training.programs.serializers import CODE_FIELDS
 from training.runs import drafts, planned
 from training.runs.models import PlannedTraining
 from training.runs.serializers import TrainingIn
 
-ABSENT = ("version", "eval_version", "datasets", "code", *PLACES)
+ABSENT = ("version", "eval_version", "datasets", "code", *CODE_FIELDS)
 
 
 class PlannedIn(TrainingIn):

@@ -34,7 +34,7 @@ from workers.core.runs import RunDir
 FILE, MODEL = "weights", "teacher"  # parameters: a model or a file; a model only
 NAMES = (FILE, MODEL)
 SUFFIXES = (".safetensors", ".pth", ".pt", ".ckpt")
-LARGEST = 4 << 30
+MAX_BYTES = 4 << 30
 NAMED = re.compile(r"(?:(?P<owner>[^/]+)/)?(?P<name>[^/@]+)(?: v(?P<number>\d{1,9})|@(?P<alias>[^/@ ]{1,50}))")
 
 
@@ -203,8 +203,8 @@ def _check_file(owner: User, path: str) -> None:
     except (OSError, files.OutsideRoot, Invalid):
         message = _("There is no file %(words)s in your home. Links are not followed.")
         raise _refused(message % {"words": path}, FILE) from None
-    if size > LARGEST:
-        raise _refused(_("%(words)s is larger than %(limit)s GiB.") % {"words": path, "limit": LARGEST >> 30}, FILE)
+    if size > MAX_BYTES:
+        raise _refused(_("%(words)s is larger than %(limit)s GiB.") % {"words": path, "limit": MAX_BYTES >> 30}, FILE)
 
 
 def _copied(owner: User, path: str, folder: Path) -> Path:
@@ -215,7 +215,7 @@ def _copied(owner: User, path: str, folder: Path) -> Path:
     except (files.OutsideRoot, Invalid) as exc:
         raise FileNotFoundError(path) from exc
     with os.fdopen(descriptor, "rb") as file, files.atomic_writer(target) as out:
-        if os.fstat(file.fileno()).st_size > LARGEST:
+        if os.fstat(file.fileno()).st_size > MAX_BYTES:
             raise FileNotFoundError(path)
         shutil.copyfileobj(file, out, 1 << 20)
     return target

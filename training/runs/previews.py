@@ -32,7 +32,7 @@ BATCH, LAYERS, PROFILE = LOOKS  # in TrainingJob.extra
 MODES: Mapping[str, str] = {BATCH: "batch", LAYERS: "layers", PROFILE: "profile"}  # and in AIP_SHOW
 USUAL_STEPS, MOST_STEPS = 10, 100  # of a profile
 IMAGE = "look"  # name of an image somebody gave, beside the attempts of its job
-MOST_IMAGE_BYTES = 20 << 20
+MAX_IMAGE_BYTES = 20 << 20
 
 
 def mode_of(training: TrainingJob) -> str:
@@ -71,8 +71,8 @@ def layers(training: TrainingJob, *, by: User, checkpoint: str = "", image: File
     if custom_networks.is_own(training.params) and training.job.owner_id != by.pk:
         message = _("Its owner wrote this network. Clone the training to run it as yours, and look into the clone.")
         raise Invalid(message, field="checkpoint")
-    if image is not None and image.size > MOST_IMAGE_BYTES:
-        limit = MOST_IMAGE_BYTES >> 20
+    if image is not None and image.size > MAX_IMAGE_BYTES:
+        limit = MAX_IMAGE_BYTES >> 20
         raise Invalid(
             _("The image has more than %(limit)s MiB. Choose a smaller one.") % {"limit": limit}, field="image"
         )

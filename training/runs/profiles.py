@@ -23,9 +23,9 @@ PARTS = {  # of a step, in their order
     "other": _("the rest"),
 }
 MOST_ROWS, MOST_BARS, LONGEST = 60, 400, 120
-WIDE = 960.0  # of the drawing of a time line
+TIMELINE_WIDTH_PX = 960.0  # of the drawing of a time line
 STEPS_DRAWN = 4
-MOST_NAMED = 12
+MAX_NAMED = 12
 LOOP, ANY_LOOP = (  # lines for a script of one's own
     """\
 from aip import profile
@@ -181,7 +181,7 @@ def parse(facts: Mapping[str, Any], attempt: int = 1) -> Profile:
 
 def _named(shares: Any) -> list[tuple[str, float]]:
     rows = [(str(name)[:LONGEST], min(max(number(share), 0.0), 1.0)) for name, share in shares.items()]
-    return sorted(rows, key=lambda row: -row[1])[:MOST_NAMED]
+    return sorted(rows, key=lambda row: -row[1])[:MAX_NAMED]
 
 
 def _operations(rows: Any, *, on_card: bool) -> list[Operation]:
@@ -218,7 +218,7 @@ def _bars(line: Any) -> list[Bar]:
     ]
     begins = {step: min(begin for own, _part, begin, _ms in rows if own == step) for step, *_rest in rows}
     longest = max((begin + ms - begins[step] for step, _part, begin, ms in rows), default=0.0) or 1.0
-    scale = WIDE / longest
+    scale = TIMELINE_WIDTH_PX / longest
     return [
         Bar(part, step, round((begin - begins[step]) * scale, 2), round(max(ms * scale, 0.5), 2), ms)
         for step, part, begin, ms in rows

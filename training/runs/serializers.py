@@ -14,7 +14,7 @@ from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.programs import script
 from training.programs.launchers import Launcher
-from training.programs.serializers import PLACES, InputsIn
+from training.programs.serializers import CODE_FIELDS, InputsIn
 from training.runs import custom_networks, previews, snippets, steering
 from training.runs.models import ParameterSet, ParameterSetVersion, TrainingJob
 from training.runs.profiles import Profile
@@ -45,11 +45,11 @@ class OwnCodeIn(InputsIn, FollowingIn, RootIn, TrainingResourcesIn):
     start_file = serializers.CharField(max_length=255, default="", allow_blank=True)
     arguments = serializers.CharField(max_length=2000, default="", allow_blank=True)
     command = serializers.CharField(
-        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
         help_text="In place of a start file: a line or a script for bash, or with its own “#!”. It needs no code.",
     )  # fmt: skip
     worker_command = serializers.CharField(
-        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        max_length=script.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False,
         help_text="What the machines beside the first run; empty: the same.",
     )  # fmt: skip
     launcher = serializers.ChoiceField(
@@ -76,7 +76,7 @@ class RequestIn(OwnCodeIn):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = self.with_parameter_set(super().validate(attrs))
-        own = next((name for name in ("code", *PLACES, "command") if attrs.get(name)), "")
+        own = next((name for name in ("code", *CODE_FIELDS, "command") if attrs.get(name)), "")
         if attrs["preset"] and own:
             raise serializers.ValidationError({own: [_("Give either a preset or own code.")]})
         return attrs

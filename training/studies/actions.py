@@ -20,7 +20,7 @@ from training.studies.models import Study
 from workers.core.clock import now
 
 S = Study.State
-MOST_ENQUEUED = 1000
+MAX_ENQUEUED = 1000
 
 
 class NotNow(DomainError):
@@ -156,8 +156,8 @@ def put_next(study: Study, params: Mapping[str, Any]) -> Study:
     """
     fresh = Study.objects.select_for_update().get(pk=study.pk)
     values = space.read_values(space.of_rows(fresh.space), params)
-    if len(fresh.enqueued) >= MOST_ENQUEUED:
-        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": MOST_ENQUEUED}, field="params")
+    if len(fresh.enqueued) >= MAX_ENQUEUED:
+        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": MAX_ENQUEUED}, field="params")
     fresh.enqueued = [*fresh.enqueued, values]
     fresh.save(update_fields=["enqueued"])
     nudge(study)

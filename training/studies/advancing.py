@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 S, T = Study.State, Trial.State
 AT_ONCE = 200  # studies of one sweep
-MOST_FAILURES = 5  # in a row, of trials that began after each other: then something is wrong with all of them
+MAX_FAILURES = 5  # in a row, of trials that began after each other: then something is wrong with all of them
 
 
 def advance_due() -> int:
@@ -243,9 +243,9 @@ def _end(study: Study) -> None:
 
 def _only_failures(study: Study, rows: Sequence[Trial]) -> list[Trial]:
     """The newest trials since it was begun or resumed, where they are many and all of them failed by themselves."""
-    told = [row for row in rows if row.state != T.RUNNING and row.created_at >= study.started_at][-MOST_FAILURES:]
+    told = [row for row in rows if row.state != T.RUNNING and row.created_at >= study.started_at][-MAX_FAILURES:]
     failed = [row for row in told if row.state == T.FAILED and not _was_stopped(row)]
-    return failed if len(failed) == MOST_FAILURES else []
+    return failed if len(failed) == MAX_FAILURES else []
 
 
 def _was_stopped(trial: Trial) -> bool:

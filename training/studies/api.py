@@ -45,7 +45,7 @@ class LimitsIn(serializers.Serializer[Any]):
     max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, default=20)
     at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, default=2)
     time_limit_s = serializers.IntegerField(
-        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True, default=None,
+        min_value=1, max_value=limits.MAX_DAYS * 86400, required=False, allow_null=True, default=None,
         help_text="From its start; then no new trial begins, and those that run end by themselves.",
     )  # fmt: skip
     hours_limit = serializers.FloatField(
@@ -91,7 +91,7 @@ class StudyChangeIn(StrictMixin, serializers.Serializer[Any]):
     max_trials = serializers.IntegerField(min_value=1, max_value=limits.MOST_TRIALS, required=False)
     at_once = serializers.IntegerField(min_value=1, max_value=limits.MOST_AT_ONCE, required=False)
     time_limit_s = serializers.IntegerField(
-        min_value=1, max_value=limits.MOST_DAYS * 86400, required=False, allow_null=True
+        min_value=1, max_value=limits.MAX_DAYS * 86400, required=False, allow_null=True
     )
     hours_limit = serializers.FloatField(required=False, allow_null=True)
     target = serializers.FloatField(required=False, allow_null=True)

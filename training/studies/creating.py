@@ -24,7 +24,7 @@ from training.studies.models import Study, Trial
 from training.studies.objectives import Objective, Pruner
 from training.studies.space import CHOICE, FLOAT, INT, BadRange, Range, Value
 
-MOST_WARM = 2000
+MAX_WARM = 2000
 NOT_SEARCHED = ("folds", "fold")
 ranges_of, goals_of, pruner_of = space.read, objectives.read, objectives.read_pruner  # beside parameters of these names
 
@@ -193,8 +193,8 @@ def _check_sampler(sampler: str, ranges: Sequence[Range], goals: Sequence[Object
         if any(one.kind == CHOICE for one in ranges) or len(ranges) < 2:
             said = _("CMA-ES searches two or more numbers and no choices. Take TPE.")
             raise Invalid(said, field="sampler")
-    if sampler == Study.Sampler.GRID and space.grid_size(ranges) > space.MOST_ON_GRID:
-        facts = {"points": space.grid_size(ranges), "most": space.MOST_ON_GRID}
+    if sampler == Study.Sampler.GRID and space.grid_size(ranges) > space.MAX_ON_GRID:
+        facts = {"points": space.grid_size(ranges), "most": space.MAX_ON_GRID}
         said = _("The grid has %(points)s points, at most %(most)s are gone through. Search fewer parameters.")
         raise Invalid(said % facts, field="sampler")
 
@@ -207,8 +207,8 @@ def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> No
 
 
 def _checked_by_hand(ranges: Sequence[Range], given: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    if len(given) > actions.MOST_ENQUEUED:
-        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": actions.MOST_ENQUEUED}, field="enqueue")
+    if len(given) > actions.MAX_ENQUEUED:
+        raise Invalid(_("At most %(most)s sets of parameters.") % {"most": actions.MAX_ENQUEUED}, field="enqueue")
     return [space.read_values(ranges, one, field="enqueue") for one in given]
 
 
@@ -233,7 +233,7 @@ def _warm(studies: Sequence[Study], ranges: Sequence[Range], goals: Sequence[Obj
                 continue
             row = {"params": params, "state": trial.state, "values": trial.values, "points": trial.points}
             found.append(row)
-    return found[:MOST_WARM]
+    return found[:MAX_WARM]
 
 
 def _taken(name: str) -> NameTaken:

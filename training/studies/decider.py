@@ -24,7 +24,7 @@ from training.studies.space import CHOICE, INT, Range, Value
 COMPLETE, PRUNED, FAILED, RUNNING = "complete", "pruned", "failed", "running"
 STARTUP = 10  # random trials before TPE learns, at most
 PED_ANOVA, FANOVA = "ped-anova", "fanova"
-LEAST_FOR_IMPORTANCE = 4
+MIN_FOR_IMPORTANCE = 4
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def importance(
     """How much each parameter mattered for an objective, the most first; they add up to 1. {} where nobody can say."""
     done = [one for one in [*problem.warm, *trials] if one.state == COMPLETE]
     varied = [one.name for one in problem.space if len({_plain(past.params[one.name]) for past in done}) > 1]
-    if len(done) < LEAST_FOR_IMPORTANCE or not varied or len({past.values[objective] for past in done}) < 2:
+    if len(done) < MIN_FOR_IMPORTANCE or not varied or len({past.values[objective] for past in done}) < 2:
         return {}
     with _quietly() as optuna:
         study = _study(optuna, problem, trials, number=len(trials))

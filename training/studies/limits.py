@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.errors import Invalid, Refusals
 
 MOST_TRIALS, MOST_AT_ONCE = 1000, 100
-MOST_DAYS = 365
+MAX_DAYS = 365
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,9 @@ def check_limits(limits: Limits) -> None:
         if not 1 <= limits.at_once <= MOST_AT_ONCE:
             raise Invalid(_("From 1 to %(most)s trials at once.") % {"most": MOST_AT_ONCE}, field="at_once")
     with found:
-        if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MOST_DAYS):
+        if limits.time_limit is not None and not timedelta(0) < limits.time_limit <= timedelta(days=MAX_DAYS):
             raise Invalid(
-                _("The time is above 0 and at most %(most)s days.") % {"most": MOST_DAYS}, field="time_limit_s"
+                _("The time is above 0 and at most %(most)s days.") % {"most": MAX_DAYS}, field="time_limit_s"
             )
     with found:
         if limits.hours_limit is not None and not 0 < limits.hours_limit <= 1e6:

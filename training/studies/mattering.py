@@ -17,7 +17,7 @@ from training.studies.decider import COMPLETE, Past, Problem
 from training.studies.objectives import MAXIMIZE, MINIMIZE
 from training.studies.space import CHOICE, FLOAT, MOST_CHOICES, Range
 
-MOST_PARAMS = 20
+MAX_PARAMS = 20
 BY_MAGNITUDE = 100.0  # a parameter whose largest value is so many times its smallest is looked at by its logarithm
 
 
@@ -55,7 +55,7 @@ def of_runs(user: User, *, figure: str, text: str = "", archived: bool = False) 
     known = table.table(user, **asked, columns=[figure])
     least = sum(value is not None for value in known.columns[0].values) / 2
     names = [one.name for one in known.known if one.name.startswith("params.") and one.values > 1 and one.runs > least]
-    found = table.table(user, **asked, columns=[figure, *names[:MOST_PARAMS]])
+    found = table.table(user, **asked, columns=[figure, *names[:MAX_PARAMS]])
     values, *columns = found.columns
     rows = [row for row, value in enumerate(values.values) if value is not None]
     rows = [row for row in rows if all(column.values[row] is not None for column in columns)]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import Invalid, Refusals
 
-MOST = 3
+MAX_OBJECTIVES = 3
 MINIMIZE, MAXIMIZE = "minimize", "maximize"
 LAST, BEST = "last", "best"
 MEDIAN, ASHA = "median", "asha"
@@ -61,9 +61,9 @@ def read(given: Iterable[Any]) -> list[Objective]:
     """
     rows, found, objectives = list(given), Refusals(), []
     with found:
-        if not 0 < len(rows) <= MOST:
-            raise Invalid(_("Give from 1 to %(most)s objectives.") % {"most": MOST}, field="objectives")
-    for row in rows[:MOST]:
+        if not 0 < len(rows) <= MAX_OBJECTIVES:
+            raise Invalid(_("Give from 1 to %(most)s objectives.") % {"most": MAX_OBJECTIVES}, field="objectives")
+    for row in rows[:MAX_OBJECTIVES]:
         with found:
             objectives.append(_one(row))
     with found:

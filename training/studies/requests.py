@@ -14,7 +14,7 @@ from aiplatform.lib import sealed, wording
 from aiplatform.lib.errors import DomainError, NotAllowed, Refusals
 from training.programs import snapshots, variables
 from training.programs.request_schemas import body_of
-from training.programs.serializers import PLACES
+from training.programs.serializers import CODE_FIELDS
 from training.runs import drafts, jobs
 from training.runs.api import request_of
 from training.runs.drafts import TrainingRequest
@@ -25,7 +25,7 @@ from training.studies.space import Value
 from workers.jobs import submission
 
 #: What a study says itself, or what is read once when it is made.
-OWN = ("name", "secrets", "code", "parameter_set", "parameter_set_version", "parent", "explicit", *PLACES)
+OWN = ("name", "secrets", "code", "parameter_set", "parameter_set_version", "parent", "explicit", *CODE_FIELDS)
 
 
 class BadTraining(DomainError):

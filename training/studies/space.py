@@ -25,12 +25,12 @@ Row = Mapping[str, Any]
 
 FLOAT, INT, CHOICE = "float", "int", "categorical"
 MOST_RANGES, MOST_CHOICES, LONGEST = 30, 50, 2000
-MOST_ON_GRID = 1000
-USUAL_POINTS = 5  # of a range on a grid, where nobody says how many
+MAX_ON_GRID = 1000
+DEFAULT_POINTS = 5  # of a range on a grid, where nobody says how many
 BIGGEST = 2**53  # whole numbers beyond are none for samplers, which compute in floats
 _WHOLE = re.compile(r"[+-]?\d+\Z")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
-_WORDS = {"true": True, "false": False}
+_LABELS = {"true": True, "false": False}
 
 
 class BadRange(DomainError):
@@ -120,7 +120,7 @@ class Range:
         if self.kind == CHOICE:
             return list(self.choices)
         least = self.step or (1 if self.kind == INT else 0)
-        wanted = points or self.points or USUAL_POINTS
+        wanted = points or self.points or DEFAULT_POINTS
         if least:
             there = int((self.high - self.low) / least + 1e-9) + 1
             wanted = min(wanted, there)
@@ -272,7 +272,7 @@ def _value(word: str) -> Value:
         return int(word)
     if _NUMBER.match(word):
         return float(word)
-    return _WORDS.get(word.lower(), word)
+    return _LABELS.get(word.lower(), word)
 
 
 def _word(value: Value) -> str:

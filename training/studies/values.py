@@ -17,7 +17,7 @@ from workers.core.models import Curve
 from workers.core.runs import RunDir
 from workers.jobs.output import metrics, point_files
 
-MOST_KEPT = 200  # points of a trial that is over
+MAX_KEPT_BYTES = 200  # points of a trial that is over
 TAIL = 64 * 1024
 
 
@@ -30,7 +30,7 @@ def points(training: TrainingJob, key: str) -> list[tuple[int, float]]:
 def thinned(own: Sequence[tuple[int, float]]) -> list[list[float]]:
     """What is kept of them once the trial is over; lowest and highest stay."""
     rows = np.array([(step, value, 0.0) for step, value in own], point_files.POINT)
-    return [[int(step), float(value)] for step, value, _at in metrics.thin(rows, MOST_KEPT).tolist()]
+    return [[int(step), float(value)] for step, value, _at in metrics.thin(rows, MAX_KEPT_BYTES).tolist()]
 
 
 def reached(training: TrainingJob, objectives: Sequence[Objective]) -> list[float] | None:

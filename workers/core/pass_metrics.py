@@ -9,7 +9,7 @@ from django.core.cache import cache
 from aiplatform.lib import nudging
 
 CACHE_KEY = "aip:scheduler:pass"
-KEPT_S = 300
+RETENTION_S = 300
 EVERY_S = 5.0
 _told = {"at": float("-inf")}
 
@@ -20,4 +20,4 @@ def record(seconds: float, waiting: int) -> None:
         return
     _told["at"] = time.monotonic()
     figures = {"seconds": seconds, "waiting": waiting}
-    nudging.attempt(lambda: cache.set(CACHE_KEY, figures, KEPT_S), "pass time")
+    nudging.attempt(lambda: cache.set(CACHE_KEY, figures, RETENTION_S), "pass time")

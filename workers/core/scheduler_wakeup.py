@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 KEY = "aip:scheduler:bell"
 _SHORT_S = 0.5
-_PATIENCE_S = 2.0
+_TIMEOUT_S = 2.0
 
 
 @cache
@@ -48,7 +48,7 @@ def wake() -> None:
 
 def wait(seconds: float, *, without_broker_s: float = 1.0) -> None:
     """Sleep until `notify` is called, at most `seconds`; at most `without_broker_s` while the broker is away."""
-    client = _client(max(_PATIENCE_S, seconds + 1.0))
+    client = _client(max(_TIMEOUT_S, seconds + 1.0))
     started_at = time.monotonic()
     if client is not None:
         try:

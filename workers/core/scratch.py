@@ -19,7 +19,7 @@ from workers.core.models import Attempt
 from workers.core.runs import RunDir
 
 TMP = "tmp"
-KEPT = timedelta(minutes=10)  # after an attempt's end, until nothing of it runs any more
+RETENTION = timedelta(minutes=10)  # after an attempt's end, until nothing of it runs any more
 
 
 def root() -> Path:
@@ -57,7 +57,7 @@ def sweep() -> int:
     if not env.SCRATCH_ROOT:
         return 0
     attempts = {path: (path.parent.name, path.name) for path in (root() / TMP).glob("*/*") if path.name.isdecimal()}
-    live = Attempt.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now() - KEPT))
+    live = Attempt.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now() - RETENTION))
     live_attempts = {(str(job), str(number)) for job, number in live.values_list("job_id", "number")}
     over = [path for path, attempt in attempts.items() if attempt not in live_attempts]
     for path in over:

@@ -16,7 +16,7 @@ from workers.core.runs import RunDir
 from workers.core.states import WAITS_FOR_OWNER, Desired, Event, JobState
 from workers.jobs import checkpoints, transitions
 
-MOST_LOSSES = 5
+MAX_LOSSES = 5
 """A job that is lost so often in a row, on machines that live, is broken or breaks them."""
 _ENDING = (Desired.STOP, Desired.FINISH)
 _CAN_FINISH = (JobState.STARTING, JobState.RUNNING, JobState.PAUSED)
@@ -29,7 +29,7 @@ def lose(
     reason: str,
     message: Message,
     again: Message,
-    at_most: int | None = MOST_LOSSES,
+    at_most: int | None = MAX_LOSSES,
     is_over: bool = False,
 ) -> Job:
     """End a live attempt as lost and queue its job again, unless its end was requested.

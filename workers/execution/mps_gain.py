@@ -20,7 +20,7 @@ from workers.execution.mps.daemon import Daemon, Unavailable
 from workers.resources.nodes.telemetry.probe import Card
 from workers.supervisor import sandbox
 
-MOST = 8  # a card has so many shares
+MAX_SHARES = 8  # a card has so many shares
 WAIT_S = 120.0
 #: Small kernels that leave most of a card idle, as a training of a small model does.
 STEPS = """
@@ -67,8 +67,8 @@ def measure(card: Card, *, clients: int, seconds: float, folder: Path, program: 
     Raises:
         Failed: a program did not run, or none became a client of MPS.
     """
-    if not 2 <= clients <= MOST:
-        raise Failed(f"2 to {MOST} programs can share a card")
+    if not 2 <= clients <= MAX_SHARES:
+        raise Failed(f"2 to {MAX_SHARES} programs can share a card")
     home = Path(tempfile.mkdtemp(prefix="mps-gain-", dir=folder))
     home.chmod(0o755)
     try:

@@ -43,7 +43,7 @@ def publish(job_id: int) -> None:
         log.warning("job=%s kind=%s is not installed, nothing published", job_id, job.kind)
         return
     for attempt in waiting(job):
-        metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
+        metrics.ingest(attempt, at_most=metrics.MAX_BYTES)
         _ingest_files(attempt)
         try:
             kind.ended(job, attempt)

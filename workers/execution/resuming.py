@@ -18,7 +18,7 @@ from workers.jobs import checkpoints
 log = logging.getLogger(__name__)
 
 FOLDER = "resume"  # in the run directory
-TRIES = 5
+MAX_ATTEMPTS = 5
 
 
 def hold(attempt: Attempt, run: RunDir) -> None:
@@ -31,7 +31,7 @@ def hold(attempt: Attempt, run: RunDir) -> None:
     if not attempt.checkpoint_in or Path(attempt.checkpoint_in).is_relative_to(run.path):
         return
     source: Path | None = Path(attempt.checkpoint_in)
-    for _try in range(TRIES):
+    for _try in range(MAX_ATTEMPTS):
         if source is None:
             break
         remove_tree(run.path / FOLDER)  # of an earlier call that was killed

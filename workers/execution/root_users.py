@@ -19,7 +19,7 @@ from workers.supervisor.ticket import Ticket
 
 EACH = 1024
 """How many users one person has for this: those of the packages, 1 to 1022, and nobody."""
-MOST = 1 << 31
+MAX_UID = 1 << 31
 PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -55,7 +55,7 @@ def ids(uid: int, owner_id: int) -> dict[str, Any]:
     if not uid:
         return {"uids": [[0, os.geteuid(), 1]], "gids": [[0, os.getegid(), 1]]}
     first = env.ROOT_UIDS + owner_id * EACH
-    more = [[1, first + 1, EACH - 2], [tiers.NOBODY, first + EACH - 1, 1]] if first + EACH <= MOST else []
+    more = [[1, first + 1, EACH - 2], [tiers.NOBODY, first + EACH - 1, 1]] if first + EACH <= MAX_UID else []
     return {"uids": [[0, uid, 1], *more], "gids": [[0, uid, 1], *more]}
 
 

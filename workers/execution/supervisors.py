@@ -107,7 +107,7 @@ def _start_directly(home: Path) -> None:
         raise SupervisorFailed(f"{type(exc).__name__}: {exc}") from exc
     if done.returncode < 0:
         raise NoAnswer
-    if done.returncode == claims.NO_ROOM:
+    if done.returncode == claims.DISK_FULL_EXIT_CODE:
         raise NoRoom(done.stderr.strip())
     if done.returncode not in (0, 3):
         raise SupervisorFailed(done.stderr.strip() or f"the supervisor ended with {done.returncode}")

@@ -37,7 +37,7 @@ class BuildIn(NamedIn):
     """An engine: packages, one a line."""
 
     requirements = serializers.CharField(
-        max_length=engines.LONGEST, default="", allow_blank=True, trim_whitespace=False
+        max_length=engines.MAX_LENGTH, default="", allow_blank=True, trim_whitespace=False
     )
     with_platform = serializers.BooleanField(default=True, help_text="Also see the platform's own packages.")
     cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)

@@ -30,7 +30,7 @@ class BuildForm(NameFields):
 
     requirements = forms.CharField(
         label=_("Packages"),
-        max_length=engines.LONGEST,
+        max_length=engines.MAX_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
         help_text=_("One package a line, as in requirements.txt: torchmetrics==1.4"),

@@ -22,7 +22,7 @@ from workers.images import builder
 from workers.images.models import Engine, Image, State
 from workers.images.store import engines, packages, paths
 
-LONGEST = 64_000  # bytes of the facts that a build leaves
+MAX_BYTES = 64_000  # bytes of the facts that a build leaves
 
 
 class EngineKind(JobKind):
@@ -106,7 +106,7 @@ def _facts(run: RunDir) -> dict[str, object] | None:
     """The builder's result; a build runs users' programs, so it is validated."""
     try:
         with open(files.open_beneath(run.path, "outputs/engine.json"), "rb") as file:  # noqa: PTH123 - a descriptor
-            facts = json.loads(file.read(LONGEST))
+            facts = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError, RecursionError, DomainError):
         return None
     return facts if isinstance(facts, dict) else None

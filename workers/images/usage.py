@@ -9,18 +9,18 @@ from workers.core import kinds
 from workers.core.states import FINAL
 from workers.images.models import Image, ImageUse
 
-MOST = 20
+MAX_ROWS = 20
 
 
 def users_of(image: Image) -> list[str]:
     """One phrase per job that waits or runs with it, or keeps a box over it, and per image saved on top of it."""
-    rows = uses_of(image).select_related("job__owner").order_by("pk")[:MOST]
+    rows = uses_of(image).select_related("job__owner").order_by("pk")[:MAX_ROWS]
     jobs = [
         _("%(kind)s %(name)s (%(number)s) of %(owner)s")
         % {"kind": kinds.label_of(use.job.kind), "name": use.job.name, "number": use.pk, "owner": use.job.owner}
         for use in rows
     ]
-    children = image.children.select_related("owner").order_by("pk")[:MOST]
+    children = image.children.select_related("owner").order_by("pk")[:MAX_ROWS]
     return jobs + [_("image %(name)s of %(owner)s") % {"name": child, "owner": child.owner} for child in children]
 
 

@@ -20,7 +20,7 @@ from workers.core.states import Event, JobState, Reason
 from workers.jobs import transitions
 from workers.resources.clusters import members
 
-WORDS = 300
+MAX_REASON_LENGTH = 300
 Answer = Approval.Answer
 
 
@@ -71,7 +71,7 @@ def answer(row: Approval, *, grant: bool, by: User, word: str = "") -> Approval:
     job = Job.objects.select_related("cluster", "owner").get(pk=row.job_id)
     if job.state != JobState.QUEUED:
         raise AnsweredAlready(_("It does not wait any more."), state=job.state)
-    word = " ".join(word.split())[:WORDS]
+    word = " ".join(word.split())[:MAX_REASON_LENGTH]
     outcome = Answer.GRANTED if grant else Answer.DENIED
     open_still = Approval.objects.filter(pk=row.pk, answer=Answer.OPEN)
     if not open_still.update(answer=outcome, answered_by=by, answered_at=now(), word=word):

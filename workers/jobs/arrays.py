@@ -17,9 +17,9 @@ from workers.core.states import FINAL, JobState
 from workers.jobs import actions
 from workers.jobs.transitions import StaleReport
 
-MOST_JOBS = 1000
+MAX_JOBS = 1000
 HIGHEST = 1_000_000
-LONGEST = 200  # characters
+MAX_LENGTH = 200  # characters
 TURNS = 3
 """How often the stop of a job is tried that others move at the same moment."""
 _PART = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?")
@@ -43,13 +43,13 @@ def parse(text: str) -> Indices:
     plain = "".join(text.split())
     spans, percent, at_once = plain.partition("%")
     parts = [_PART.fullmatch(part) for part in spans.split(",")]
-    if len(plain) > LONGEST or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", at_once)):
+    if len(plain) > MAX_LENGTH or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", at_once)):
         raise Invalid(_("Write the indices as in 0-99, 1,3,7, or 0-99%8 for eight at a time."), field="array")
     numbers: list[int] = []
     for part in parts:
         numbers += _span(*part.groups()) if part else ()
-        if len(numbers) > MOST_JOBS:
-            raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MOST_JOBS}, field="array")
+        if len(numbers) > MAX_JOBS:
+            raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
     if len(set(numbers)) < len(numbers):
         raise Invalid(_("An index is named twice."), field="array")
     return Indices(plain, tuple(sorted(numbers)), int(at_once) if at_once else None)
@@ -62,8 +62,8 @@ def _span(first: str, last: str | None, step: str | None) -> range:
             _("The span %(first)s-%(last)s is empty. Begin with its lower index.") % {"first": begin, "last": end},
             field="array",
         )
-    if (end - begin) // stride >= MOST_JOBS:
-        raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MOST_JOBS}, field="array")
+    if (end - begin) // stride >= MAX_JOBS:
+        raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MAX_JOBS}, field="array")
     return range(begin, end + 1, stride)
 
 

@@ -19,9 +19,9 @@ from workers.jobs import transitions
 
 log = logging.getLogger(__name__)
 
-MOST_JOBS = 100
-MOST_RETRIES = 20
-LONGEST_PAUSE_S = 86_400
+MAX_JOBS = 100
+MAX_RETRIES = 20
+MAX_PAUSE_S = 86_400
 FIELDS = ("after", "after_end", "outputs_of")
 """Those of `Following` that name jobs."""
 ENDED_AT_ONCE = 200
@@ -74,21 +74,21 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     """
     refusals = Refusals()
     with refusals:
-        if not 0 <= following.retries <= MOST_RETRIES:
-            raise Invalid(_("A job is retried 0 to %(most)s times.") % {"most": MOST_RETRIES}, field="retries")
+        if not 0 <= following.retries <= MAX_RETRIES:
+            raise Invalid(_("A job is retried 0 to %(most)s times.") % {"most": MAX_RETRIES}, field="retries")
     with refusals:
-        if not 0 <= following.retry_pause_s <= LONGEST_PAUSE_S:
+        if not 0 <= following.retry_pause_s <= MAX_PAUSE_S:
             raise Invalid(
-                _("The pause before a retry is 0 to %(most)s seconds.") % {"most": LONGEST_PAUSE_S},
+                _("The pause before a retry is 0 to %(most)s seconds.") % {"most": MAX_PAUSE_S},
                 field="retry_pause_s",
             )
     needs = following.needs()
     with refusals:
-        if len(needs) > MOST_JOBS:
-            raise Invalid(_("A job follows at most %(most)s others.") % {"most": MOST_JOBS}, field="after")
+        if len(needs) > MAX_JOBS:
+            raise Invalid(_("A job follows at most %(most)s others.") % {"most": MAX_JOBS}, field="after")
     behind = set() if of is None else {of.pk, *_all_after(of.pk)}
-    jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MOST_JOBS])
-    for number in list(needs)[:MOST_JOBS]:
+    jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MAX_JOBS])
+    for number in list(needs)[:MAX_JOBS]:
         field = next(name for name in FIELDS if number in getattr(following, name))
         with refusals:
             _check_one(jobs.get(number), number, needs[number], field)

@@ -21,8 +21,8 @@ from workers.core.states import FINAL
 from workers.jobs import transitions
 from workers.resources.clusters import members
 
-LONGEST = timedelta(days=365)
-WORDS = 300
+MAX_DURATION = timedelta(days=365)
+MAX_REASON_LENGTH = 300
 
 
 class NoTimeNeeded(DomainError):
@@ -40,7 +40,7 @@ def request_time(job: Job, *, hours: float, reason: str, by: User) -> TimeReques
         Invalid: no reason, or a span that is none.
     """
     span = _span(hours)
-    reason = " ".join(reason.split())[:WORDS]
+    reason = " ".join(reason.split())[:MAX_REASON_LENGTH]
     if not reason:
         raise Invalid(_("Say why, so that somebody can decide."), field="reason")
     if job.state in FINAL:
@@ -82,7 +82,7 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
         raise NoTimeNeeded(_("It has ended."))
     span = request.span if hours is None else _span(hours)
     outcome = TimeRequest.Answer.GRANTED if grant else TimeRequest.Answer.DENIED
-    word = " ".join(word.split())[:WORDS]
+    word = " ".join(word.split())[:MAX_REASON_LENGTH]
     open_still = TimeRequest.objects.filter(pk=request.pk, answer=TimeRequest.Answer.OPEN)
     if not open_still.update(answer=outcome, span=span, answered_by=by, answered_at=now(), word=word):
         raise NoTimeNeeded(_("This was answered already."))
@@ -113,6 +113,6 @@ def grant_time(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
 
 
 def _span(hours: float) -> timedelta:
-    if not 0 < hours <= LONGEST.total_seconds() / 3600:  # also refuses what is no number
+    if not 0 < hours <= MAX_DURATION.total_seconds() / 3600:  # also refuses what is no number
         raise Invalid(_("Ask for more than 0 and at most %(most)s hours.") % {"most": 365 * 24}, field="hours")
     return timedelta(hours=hours)

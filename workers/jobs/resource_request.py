@@ -19,8 +19,8 @@ from workers.planning import planner_input
 from workers.planning.planner.snapshot import Request
 from workers.resources.clusters import bounds
 
-MOST_NODES = 1000
-MOST_CPUS = 4096.0
+MAX_NODES = 1000
+MAX_CPUS = 4096.0
 HIGHEST_PRIORITY = Job.URGENT - 1
 
 
@@ -162,8 +162,8 @@ def check_shape(requested: Resources) -> None:
     span, cpus = requested.get("max_runtime"), requested.get("cpus", 1.0)
     refusals = Refusals()
     with refusals:
-        if not 1 <= nodes <= MOST_NODES:
-            raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
+        if not 1 <= nodes <= MAX_NODES:
+            raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MAX_NODES}, field="nodes")
     with refusals:
         if not 0 <= requested.get("min_nodes", 0) <= nodes:
             raise Invalid(
@@ -176,8 +176,8 @@ def check_shape(requested: Resources) -> None:
     with refusals:
         _check_kind(requested.get("device_kind", GPU.name), gpus)
     with refusals:
-        if not 0 < cpus <= MOST_CPUS:
-            raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
+        if not 0 < cpus <= MAX_CPUS:
+            raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)}, field="cpus")
     with refusals:
         if requested.get("memory_mib", 0) < 0:
             raise Invalid(_("The memory cannot be negative."), field="memory_mib")

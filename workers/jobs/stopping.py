@@ -11,7 +11,7 @@ from aiplatform.lib.errors import DomainError
 from workers.core.models import Job
 from workers.jobs import actions
 
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def stop_many(*, by: User, numbers: Sequence[int]) -> Stopped:
     requested: list[int] = []
     owners: set[str] = set()
     over = 0
-    for job in Job.objects.editable_by(by).filter(pk__in=numbers[:MOST_AT_ONCE]).select_related("owner"):
+    for job in Job.objects.editable_by(by).filter(pk__in=numbers[:MAX_AT_ONCE]).select_related("owner"):
         try:
             actions.stop(job, by=by)
         except DomainError:

@@ -22,7 +22,7 @@ from workers.jobs.resource_request import Resources
 from workers.planning import planner_input
 from workers.planning.planner.fit import why_never
 
-MOST_PAIRS = 10_000
+MAX_PAIRS = 10_000
 """How many rows say what the jobs of one array follow."""
 
 
@@ -81,13 +81,13 @@ def submit_array(
         spec_of: the spec of each index, where they differ.
     """
     requested = check(owner, kind, following, **requested)
-    if len(indices.numbers) * len(following.needs()) > MOST_PAIRS:
+    if len(indices.numbers) * len(following.needs()) > MAX_PAIRS:
         raise Invalid(
             _(
                 "The jobs of this array would follow others more than %(most)s times in all. "
                 "Request fewer jobs, or follow fewer."
             )
-            % {"most": MOST_PAIRS},
+            % {"most": MAX_PAIRS},
             field="array",
         )
     array = JobArray.objects.create(

@@ -33,7 +33,7 @@ from workers.core.run_time import span_of
 from workers.core.states import COMPLETED, Desired, Event, JobState, Reason
 from workers.planning.planner import snapshot as plain
 from workers.planning.planner.order import HALF_LIFE_S, decayed_hours
-from workers.planning.planner.plan import MAKING_ROOM
+from workers.planning.planner.plan import PREEMPTING
 from workers.planning.planner.policy import Policy
 from workers.planning.planner.snapshot import FULL_CARD
 
@@ -177,7 +177,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         waiting_jobs.append(
             plain.Waiting(
                 pk, owner, cluster, requests[requested], queued.timestamp(), priority,
-                limit.total_seconds() if limit else None, preemptible, kind, wait_code == MAKING_ROOM,
+                limit.total_seconds() if limit else None, preemptible, kind, wait_code == PREEMPTING,
                 classes.get(kind, JOB.name), expected.get(pk), kind in answering,
             )
         )  # fmt: skip

@@ -44,7 +44,7 @@ IDLE_LOOK_S = 30.0
 """How often it plans while no job waits, and looks for jobs that do not use their devices."""
 SHOWN_AT_ONCE = 200
 """Positions further back are written less often."""
-FAR_BACK_S = 15.0
+LOOKBACK_S = 15.0
 
 
 class Replaced(Exception):
@@ -172,7 +172,7 @@ class Scheduler:
 
     def _explain(self, decided: Plan) -> None:
         """Write why jobs wait; those far back in the queue less often."""
-        far = self.clock() - self._wrote_far >= FAR_BACK_S
+        far = self.clock() - self._wrote_far >= LOOKBACK_S
         if explaining.write(decided.waits, up_to=None if far else SHOWN_AT_ONCE):
             self._wrote_far = self.clock() if far else self._wrote_far
         else:

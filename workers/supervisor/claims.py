@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from workers.supervisor.records import Name
 
-NO_ROOM = 75
+DISK_FULL_EXIT_CODE = 75
 """Exit code of a supervisor that did not begin because the disk is full."""
 
 

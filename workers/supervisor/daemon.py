@@ -12,8 +12,8 @@ from workers.supervisor.process_supervisor import ProcessSupervisor
 from workers.supervisor.ticket import Ticket
 
 STARTED, FAILED, ALREADY, BAD_USE = 0, 1, 3, 64  # exit codes
-_CODES = {"started": STARTED, "already": ALREADY, "no room": claims.NO_ROOM}
-_LONGEST = 2000  # bytes of an answer: below what a pipe takes at once
+_CODES = {"started": STARTED, "already": ALREADY, "no room": claims.DISK_FULL_EXIT_CODE}
+_MAX_BYTES = 2000  # bytes of an answer: below what a pipe takes at once
 
 
 def main(argv: list[str]) -> int:
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     reader, writer = os.pipe()
     if os.fork():
         os.close(writer)
-        word, _colon, why = os.read(reader, _LONGEST).decode(errors="replace").partition(": ")
+        word, _colon, why = os.read(reader, _MAX_BYTES).decode(errors="replace").partition(": ")
         if word not in _CODES or word == "no room":
             print(why or "The supervisor ended before it could say why.", file=sys.stderr)
         return _CODES.get(word, FAILED)
@@ -64,7 +64,7 @@ class _Asker:
         if tell < 0:
             return
         try:
-            os.write(tell, text.encode()[:_LONGEST])
+            os.write(tell, text.encode()[:_MAX_BYTES])
         except OSError:
             pass
         finally:

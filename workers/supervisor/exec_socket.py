@@ -19,7 +19,7 @@ INSIDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside")
 SERVER = os.path.join(INSIDE, "exec_server.py")
 NAME = "aip-exec"  # as the server calls itself
 PROXY_PORT = 3128  # where a job on a network of its own finds the way out
-LONGEST = 107  # bytes of a socket's path, by the kernel
+MAX_PATH_BYTES = 107  # bytes of a socket's path, by the kernel
 _WAITING = 128  # connections that nobody has taken yet
 
 

@@ -9,8 +9,8 @@ from workers.supervisor import cuda_checkpoint, processes
 
 ON, LEAVING, OFF, RETURNING, STUCK = "on", "leaving", "off", "returning", "stuck"
 LIMIT_S = 90.0  # one way; 80 GB take about 10 s
-TRIES = 3  # to bring it back, before the job is given up
-PAUSE_S = 2.0
+MAX_ATTEMPTS = 3  # to bring it back, before the job is given up
+RETRY_DELAY_S = 2.0
 
 
 class GpuCheckpoint:
@@ -76,8 +76,8 @@ class GpuCheckpoint:
         else:
             self.trouble = why
             self._tries += 1
-            self._not_before = now + PAUSE_S
-            if self._tries >= TRIES:
+            self._not_before = now + RETRY_DELAY_S
+            if self._tries >= MAX_ATTEMPTS:
                 self.at = STUCK
 
     def _start_helper(self, verb: str, now: float) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 WAYS = "ways.json"  # in the run directory: {"why": …} where a running job has no way in
 NO_PYTHON = "no_python"
-LATE = "late"  # nobody came in time
+TIMED_OUT = "late"  # nobody came in time
 SUFFIX = ".in"
-PATIENCE_S = 30.0  # a machine under load takes its time to begin a program
+TIMEOUT_S = 30.0  # a machine under load takes its time to begin a program
 OLDEST = (3, 9)  # of the Pythons that can be the server
 _TOLD = (
     "[no terminal, port or file of this job can be opened from outside: its image has no python3 of version "
@@ -80,7 +80,7 @@ class Handover:
         try:
             client, _ = self._asked.accept()
         except OSError:
-            if self._waited_s > PATIENCE_S:
+            if self._waited_s > TIMEOUT_S:
                 self.give_up()
             return
         with client:
@@ -104,9 +104,9 @@ class Handover:
         """Why no client came: the image has no Python, as the log then shows, or it took too long."""
         try:
             with open(self._log, "rb") as file:
-                return NO_PYTHON if _TOLD.encode() in file.read(_HEAD_BYTES) else LATE
+                return NO_PYTHON if _TOLD.encode() in file.read(_HEAD_BYTES) else TIMED_OUT
         except OSError:
-            return LATE
+            return TIMED_OUT
 
     def close(self) -> None:
         """Close everything here: the other end of the exec socket belongs to the server."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workers.supervisor.ladder import ProcessPause
 
 HOLD, HELD = "hold", "held"
-LONGEST_S = 900.0
+MAX_DURATION_S = 900.0
 
 
 def request(run: "records.Name", word: str) -> None:
@@ -63,7 +63,7 @@ class Hold:
                 self.pausing.resume()
         if not word:
             return
-        if time.monotonic() - self._since > LONGEST_S:
+        if time.monotonic() - self._since > MAX_DURATION_S:
             records.remove(os.path.join(self.run, HOLD))
         elif self.pausing.pause() and not is_held(self.run, word):
             records.write(os.path.join(self.run, HELD), {"word": word})

@@ -65,7 +65,7 @@ CODES: "dict[str, dict[str, tuple[str, ...]]]" = {
 _LINE = re.compile(r"\[([a-z]+)\] ([a-z_]+)((?: [a-z_]+=(?:\"(?:[^\"\\]|\\.)*\"|[^\s\"]+))*)\Z")
 _FACT = re.compile(r" ([a-z_]+)=(\"(?:[^\"\\]|\\.)*\"|[^\s\"]+)")
 _PLAIN = re.compile(r"[^\s\"\\]+\Z")
-LONGEST_FACT = 2000  # letters; a command line may be very long
+MAX_FACT_LENGTH = 2000  # letters; a command line may be very long
 
 
 def line(phase: str, code: str, /, **facts: object) -> str:
@@ -99,7 +99,7 @@ def phase_of(text: str) -> str:
 
 def _written(value: object) -> str:
     text = f"{value:.1f}" if isinstance(value, float) else str(value)
-    text = text if len(text) <= LONGEST_FACT else text[:LONGEST_FACT] + "…"
+    text = text if len(text) <= MAX_FACT_LENGTH else text[:MAX_FACT_LENGTH] + "…"
     return text if _PLAIN.match(text) else json.dumps(text, ensure_ascii=False)
 
 

@@ -38,7 +38,7 @@ FINISH_QUICK = "finish quick"
 STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, FINISH_QUICK: 2, "stop": 3, "kill": 4}
 """What may be requested; a later request never softens an earlier one."""
 REQUESTS = tuple(STRENGTH)
-_LONGEST = max(map(len, REQUESTS))
+_MAX_LENGTH = max(map(len, REQUESTS))
 PROTOCOL = 4
 """Stands in supervisor.json. Supervisors of protocol 1, which began before an upgrade, wrote no number; they read the
 file `wish` and say `freeze` and `frozen` for a pause. Those before protocol 3 do not know `kill`, those before 4
@@ -186,7 +186,7 @@ def _overwrite(path: "Name", word: str) -> None:
     """Overwrite a word in place, which takes no room: a job that fills the disk must still receive requests."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.pwrite(descriptor, word.ljust(_LONGEST).encode(), 0)
+        os.pwrite(descriptor, word.ljust(_MAX_LENGTH).encode(), 0)
     finally:
         os.close(descriptor)
 

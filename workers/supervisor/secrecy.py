@@ -8,16 +8,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHORTEST = 6  # shorter words would star out half of the language
+MIN_LENGTH = 6  # shorter words would star out half of the language
 #: API tokens of the platform give themselves away, whoever printed them.
 TOKEN = re.compile(rb"aip_[A-Za-z0-9_-]{43}")
-_LONGEST_TOKEN = 47
+_MAX_TOKEN_LENGTH = 47
 _BLOCK = 1 << 20
 
 
 def reach(secrets: "Sequence[str]") -> int:
     """Return how many bytes before and after a piece must be seen to star out what crosses its ends."""
-    return max([_LONGEST_TOKEN, *(len(word.encode()) for word in secrets)]) - 1
+    return max([_MAX_TOKEN_LENGTH, *(len(word.encode()) for word in secrets)]) - 1
 
 
 def masked(data: bytes, secrets: "Sequence[str]") -> bytes:
@@ -37,7 +37,7 @@ def _words(secrets: tuple[str, ...]) -> tuple[bytes, ...]:
     """What is starred out, longest first."""
     # a key of several lines is printed line by line, or with other ends of lines; a shell prints none with its margins
     parts = {part for word in secrets for part in (word, word.strip(), *map(str.strip, word.splitlines()))}
-    return tuple(sorted((word.encode() for word in parts if len(word) >= SHORTEST), key=len, reverse=True))
+    return tuple(sorted((word.encode() for word in parts if len(word) >= MIN_LENGTH), key=len, reverse=True))
 
 
 @functools.lru_cache(maxsize=256)

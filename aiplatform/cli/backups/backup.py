@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         print("AIP_SECRET_KEY is not in it: keep it yourself, or nobody can sign in with a second factor again.")
     if facts["too_deep"]:
         paths = "1 path is" if facts["too_deep"] == 1 else f"{facts['too_deep']:,} paths are"
-        print(f"{paths} longer than {folder_copies.LONGEST:,} bytes and not in it.")
+        print(f"{paths} longer than {folder_copies.MAX_LENGTH:,} bytes and not in it.")
     for path in removed:
         print(f"removed {path}")
     return 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BLOCK = 1 << 20
-LONGEST = 3072
+MAX_LENGTH = 3072
 """Bytes of a path below the folder, so that any folder may stand before it: the kernel takes 4,096."""
 
 
@@ -57,7 +57,7 @@ def copy_tree(
                 relative = f"{inside}/{entry.name}" if inside else entry.name
                 if leave_out(relative):
                     continue
-                if len(os.fsencode(relative)) > LONGEST:
+                if len(os.fsencode(relative)) > MAX_LENGTH:
                     copied.too_deep += 1
                     continue
                 with contextlib.suppress(FileNotFoundError):

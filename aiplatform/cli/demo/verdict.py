@@ -7,7 +7,7 @@ from typing import Any
 
 GOOD, USABLE = 0.85, 0.6  # AP50 on the test split
 BUSY = 1.3  # so many times longer than on free cores
-LATE = 1.25  # of the minutes asked for: from here on the demo says that it takes longer
+LATE_FACTOR = 1.25  # of the minutes asked for: from here on the demo says that it takes longer
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _reason(figures: dict[str, Any], minutes: float) -> str:
 def lateness(row: dict[str, Any], spent_s: float, minutes: float) -> str:
     """Return a message if a running training will take longer than requested, else ""."""
     left = row.get("eta_s")
-    if row.get("phase") != "learning" or left is None or spent_s + left < LATE * 60 * minutes:
+    if row.get("phase") != "learning" or left is None or spent_s + left < LATE_FACTOR * 60 * minutes:
         return ""
     total = (spent_s + left) / 60
     return f"The cores are busy or slow: this takes about {total:.0f} min instead of {minutes:g}"

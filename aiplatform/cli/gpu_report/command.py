@@ -17,7 +17,7 @@ from aiplatform.cli.gpu_report import FOLDER, documents, reservation, runner
 from aiplatform.cli.gpu_report.catalog import CHECKS
 from aiplatform.cli.gpu_report.definitions import Check, Result, Status
 
-LEAST_MINUTES = 1.0
+MIN_MINUTES = 1.0
 COLORS = {Status.PASSED: "32", Status.FAILED: "31"}
 
 
@@ -27,8 +27,8 @@ def run(options: argparse.Namespace) -> int:
     if unknown := set(options.only or ()) - {check.id for check in checks}:
         print(f"Unknown checks: {', '.join(sorted(unknown))}. Known: {', '.join(check.id for check in CHECKS)}.")
         return 2
-    if options.minutes < LEAST_MINUTES or options.gpus < 1:
-        print(f"--minutes must be at least {LEAST_MINUTES:g}, and --gpus at least 1.")
+    if options.minutes < MIN_MINUTES or options.gpus < 1:
+        print(f"--minutes must be at least {MIN_MINUTES:g}, and --gpus at least 1.")
         return 2
     folder = Path(env.DATA_ROOT) / FOLDER
     signal.signal(signal.SIGTERM, _interrupt)

@@ -22,7 +22,7 @@ from workers.core.models import VirtualCluster
 from workers.resources.clusters import members
 
 STEPS_PER_MINUTE = 180  # of learning, what two free cores do in a demo of two minutes
-PATIENCE = 3.0  # the longest it may take, in times of what was asked for
+TIMEOUT = 3.0  # the longest it may take, in times of what was asked for
 
 
 class Command(BaseCommand):
@@ -85,13 +85,13 @@ def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
     )
     params = {
         "steps": round(STEPS_PER_MINUTE * minutes),
-        "budget_minutes": PATIENCE * minutes,  # on busy cores the same steps take longer
+        "budget_minutes": TIMEOUT * minutes,  # on busy cores the same steps take longer
         "flip": 0,  # mirrored digits are other digits
     }
     training = main.step(
         "train",
         lambda: main.train(dataset["version"], f"digits_{stamp}", params, cpus=2, minutes=minutes),
-        f"Train the detector: {minutes:g} min on free cores, at most {PATIENCE * minutes:g} on busy ones",
+        f"Train the detector: {minutes:g} min on free cores, at most {TIMEOUT * minutes:g} on busy ones",
     )
     model = main.step("register", lambda: main.model_of(training), "Find the model in the registry")
     evaluation = main.step(

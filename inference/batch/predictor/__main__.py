@@ -9,8 +9,8 @@ from inference.kit.model_io.memory import keep_freed
 from inference.kit.models import model_json
 from inference.kit.prediction.predictor import Suspended
 from inference.kit.prediction.samples import NoPictures
-from inference.kit.samples import groups
 from inference.kit.samples.run import Run
+from training.presets import groups
 
 SUSPENDED = 75
 

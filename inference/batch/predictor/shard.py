@@ -29,7 +29,7 @@ REPORT_EVERY_S = 1.0
 CHECKPOINT_EVERY_S = 60.0
 LOOK_EVERY_S = 0.2  # at what the other machines did, and at requests while nothing is to be done
 BATCH = 8
-MOST_NAMED = 1000  # pictures without an answer, in the summary; the chunks name all
+MAX_NAMED = 1000  # pictures without an answer, in the summary; the chunks name all
 SUMMARY = "summary.json"
 
 
@@ -167,7 +167,7 @@ class Part:
             "total": len(self.paths),
             "done": done,
             "broken": len(broken),
-            "left_out": [{"path": path, "code": code} for path, code in broken[:MOST_NAMED]],
+            "left_out": [{"path": path, "code": code} for path, code in broken[:MAX_NAMED]],
             "predictions": sum(head.predictions for head in heads),
             "classes": [{"name": name, "count": count} for name, count in classes.most_common(1000)],
             "images_per_s": round(self.computed / max(time.monotonic() - self.begun, 0.001), 2),

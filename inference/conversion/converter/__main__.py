@@ -12,8 +12,9 @@ from inference.conversion.converter.convert import Conversion
 from inference.kit.model_io.memory import keep_freed
 from inference.kit.models import model_json
 from inference.kit.prediction.predictor import Suspended
-from inference.kit.samples import ground_truth, groups
+from inference.kit.samples import ground_truth
 from inference.kit.samples.run import Run
+from training.presets import groups
 
 SUSPENDED = 75
 

@@ -15,7 +15,7 @@ from inference.kit.samples.run import Run, write
 
 LINES, IMAGES = "predictions.jsonl", "images.jsonl"
 FILES = ("model.onnx", LINES, IMAGES, selftest.FILE, "row.json")  # of a variant, the row last
-KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one before
+MAX_CHECKPOINTS = 2  # checkpoints: a reader that finds the newest damaged takes the one before
 
 
 @dataclass(frozen=True)
@@ -69,4 +69,4 @@ class CompletedVariants:
             f"{folder.name}.{kind}": folder / kind for folder in done for kind in FILES if (folder / kind).exists()
         }
         parts |= {f"{path.parent.name}.{path.name}": path for path in self.root.glob(f"*/*{SUFFIX}")}
-        self.run.checkpoint(len(done), {}, parts, limit=KEPT)
+        self.run.checkpoint(len(done), {}, parts, limit=MAX_CHECKPOINTS)

@@ -16,7 +16,7 @@ from inference.conversion.converter.build import Bench, Feeds
 from inference.kit.model_io.engine import Engine
 
 MOST_NODES, LONGEST_S = 400, 180.0
-LOOKS = 4  # pictures that each is tried on
+SAMPLE_IMAGES = 4  # pictures that each is tried on
 
 
 def rank_nodes(
@@ -30,7 +30,7 @@ def rank_nodes(
     """
     graph, kinds = onnx.load(bench.prepared).graph, {*QDQRegistry, *QLinearOpsRegistry}
     nodes = [node.name for node in graph.node if node.name and node.op_type in kinds]
-    feeds = list(islice(bench.samples(), LOOKS))
+    feeds = list(islice(bench.samples(), SAMPLE_IMAGES))
     engine = Engine(bench.prepared, threads=threads)
     expected = [engine.run(feed) for feed in feeds]
     began, changes = time.monotonic(), []

@@ -77,4 +77,4 @@ _ALL = (
     ),
 )
 TARGETS = {target.name: target for target in _ALL}
-USUAL = ("fp16", "int8")
+DEFAULT_TARGETS = ("fp16", "int8")

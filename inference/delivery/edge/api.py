@@ -63,7 +63,7 @@ class EdgeReleaseIn(StrictMixin, serializers.Serializer):
     version = VersionField(to_use=True)
     share = serializers.IntegerField(required=False, default=100, help_text=f"One of {fleet.SHARES}.")
     soak_minutes = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=fleet.MOST_SOAK,
+        required=False, default=0, min_value=0, max_value=fleet.MAX_SOAK,
         help_text="After which it goes on to the next share by itself; 0: a person says when.",
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ class EdgeSamplingIn(StrictMixin, serializers.Serializer):
         required=False, min_value=0, max_value=100, help_text="With an answer of a lower score, in percent; 0: none."
     )
     keep_days = serializers.IntegerField(
-        required=False, min_value=1, max_value=sampling.MOST_DAYS, help_text="That they wait for annotation."
+        required=False, min_value=1, max_value=sampling.MAX_DAYS, help_text="That they wait for annotation."
     )
 
 

@@ -55,7 +55,7 @@ class EdgeReportIn(serializers.Serializer):
     speed = serializers.DictField(required=False, default=dict)
     samples = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     log = serializers.ListField(
-        required=False, default=list, max_length=logs.MOST_LINES, help_text="New lines: [ms since 1970, text]."
+        required=False, default=list, max_length=logs.MAX_LINES, help_text="New lines: [ms since 1970, text]."
     )
 
 
@@ -152,7 +152,7 @@ class SampleView(DeviceView):
         form = EdgeSampleIn(data=request.data)
         form.is_valid(raise_exception=True)
         given = form.validated_data
-        picture = given.pop("image").read(sampling.MOST_BYTES + 1)
+        picture = given.pop("image").read(sampling.MAX_BYTES + 1)
         sampling.keep(device=device, picture=picture, **given)
         return Response(status=204)
 

@@ -30,13 +30,13 @@ from inference.serving.traffic import proportions
 
 CODE_LIVES = timedelta(days=1)
 SHARES = (1, 10, 50, 100)  # percent, in which a release goes on
-MOST_SOAK = 10_080  # minutes: a week
+MAX_SOAK = 10_080  # minutes: a week
 HALTED_AT = 0.2  # share of the devices that it reached, from which failures stop a release
-MOST_DEVICES = 10_000
+MAX_DEVICES = 10_000
 FEW_PICTURES, MOST_ERRORS = 20, 0.1  # of so many pictures, the share that a model may fail with
-KEPT_REPORTS = 200  # of a device
+MAX_REPORTS = 200  # of a device
 SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that nothing changed
-LONGEST = 300
+MAX_LENGTH = 300
 
 
 class NotKnown(DomainError):
@@ -83,8 +83,8 @@ def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, st
     _check_title(name)
     if (known := group.devices.filter(name=name, token_digest="").first()) is not None:
         return _given_code(known, by)
-    if group.devices.count() >= MOST_DEVICES:
-        raise Invalid(_("A group has at most %(most)s devices.") % {"most": f"{MOST_DEVICES:,}"}, field="name")
+    if group.devices.count() >= MAX_DEVICES:
+        raise Invalid(_("A group has at most %(most)s devices.") % {"most": f"{MAX_DEVICES:,}"}, field="name")
     code = _code()
     fields = {"uid": secrets.token_hex(16), "place": secrets.randbelow(2**31), "code_digest": digest(code)}
     try:
@@ -141,7 +141,7 @@ def release(
         CannotRelease: the version is no package that runs.
         Invalid: the share is none of SHARES, or the minutes are more than a week.
     """
-    if soak_minutes is not None and not 0 <= soak_minutes <= MOST_SOAK:
+    if soak_minutes is not None and not 0 <= soak_minutes <= MAX_SOAK:
         raise Invalid(_("A stage of a release takes 0 to 10,080 minutes."), field="soak_minutes")
     if share not in SHARES:
         said = _("A release reaches %(shares)s percent of the devices.")
@@ -278,7 +278,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
     fields = {
         "seen_at": now(),
         "outcome": outcome,
-        "detail": _words(given.get("detail"), LONGEST),
+        "detail": _words(given.get("detail"), MAX_LENGTH),
         "differs": labels.sound_difference(given.get("differs")) if outcome == labels.DIFFER else {},
         "package": _words(given.get("package"), 64),
         "number": int(min(max(finite(given.get("number")) or 0, 0), 2**31 - 1)),
@@ -304,7 +304,7 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
             EdgeReport.objects.create(
                 device=device, **{name: fields[name] for name in ("outcome", "detail", "differs", "package")}
             )
-            old = device.reports.values_list("pk", flat=True)[KEPT_REPORTS:]
+            old = device.reports.values_list("pk", flat=True)[MAX_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()
     logs.keep(device, given.get("log"))
     speeds.record(device, given.get("speed"), hardware=fields["hardware"])

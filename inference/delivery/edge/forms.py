@@ -49,7 +49,7 @@ class EdgeSamplingForm(forms.Form):
     keep_days = forms.IntegerField(
         label=_("Days until kept pictures go"),
         min_value=1,
-        max_value=sampling.MOST_DAYS,
+        max_value=sampling.MAX_DAYS,
         help_text=_("Where no dataset was made of them."),
     )
 
@@ -67,7 +67,7 @@ class EdgeReleaseForm(forms.Form):
     soak_minutes = forms.IntegerField(
         label=_("Goes on by itself after (minutes)"),
         min_value=0,
-        max_value=fleet.MOST_SOAK,
+        max_value=fleet.MAX_SOAK,
         required=False,
         help_text=_("Minutes in which nine of ten devices that it reached run it well. Empty: you say when."),
     )

@@ -99,7 +99,7 @@ DIFFERENCES = {
     ),
     selftest.FORM: _("Sample %(sample)s of %(samples)s: the answer has another form."),
 }
-MOST_SAMPLES = 100
+MAX_SAMPLES = 100
 
 
 def sound_difference(given: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def sound_difference(given: Any) -> dict[str, Any]:
         return {}
     numbers = {name: finite(given.get(name)) for name in ("sample", "samples", "largest", "tolerance")}
     sample, samples, largest, tolerance = numbers.values()
-    if sample is None or samples is None or not 1 <= sample <= samples <= MOST_SAMPLES:
+    if sample is None or samples is None or not 1 <= sample <= samples <= MAX_SAMPLES:
         return {}
     if largest is None or tolerance is None or not 0 <= largest <= selftest.WORST or not 0 <= tolerance <= 1:
         return {}

@@ -12,10 +12,10 @@ from aiplatform.lib.numbers import finite
 from aiplatform.lib.parsers import is_sound
 from inference.delivery.edge.models import EdgeDevice, EdgeLog
 
-MOST_BYTES = 64 << 10  # of a device, the newest
+MAX_BYTES = 64 << 10  # of a device, the newest
 A_DAY = 256 << 10  # taken of a device
-MOST_LINES = 2000  # of one report
-LONGEST = 500  # characters of a line
+MAX_LINES = 2000  # of one report
+MAX_LENGTH = 500  # characters of a line
 LATEST = 2**53  # ms since 1970; larger ones are no exact numbers in JSON
 
 
@@ -26,7 +26,7 @@ def keep(device: EdgeDevice, given: Any) -> None:
     with transaction.atomic():
         EdgeLog.objects.get_or_create(device=device)
         log = EdgeLog.objects.select_for_update().get(device=device)
-        lines = _new(given[:MOST_LINES], log.upto)
+        lines = _new(given[:MAX_LINES], log.upto)
         if not lines:
             return
         today = now().date()
@@ -40,7 +40,7 @@ def keep(device: EdgeDevice, given: Any) -> None:
             log.bytes_today += _bytes(text)
             log.lines.append([number, text])
         total = sum(_bytes(text) for _number, text in log.lines)
-        while total > MOST_BYTES:
+        while total > MAX_BYTES:
             total -= _bytes(log.lines.pop(0)[1])
         log.save()
 
@@ -54,7 +54,7 @@ def _new(given: list[Any], upto: int) -> list[tuple[int, str]]:
         number, text = finite(entry[0]), entry[1]
         if number is None or not upto < number < LATEST or not isinstance(text, str) or not is_sound(text):
             continue
-        found.append((int(number), " ".join(text.split())[:LONGEST]))
+        found.append((int(number), " ".join(text.split())[:MAX_LENGTH]))
         upto = int(number)
     return [line for line in found if line[1]]
 

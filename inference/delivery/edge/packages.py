@@ -21,7 +21,7 @@ from inference.registry import packages
 from inference.registry.models import ModelVersion
 from inference.registry.selftest import self_tests
 
-KEPT_PACKAGES = timedelta(days=1)  # since they were made, after nobody wants them
+PACKAGE_RETENTION = timedelta(days=1)  # since they were made, after nobody wants them
 
 
 class CannotRelease(DomainError):
@@ -78,7 +78,7 @@ def tidy() -> None:
     """Remove packages that no group runs and that were made more than a day ago."""
     held = EdgeGroup.objects.values_list("wanted", "before")
     there = {number for pair in held for number in pair if number is not None}
-    for package in EdgePackage.objects.exclude(pk__in=there).filter(created_at__lt=now() - KEPT_PACKAGES):
+    for package in EdgePackage.objects.exclude(pk__in=there).filter(created_at__lt=now() - PACKAGE_RETENTION):
         with contextlib.suppress(ProtectedError):  # released again meanwhile
             package.delete()
             package_file(package.sha256).unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from inference.delivery.edge import fleet
 from inference.delivery.edge.models import EdgeGroup
 
 RUNNING = 0.9  # share of the devices reached that must run it for that time; others may be switched off
-SILENT = timedelta(minutes=30)  # of a device that said nothing for so long, nobody knows whether it runs
+SILENCE_TIMEOUT = timedelta(minutes=30)  # of a device that said nothing for so long, nobody knows whether it runs
 
 
 def advance(group: EdgeGroup) -> bool:
@@ -41,7 +41,9 @@ def _is_due(group: EdgeGroup) -> bool:
     if now() - group.stage_at < timedelta(minutes=group.soak_minutes):
         return False
     since = now() - timedelta(minutes=group.soak_minutes)
-    rows = group.devices.filter(package=group.wanted.sha256, runs_well_since__lte=since, seen_at__gte=now() - SILENT)
+    rows = group.devices.filter(
+        package=group.wanted.sha256, runs_well_since__lte=since, seen_at__gte=now() - SILENCE_TIMEOUT
+    )
     return rows.exclude(failed=group.wanted.sha256).count() >= ceil(RUNNING * fleet.aimed_at(group))
 
 

@@ -15,8 +15,8 @@ from inference.serving.feedback import samples
 from inference.serving.feedback.models import ServiceSample
 from inference.serving.server import image_sampling
 
-MOST_BYTES = 2 << 20  # of a picture
-MOST_DAYS = 90
+MAX_BYTES = 2 << 20  # of a picture
+MAX_DAYS = 90
 
 
 class SamplesOff(DomainError):
@@ -38,7 +38,7 @@ def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User)
     """
     found = Refusals()
     for field, value, least, most in (
-        ("keep_percent", percent, 0, 100), ("keep_below", below, 0, 100), ("keep_days", days, 1, MOST_DAYS),
+        ("keep_percent", percent, 0, 100), ("keep_below", below, 0, 100), ("keep_days", days, 1, MAX_DAYS),
     ):  # fmt: skip
         with found:
             if not least <= value <= most:
@@ -76,9 +76,9 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
         raise SamplesOff(_("This group keeps no pictures of its devices."))
     if why not in (image_sampling.LOW, image_sampling.CHANCE):
         raise Invalid(_("Pictures are kept by chance or for a low score."), field="why")
-    if len(picture) > MOST_BYTES or not picture.startswith(b"\xff\xd8\xff"):
+    if len(picture) > MAX_BYTES or not picture.startswith(b"\xff\xd8\xff"):
         raise Invalid(
-            _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image"
+            _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image"
         )
     packages = (one for one in (group.wanted, group.before) if one is not None)
     label = next((one.model_label for one in packages if one.sha256 == package), "")

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiplatform.lib.numbers import finite
 from inference.delivery.edge.models import DeviceSpeed, EdgeDevice
-from inference.registry.hardware_speeds import CPU, MOST_READ, OPENVINO, to_text
+from inference.registry.hardware_speeds import CPU, MAX_READ, OPENVINO, to_text
 
 MOST_MS, MOST_MIB, MOST_RUNS, MOST_THREADS = 600_000.0, float(4 << 20), 10_000, 4096
 
@@ -50,5 +50,5 @@ def _sound(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any
 
 def of_devices(versions: Iterable[int]) -> list[tuple[int, dict[str, Any]]]:
     names = ("hardware", "machine", "threads", "provider", "p50_ms", "p95_ms", "memory_mib")
-    rows = DeviceSpeed.objects.filter(version__in=versions).values("version_id", *names)[:MOST_READ]
+    rows = DeviceSpeed.objects.filter(version__in=versions).values("version_id", *names)[:MAX_READ]
     return [(row["version_id"], row | {"node": ""}) for row in rows]

@@ -21,7 +21,7 @@ from inference.delivery.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeRel
 from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, said_of
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 
-MOST_SHOWN = 500  # devices on the page of a group; the API has all
+MAX_SHOWN = 500  # devices on the page of a group; the API has all
 
 
 class EdgeGroupPages(ObjectPages[EdgeGroup]):
@@ -112,7 +112,7 @@ def _next(group: EdgeGroup) -> dict[str, Any]:
 
 
 def _devices(group: EdgeGroup) -> list[EdgeDevice]:
-    devices, reached = list(group.devices.all()[:MOST_SHOWN]), fleet.reached_in(group)
+    devices, reached = list(group.devices.all()[:MAX_SHOWN]), fleet.reached_in(group)
     labels = packages.labels([device.package for device in devices])
     for device in devices:
         device.group = group

@@ -21,7 +21,7 @@ from aiplatform.objects.viewsets import (
 from inference.delivery.push import pushes, targets
 from inference.delivery.push.filters import PushFilters, PushTargetFilters
 from inference.delivery.push.models import Push, PushTarget
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 from inference.registry.version_serializers import VersionField
 
 
@@ -31,7 +31,7 @@ class PushTargetSerializer(ObjectSerializer):
     writable = ("name", "visibility", "kind", "address", "options", "secret", "ca")
     create_only = ("kind",)
 
-    kind = serializers.ChoiceField(list(WAYS))
+    kind = serializers.ChoiceField(list(PROTOCOLS))
     options = serializers.DictField(required=False, default=dict, help_text="What the kind asks for; see the manual.")
     secret = serializers.CharField(
         max_length=targets.LONGEST_SECRET, required=False, default="", allow_blank=True, write_only=True,

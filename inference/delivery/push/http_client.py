@@ -17,12 +17,12 @@ from inference.delivery.push.protocol import Came, Parcel, Place, PushFailed, fa
 from workers.images.containers.patience import Patience
 
 CONNECT_S = 15.0
-SILENT_S = 30.0  # between two bytes
+READ_TIMEOUT_S = 30.0  # between two bytes
 PIECE_S = 120.0  # for each piece that is sent, about a megabyte
 ANSWER_S = 300.0  # the far side may check gigabytes before it answers
-MOST_ANSWER = 1 << 20
+MAX_RESPONSE_BYTES = 1 << 20
 LATER = (408, 423, 425, 429, 500, 502, 503, 504)
-NO_ROOM = 507
+INSUFFICIENT_STORAGE = 507
 SHOWN = 200  # characters of what a server says
 
 
@@ -103,7 +103,7 @@ def ask(
         PushFailed: nobody answers properly, in time; `again` says whether to try later.
     """
     target = reach(address, place)
-    connection = outbound.Pinned(target, SILENT_S, trust_of(place))
+    connection = outbound.Pinned(target, READ_TIMEOUT_S, trust_of(place))
     with Patience(CONNECT_S) as patience:
         try:
             connection.connect()
@@ -116,14 +116,14 @@ def ask(
                 connection.putheader(name, value)
             connection.endheaders()
             _send(connection, pieces, came, patience)
-            answer_s = ANSWER_S if length else SILENT_S  # somebody may wait for a test on a page
+            answer_s = ANSWER_S if length else READ_TIMEOUT_S  # somebody may wait for a test on a page
             patience.extend(answer_s)
             connection.sock.settimeout(answer_s)
             answer = connection.getresponse()
             return Answer(
                 answer.status,
                 {name.lower(): value for name, value in answer.getheaders()},
-                answer.read(MOST_ANSWER),
+                answer.read(MAX_RESPONSE_BYTES),
             )
         except PushFailed:
             raise
@@ -169,7 +169,7 @@ def judge(answer: Answer, place: Place, *, good: tuple[int, ...] = ()) -> Answer
         return answer
     if status in (401, 403):
         raise failed("credentials", host=host, status=status)
-    if status == NO_ROOM:
+    if status == INSUFFICIENT_STORAGE:
         raise failed("no_room", host=host)
     if status == 413:
         raise failed("too_large", host=host)
@@ -182,7 +182,7 @@ def judge(answer: Answer, place: Place, *, good: tuple[int, ...] = ()) -> Answer
 
 def is_told_by_status(status: int) -> bool:
     """Whether `judge` says more of a status than its number."""
-    return 300 <= status < 400 or status in (401, 403, 404, 405, 410, 413, NO_ROOM)
+    return 300 <= status < 400 or status in (401, 403, 404, 405, 410, 413, INSUFFICIENT_STORAGE)
 
 
 def token_header(secret: str) -> dict[str, str]:

@@ -32,8 +32,8 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 ARTIFACT = "application/vnd.aiplatform.model.v1"
 EMPTY = b"{}"
 CHUNK = 32 << 20
-MOST_RESUMED = 5
-MOST_TOKEN = 16 << 10
+MAX_RESUMED = 5
+MAX_TOKEN_BYTES = 16 << 10
 Body = Callable[[], Iterable[bytes]]
 
 
@@ -132,7 +132,7 @@ class Registry:
                 where, at = self._location(taken, where), end
                 continue
             resumed += 1
-            if resumed > MOST_RESUMED:
+            if resumed > MAX_RESUMED:
                 raise failed("silent", host=self.host, error="cut", again=True)
             where, at = self._resumed(where, size)
         end_of = f"{where}{'&' if '?' in where else '?'}{urlencode({'digest': digest})}"
@@ -211,7 +211,7 @@ class Registry:
             raise failed("credentials", host=self.host, status=answer.status)
         http_client.judge(answer, self.place)
         try:
-            found = json.loads(answer.body[:MOST_TOKEN])
+            found = json.loads(answer.body[:MAX_TOKEN_BYTES])
             token = str(found.get("token") or found["access_token"])
             if not (token.isascii() and token.isprintable()):
                 raise ValueError

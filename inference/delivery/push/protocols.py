@@ -9,4 +9,4 @@ from inference.delivery.push.protocol import Way
 from inference.delivery.push.s3 import S3
 from inference.delivery.push.ssh import Ssh
 
-WAYS: dict[str, Way] = {way.code: way for way in (Put(), S3(), Ssh(), Oci(), FusionDirector())}
+PROTOCOLS: dict[str, Way] = {way.code: way for way in (Put(), S3(), Ssh(), Oci(), FusionDirector())}

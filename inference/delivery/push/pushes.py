@@ -25,7 +25,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.delivery.push.models import Push, PushTarget
 from inference.delivery.push.protocol import Parcel, Place, PushFailed, Way, failed
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 from inference.registry import history, packages
 from inference.registry.models import ModelVersion
 from workers.images.containers.patience import Pace
@@ -35,10 +35,10 @@ CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", ends_with_process=True
 RENEW_S = 2.0
 BACK_OFF_S = (20, 60, 300, 1800)
 """Pauses after the first, second, … failure that may pass; after the last one it is given up."""
-MOST_TRIES = len(BACK_OFF_S) + 1
+MAX_ATTEMPTS = len(BACK_OFF_S) + 1
 AT_ONCE = 3  # on the whole platform: workers have other things to do as well
-MOST_UNFINISHED = 20  # of one person
-KEEP = timedelta(days=180)
+MAX_UNFINISHED = 20  # of one person
+RETENTION = timedelta(days=180)
 S = Push.State
 LIVE = (S.WAITING, S.RUNNING)
 
@@ -71,9 +71,9 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
     same = unfinished.filter(version=version, target=target, content=content).first()
     if same is not None:
         return same
-    if unfinished.count() >= MOST_UNFINISHED:
+    if unfinished.count() >= MAX_UNFINISHED:
         said = _("%(count)s of your pushes are not done yet. Wait for them, or stop some.")
-        raise CannotPush(said % {"count": MOST_UNFINISHED})
+        raise CannotPush(said % {"count": MAX_UNFINISHED})
     push: Push = Push.objects.create(
         target=target, target_name=target.name, version=version, model_name=str(version)[:130], owner=user,
         content=content, size_bytes=zips.size(_entries(version, content, user)),
@@ -120,8 +120,8 @@ def run(push_id: int) -> None:
     rows = Push.objects.filter(pk=push_id).select_related("target__owner", "version__model__owner", "owner")
     push: Push = rows.get()
     try:
-        if push.tries > MOST_TRIES:
-            raise failed("died", count=MOST_TRIES)
+        if push.tries > MAX_ATTEMPTS:
+            raise failed("died", count=MAX_ATTEMPTS)
         landed = _send(push, claim)
     except (ClaimLost, _Ended):
         return
@@ -145,7 +145,7 @@ def _others_at_it(push_id: int) -> int:
 
 def _failed(push: Push, claim: Claim, exc: PushFailed) -> None:
     said = wording.of_error(exc)
-    if exc.again and push.tries < MOST_TRIES:
+    if exc.again and push.tries < MAX_ATTEMPTS:
         later = now() + timedelta(seconds=BACK_OFF_S[push.tries - 1])
         claim.release(state=S.WAITING, message=said, not_before=later)
         log.info("push=%s tries again at %s: %s", push.pk, later.isoformat(), said.code)
@@ -198,7 +198,7 @@ def _prepared(push: Push) -> tuple[Way, Place, list[zips.Entry], ModelVersion]:
         entries = _entries(push.version, push.content, push.owner)
     except Invalid as exc:
         raise failed("version_gone") from exc
-    return WAYS[push.target.kind], place_of(push.target), entries, push.version
+    return PROTOCOLS[push.target.kind], place_of(push.target), entries, push.version
 
 
 def _entries(version: ModelVersion, content: str, owner: User) -> list[zips.Entry]:
@@ -250,4 +250,4 @@ def sweep() -> None:
     for push in due[: AT_ONCE * 10]:
         if CLAIMS.is_free(push) or is_gone(push.holder):
             enqueue("inference.push", push_id=push.pk)
-    Push.objects.filter(ended_at__lt=now() - KEEP).delete()
+    Push.objects.filter(ended_at__lt=now() - RETENTION).delete()

@@ -20,7 +20,7 @@ from aiplatform.lib.errors import Invalid
 from inference.delivery.push import http_client, sigv4
 from inference.delivery.push.protocol import Came, Option, Parcel, Place, Tested, failed
 
-MOST = 5 * 1024**3  # bytes of a single PUT
+MAX_UPLOAD_BYTES = 5 * 1024**3  # bytes of a single PUT
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 REGION = re.compile(r"[a-zA-Z0-9-]{1,50}\Z")
 CODE = re.compile(rb"<Code>(\w{1,60})</Code>")
@@ -73,7 +73,7 @@ class S3:
         return Tested()
 
     def send(self, place: Place, parcel: Parcel, came: Came) -> str:
-        if parcel.size > MOST:
+        if parcel.size > MAX_UPLOAD_BYTES:
             raise failed("too_large", host=http_client.host_of(place.address))
         self.test(place)
         folder = place.option("prefix").strip("/")

@@ -23,7 +23,7 @@ from aiplatform.lib.titles import TITLE
 from inference.delivery.push import pushes
 from inference.delivery.push.models import PushTarget, UsableBy
 from inference.delivery.push.protocol import Place, PushFailed, Way
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 
 LONGEST_ADDRESS, LONGEST_OPTION, LONGEST_SECRET, LONGEST_CA = 500, 300, 20_000, 100_000
 
@@ -67,14 +67,14 @@ def check(
     Raises:
         Invalid: an unknown kind or option, an address of another sort or inside the network, no certificate.
     """
-    found, way = Refusals(), WAYS.get(kind)
+    found, way = Refusals(), PROTOCOLS.get(kind)
     with found:
         if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
             raise Invalid(TITLE.message, field="name")
     with found:
         if way is None:
             said = _("There is no kind “%(kind)s”. There are: %(known)s.")
-            raise Invalid(said % {"kind": kind[:50], "known": ", ".join(WAYS)}, field="kind")
+            raise Invalid(said % {"kind": kind[:50], "known": ", ".join(PROTOCOLS)}, field="kind")
     with found:
         if visibility not in UsableBy.values:
             raise Invalid(_("A target is for you alone, or for your groups."), field="visibility")
@@ -121,7 +121,7 @@ def checked_options(kind: str, given: Mapping[str, Any], *, quiet: bool = False)
     Raises:
         Invalid: an option that the kind does not know, or of another type, or one that is missing.
     """
-    way = WAYS.get(kind)
+    way = PROTOCOLS.get(kind)
     if way is None:
         return dict(given)
     values: dict[str, Any] = {}
@@ -227,7 +227,7 @@ def test(target: PushTarget) -> bool:
     """Ask the place, and note how that went; whether it takes the credentials. Pins the key of a host."""
     said, host_key = wording.Message(), target.host_key
     try:
-        host_key = WAYS[target.kind].test(place_of(target)).host_key
+        host_key = PROTOCOLS[target.kind].test(place_of(target)).host_key
     except PushFailed as exc:
         said = wording.of_error(exc)
     PushTarget.objects.filter(pk=target.pk, address=target.address).update(

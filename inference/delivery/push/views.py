@@ -22,7 +22,7 @@ from inference.delivery.push import pushes, targets
 from inference.delivery.push.filters import PushTargetFilters
 from inference.delivery.push.forms import PushForm, PushTargetForm
 from inference.delivery.push.models import Push, PushTarget
-from inference.delivery.push.protocols import WAYS
+from inference.delivery.push.protocols import PROTOCOLS
 from inference.registry.models import ModelVersion
 
 SHOWN = 50
@@ -66,7 +66,7 @@ class PushTargetPages(ObjectPages[PushTarget]):
         return {}
 
     def details(self, request: SignedInRequest, row: PushTarget, is_own: bool) -> dict[str, Any]:
-        options = WAYS[row.kind].options if row.kind in WAYS else ()
+        options = PROTOCOLS[row.kind].options if row.kind in PROTOCOLS else ()
         facts = [(option.words, row.options.get(option.name)) for option in options]
         return {
             "way": _words(row),
@@ -76,13 +76,13 @@ class PushTargetPages(ObjectPages[PushTarget]):
         }
 
     def form(self, request: SignedInRequest, row: PushTarget | None = None, kind: str = "") -> PushTargetForm:
-        way = WAYS.get(row.kind if row else kind)
+        way = PROTOCOLS.get(row.kind if row else kind)
         if way is None:
             raise Http404
         return PushTargetForm(request.POST or None, way=way, target=row)
 
     def form_context(self, request: SignedInRequest, form: PushTargetForm, row: PushTarget | None) -> dict[str, Any]:
-        return {"way": form.way, "ways": WAYS.values()}
+        return {"way": form.way, "ways": PROTOCOLS.values()}
 
     def create(self, request: SignedInRequest, form: PushTargetForm) -> PushTarget:
         target = targets.create(user=request.user, kind=form.way.code, **form.given)
@@ -110,7 +110,7 @@ class PushTargetPages(ObjectPages[PushTarget]):
 
 
 def _words(target: PushTarget) -> Any:
-    way = WAYS.get(target.kind)
+    way = PROTOCOLS.get(target.kind)
     return way.words if way else target.kind
 
 
@@ -126,7 +126,7 @@ def version_push(request: SignedInRequest, pk: int) -> HttpResponse:
     context = _rows(request, version) | {
         "form": form,
         "has_targets": PushTarget.objects.usable_by(request.user).exists(),
-        "ways": WAYS.values(),
+        "ways": PROTOCOLS.values(),
     }
     return render(request, "inference/push_version.html", context, status=422 if form.errors else 200)
 

@@ -18,9 +18,10 @@ from inference.kit.model_io.spec import TENSOR
 from inference.kit.models import composed, model_json
 from inference.kit.prediction import selftest
 from inference.kit.prediction.predictor import Predictor, Suspended
-from inference.kit.samples import facts, ground_truth, groups, learned
+from inference.kit.samples import facts, ground_truth, learned
 from inference.kit.samples.run import Run, write
 from inference.kit.task_kinds import TASKS
+from training.presets import groups
 
 SUSPENDED = 75
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 340, 240, 58, 46, 20, 10
 LABEL_DOWN, LABEL_LEFT = 8, 14  # of the words beside the axes, from the edge
-MOST_WRITTEN = 1e6  # larger ones stand with their power of ten
+MAX_WRITTEN = 1e6  # larger ones stand with their power of ten
 LINE_KINDS = 8  # colours of lines, see tokens.css
 
 
@@ -138,7 +138,7 @@ def count_ticks(top: float) -> list[tuple[float, str]]:
     power = 10.0 ** math.floor(math.log10(top / 4))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= top / 5)
     values = [at * step for at in range(int(top / step + 1e-9) + 1)]
-    return [(value, f"{value:,.10g}" if top < MOST_WRITTEN else f"{value:.3g}") for value in values]
+    return [(value, f"{value:,.10g}" if top < MAX_WRITTEN else f"{value:.3g}") for value in values]
 
 
 def _n(value: float) -> str:

@@ -9,7 +9,7 @@ from inference.evaluation.evaluations import PARAMETERS
 from inference.evaluation.forms import EvaluationForm
 from inference.evaluation.models import Evaluation
 
-LONG = 24  # letters up to which a name is shown as it is
+MAX_NAME_LENGTH = 24  # letters up to which a name is shown as it is
 _BETWEEN = " \t_-/·:"
 _PART = re.compile(r"[^\s_\-/·:]+[\s_\-/·:]*")
 
@@ -27,7 +27,7 @@ def short_names(rows: Sequence[Evaluation]) -> dict[int, str]:
 
 def shortened(names: Sequence[str]) -> list[str]:
     """Return the names without the words that all begin and end with, if one of them is long; "…" replaces those."""
-    if len(names) < 2 or max(map(len, names)) <= LONG:
+    if len(names) < 2 or max(map(len, names)) <= MAX_NAME_LENGTH:
         return list(names)
     parts = [_PART.findall(name) for name in names]
     before = _common_length(parts)

@@ -39,8 +39,8 @@ from workers.core.clock import now
 
 SHEETS = ("reports/export.css", "inference/evaluation.css", "inference/charts.css", "inference/report.css")
 IMAGES = 12
-MOST_CELLS = 30  # classes of a confusion matrix that a page of paper holds
-MOST_CLASSES = 200
+MAX_CELLS = 30  # classes of a confusion matrix that a page of paper holds
+MAX_CLASSES = 200
 BOX = 6  # numbers of an answer with a box: class, score, corners
 
 
@@ -104,7 +104,7 @@ def _parameters(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _classes(content: Mapping[str, Any]) -> list[tuple[str, Any, list[str]]]:
     """Return name, number of objects and metrics of each class."""
     keys = ("ap", "ap50", "precision", "recall", "f1")
-    rows = content.get("classes", [])[:MOST_CLASSES]
+    rows = content.get("classes", [])[:MAX_CLASSES]
     silent = curves.unanswered(content)
     return [
         (
@@ -125,7 +125,7 @@ def _confusion(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return labels and rows of the confusion matrix; None if there is none, or it is too large for print."""
     confusion = _as_table(content.get("confusion"))
     labels, matrix = confusion.get("labels"), confusion.get("matrix")
-    if not isinstance(labels, list) or not isinstance(matrix, list) or len(labels) > MOST_CELLS:
+    if not isinstance(labels, list) or not isinstance(matrix, list) or len(labels) > MAX_CELLS:
         return None
     named = [str(label) or _("background") for label in labels]
     return {"labels": named, "rows": list(zip(named, matrix, strict=False))}

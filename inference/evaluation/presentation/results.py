@@ -18,7 +18,7 @@ from inference.kit.task_kinds import TASKS
 
 TABLE_STEP = 5  # thresholds from a row of the table of costs to the next
 
-MISTAKE_WORDS = {
+MISTAKE_LABELS = {
     "class": (gettext_lazy("Class"), gettext_lazy("found, but called something else")),
     "location": (gettext_lazy("Location"), gettext_lazy("the right class, but the box is off (overlap 0.1 to 0.5)")),
     "both": (gettext_lazy("Class and location"), gettext_lazy("neither the class nor the place is right")),
@@ -26,7 +26,7 @@ MISTAKE_WORDS = {
     "background": (gettext_lazy("Background"), gettext_lazy("nothing is there")),
     "missed": (gettext_lazy("Missed"), gettext_lazy("an object that no answer is about")),
 }
-ALTERED_WORDS = {
+ALTERED_LABELS = {
     "blur": gettext_lazy("Blur"),
     "noise": gettext_lazy("Noise"),
     "jpeg": gettext_lazy("JPEG"),
@@ -40,7 +40,7 @@ def mistakes_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
     mistakes = error_datasets.read_mistakes(content)
     if mistakes is None:
         return None
-    return {"told": mistakes, "rows": [(*MISTAKE_WORDS[kind.name], kind) for kind in mistakes.kinds]}
+    return {"told": mistakes, "rows": [(*MISTAKE_LABELS[kind.name], kind) for kind in mistakes.kinds]}
 
 
 def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | None:
@@ -51,13 +51,13 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
         return None
     values: dict[str, dict[int, float | None]] = {}
     for row in robustness["rows"]:
-        if isinstance(row, dict) and row.get("kind") in ALTERED_WORDS and row.get("strength") in (1, 2, 3):
+        if isinstance(row, dict) and row.get("kind") in ALTERED_LABELS and row.get("strength") in (1, 2, 3):
             values.setdefault(row["kind"], {})[row["strength"]] = finite(row.get("value"))
     labels = {figure.key: figure.label for figure in TASKS[task].pages.figures} if task in TASKS else {}
     frame = Frame(high=3, top=max(1.0, clean))
     lines = [
         frame.line([(0, clean), *((at, value) for at, value in sorted(own.items()) if value is not None)],
-                   str(ALTERED_WORDS[kind]), number)
+                   str(ALTERED_LABELS[kind]), number)
         for number, (kind, own) in enumerate(values.items(), 1)
     ]  # fmt: skip
     figure = _(labels.get(str(robustness.get("figure")), str(robustness.get("figure"))))
@@ -66,7 +66,7 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
         "figure": figure,
         "clean": f"{clean:.3f}",
         "rows": [
-            (number, ALTERED_WORDS[kind], [_lost(own.get(strength), clean) for strength in (1, 2, 3)])
+            (number, ALTERED_LABELS[kind], [_lost(own.get(strength), clean) for strength in (1, 2, 3)])
             for number, (kind, own) in enumerate(values.items(), 1)
         ],
         "chart": Chart(
@@ -74,7 +74,7 @@ def robustness_of(content: Mapping[str, Any], task: str) -> dict[str, Any] | Non
             across_label=_("Strength of the alteration"), up_label=figure,
             lines=lines, up=frame.up(charts.SHARES if frame.top == 1 else charts.count_ticks(frame.top)),
             across=frame.across([(0, _("none")), (1, _("little")), (2, _("more")), (3, _("much"))]),
-            keys=[Key(str(ALTERED_WORDS[kind]), "line", number) for number, kind in enumerate(values, 1)],
+            keys=[Key(str(ALTERED_LABELS[kind]), "line", number) for number, kind in enumerate(values, 1)],
         ),
     }  # fmt: skip
 

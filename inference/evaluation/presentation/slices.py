@@ -9,12 +9,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from inference.evaluation.models import SPLIT_WORDS, Evaluation
+from inference.evaluation.models import SPLIT_LABELS, Evaluation
 from inference.evaluation.presentation.cells import cell
 from inference.evaluation.slices import ASKED, COUNT, LIGHT, MARK, OBJECT, PIXELS, SPLIT, Slice
 from inference.kit.task_kinds import TASKS
 
-BY_WORDS = {
+BY_LABELS = {
     SPLIT: gettext_lazy("Split"),
     PIXELS: gettext_lazy("Size of the image"),
     LIGHT: gettext_lazy("Brightness"),
@@ -23,7 +23,7 @@ BY_WORDS = {
     MARK: gettext_lazy("Mark"),
     ASKED: gettext_lazy("Asked for"),
 }
-NAME_WORDS = {
+NAME_LABELS = {
     (PIXELS, "small"): gettext_lazy("below 0.25 million pixels"),
     (PIXELS, "medium"): gettext_lazy("0.25 to 1 million pixels"),
     (PIXELS, "large"): gettext_lazy("1 to 4 million pixels"),
@@ -73,7 +73,7 @@ def _line(part: Slice) -> Line:
 
 def by_word(part: Slice) -> Any:
     """Return the label of the property that a slice is defined by."""
-    return BY_WORDS[part.by]
+    return BY_LABELS[part.by]
 
 
 def name_word(part: Slice) -> Any:
@@ -81,5 +81,5 @@ def name_word(part: Slice) -> Any:
     if part.by == ASKED:
         return _("your images")
     if part.by == SPLIT:
-        return SPLIT_WORDS.get(part.name, _("in no split")) if part.name in ("none", *SPLIT_WORDS) else part.name
-    return NAME_WORDS.get((part.by, part.name), part.name)
+        return SPLIT_LABELS.get(part.name, _("in no split")) if part.name in ("none", *SPLIT_LABELS) else part.name
+    return NAME_LABELS.get((part.by, part.name), part.name)

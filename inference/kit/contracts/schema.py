@@ -7,7 +7,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 TEXT: Schema = {"type": "string"}
-WHOLE: Schema = {"type": "integer"}
+INTEGER: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 YES: Schema = {"type": "boolean"}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
@@ -15,7 +15,7 @@ BOX: Schema = {
     "type": "array", "items": NUMBER, "minItems": 4, "maxItems": 4,
     "description": "x1, y1, x2, y2 in pixels of the picture.",
 }  # fmt: skip
-CLASS: Schema = {"class_id": WHOLE, "name": TEXT}
+CLASS: Schema = {"class_id": INTEGER, "name": TEXT}
 
 
 def a_list(of: Schema, description: str = "") -> Schema:

@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 Box = tuple[float, float, float, float]  # x1 y1 x2 y2 in pixels of a picture
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "GIF", "TIFF")
 LETTERBOX_GREY = 114
-MOST_CANDIDATES = 1000  # per class, before suppression
+MAX_CANDIDATES = 1000  # per class, before suppression
 
 # The server's own pixel limit is checked first; Pillow's stays behind it as a second wall.
 warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -247,7 +247,7 @@ def detections(
     hits: NDArray[np.bool_] = np.logical_and(scores >= score_threshold, finite)
     for index in np.flatnonzero(hits.any(axis=0)):
         places = np.flatnonzero(hits[:, index])
-        order = np.argsort(-scores[places, index], kind="stable")[:MOST_CANDIDATES]
+        order = np.argsort(-scores[places, index], kind="stable")[:MAX_CANDIDATES]
         indices = suppress(boxes[places[order]], iou_threshold, limit=max_detections)
         row_parts.append(places[order][indices])
         class_parts.append(np.full(len(indices), index))

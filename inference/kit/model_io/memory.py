@@ -6,8 +6,8 @@ import ctypes
 import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-LARGEST_KEPT = 32 << 20  # bytes of one block; glibc takes no more
-KEPT = 256 << 20
+MAX_KEPT_BYTES = 32 << 20  # bytes of one block; glibc takes no more
+MAX_CACHED_BYTES = 256 << 20
 
 
 def keep_freed() -> None:
@@ -22,6 +22,6 @@ def keep_freed() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return
-    mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
-    mallopt(M_TRIM_THRESHOLD, KEPT)
+    mallopt(M_MMAP_THRESHOLD, MAX_KEPT_BYTES)
+    mallopt(M_TRIM_THRESHOLD, MAX_CACHED_BYTES)
     mallopt(M_ARENA_MAX, 2)

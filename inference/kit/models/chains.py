@@ -17,7 +17,7 @@ from inference.kit.model_io.engine import Engine
 from inference.kit.model_io.spec import CLASS_SCORE, DETECTED, DETECTED_SCORE, DecodeSpec, Graph, InputSpec, ModelSpec
 from inference.kit.task_kinds import TASKS
 
-MOST_OBJECTS = 100  # of a picture, the surest first
+MAX_OBJECTS = 100  # of a picture, the surest first
 CUTS_AT_ONCE = 16  # objects in one run of the second model
 ABSENT = -1.0
 
@@ -43,7 +43,7 @@ class Chain:
         self.find = cast(Find, TASKS[first.task].answer.detect)
         self.seen = replace(cast(InputSpec, second.input), margin=graph.margin)
         self.limits = DecodeSpec(
-            graph.min_score, first.decode.iou_threshold, min(first.decode.max_detections, MOST_OBJECTS)
+            graph.min_score, first.decode.iou_threshold, min(first.decode.max_detections, MAX_OBJECTS)
         )
         index_by_name = {model_class.name: index for index, model_class in enumerate(spec.classes)}
         self.looked_at = np.array([not graph.only or model_class.name in graph.only for model_class in first.classes])
@@ -62,7 +62,7 @@ class Chain:
             self._drop_unknown(self.find(self.first, outputs, row, parcel.placements[0], self.limits))
             for row, parcel in enumerate(parcels)
         ]
-        shape = (len(parcels), MOST_OBJECTS)
+        shape = (len(parcels), MAX_OBJECTS)
         boxes, scores = np.zeros((*shape, 4), np.float32), np.full((*shape, self.count), ABSENT, np.float32)
         detected, sure = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
         class_score = np.full(shape, np.nan, np.float32)

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
-PARTS = 8  # of a half turn
+HUE_BINS = 8  # of a half turn
 COARSE = 4  # small pixels of a side that are one coarse pixel
-WORDS = ("brightness", "red_green", "yellow_blue")
+COLOR_FEATURES = ("brightness", "red_green", "yellow_blue")
 NAMES = (
-    *(f"{word}_{moment}" for word in WORDS for moment in ("mean", "deviation", "skewness")),
-    *(f"edges_{180 * part // PARTS}" for part in range(PARTS)),
+    *(f"{word}_{moment}" for word in COLOR_FEATURES for moment in ("mean", "deviation", "skewness")),
+    *(f"edges_{180 * part // HUE_BINS}" for part in range(HUE_BINS)),
     "fine_edges",
     "coarse_edges",
     "sharpness",
@@ -39,8 +39,8 @@ NAMES = (
     "shape",
 )
 LENGTH = len(NAMES)
-LEAST = 0.02  # deviation, of numbers within about 0..1: training images of one size say nothing about others
-MOST = 9.0  # what one number adds at most, 3 standard deviations: no single one decides alone
+MIN_DEVIATION = 0.02  # deviation, of numbers within about 0..1: training images of one size say nothing about others
+MAX_TERM = 9.0  # what one number adds at most, 3 standard deviations: no single one decides alone
 FAINT = 1e-3  # gradients of a picture without any
 #: Of pictures split by chance: how many times, the share that is less far apart, and the least of them.
 SPLITS, RARE, FEWEST = 500, 0.99, 40
@@ -64,8 +64,8 @@ def compute(small: Floats, grey: Floats, statistics: Mapping[str, float]) -> lis
     moments = np.stack([means, deviations, thirds], axis=1).ravel()
     across, down = grey[1:-1, 2:] - grey[1:-1, :-2], grey[2:, 1:-1] - grey[:-2, 1:-1]
     strength = np.sqrt(across * across + down * down)
-    turn = (np.arctan2(down, across) * (PARTS / math.pi)).astype(np.int32) % PARTS
-    shares = np.bincount(turn.ravel(), strength.ravel(), PARTS) / (strength.sum() + FAINT)
+    turn = (np.arctan2(down, across) * (HUE_BINS / math.pi)).astype(np.int32) % HUE_BINS
+    shares = np.bincount(turn.ravel(), strength.ravel(), HUE_BINS) / (strength.sum() + FAINT)
     side = grey.shape[0] // COARSE
     coarse = grey.reshape(side, COARSE, side, COARSE).mean((1, 3))
     steps = np.abs(np.diff(coarse, axis=0)).mean() + np.abs(np.diff(coarse, axis=1)).mean()
@@ -84,7 +84,7 @@ def compute(small: Floats, grey: Floats, statistics: Mapping[str, float]) -> lis
 def kind_of(name: str) -> str:
     """What one of NAMES is about: one of WORDS, edges, fine_edges, coarse_edges, sharpness, size, shape."""
     begin = name.rsplit("_", 1)[0]
-    return begin if begin in (*WORDS, "edges") else name
+    return begin if begin in (*COLOR_FEATURES, "edges") else name
 
 
 def empty() -> Group:
@@ -126,7 +126,7 @@ def squared(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[float]:
     """Return how much each number adds to the squared distance, within 0..MOST; each group has at least one image."""
     (means, deviations), (others, wider) = _moments(before), _moments(now)
     squares = ((b - a) ** 2 + (v - u) ** 2 for a, b, u, v in zip(means, others, deviations, wider, strict=True))
-    return [min(MOST, value / max(u, LEAST) ** 2) for value, u in zip(squares, deviations, strict=True)]
+    return [min(MAX_TERM, value / max(u, MIN_DEVIATION) ** 2) for value, u in zip(squares, deviations, strict=True)]
 
 
 def _moments(group: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

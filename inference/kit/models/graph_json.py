@@ -29,7 +29,7 @@ FIRSTS = tuple(name for name, task in TASKS.items() if task.answer.boxes)  # tas
 SECONDS = tuple(name for name, task in TASKS.items() if task.answer.shares)  # and of what looks at them
 MEANS = tuple(name for name, task in TASKS.items() if task.answer.shares or task.answer.maps)
 #: task → how the answers of models of that task can be joined, the usual way first
-WAYS: Mapping[str, tuple[str, ...]] = {
+METHODS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(MEANS, (MEAN,)),
     **dict.fromkeys(FIRSTS, (FUSION, SUPPRESSION)),
 }
@@ -109,8 +109,8 @@ def _check(graph: Graph, task: str) -> None:
         if not set(graph.only) <= names(specs[0]):
             raise BadGraph("graph.only names a class that the first part does not have.")
         return
-    if graph.method not in WAYS.get(task, ()):
-        raise BadGraph(f"graph.way of a {task} ensemble must be one of {', '.join(WAYS.get(task, ('none',)))}.")
+    if graph.method not in METHODS.get(task, ()):
+        raise BadGraph(f"graph.way of a {task} ensemble must be one of {', '.join(METHODS.get(task, ('none',)))}.")
     if any((part_spec.task, names(part_spec)) != (task, names(specs[0])) for part_spec in specs):
         raise BadGraph("The parts of an ensemble have one task and the same classes.")
     if len({part_spec.input.scope for part_spec in specs if part_spec.input}) != 1:

@@ -17,8 +17,8 @@ from inference.kit.models import oip, tensors
 from inference.kit.models.standalone import Model
 from inference.kit.models.tensors import PREDICTIONS
 
-MOST_SAMPLES = 64  # of a request
-MOST_ANSWER = 64 << 20
+MAX_SAMPLES = 64  # of a request
+MAX_RESPONSE_BYTES = 64 << 20
 ROOT = "/v2"
 
 
@@ -43,7 +43,7 @@ class Protocol:
         if action == "ready":
             return {"ready": True}
         if action == "":
-            max_batch = MOST_SAMPLES if self.model.engine.batches else 1
+            max_batch = MAX_SAMPLES if self.model.engine.batches else 1
             return tensors.described(self.name, self.version, self.model.spec, self.model.engine, max_batch=max_batch)
         raise UnknownModel(f"There is no {path[:100]} here. Send tensors to {ROOT}/models/{self.name}/infer.")
 
@@ -65,10 +65,10 @@ class Protocol:
         size = sum(
             value.nbytes if isinstance(value, np.ndarray) else sum(map(len, value)) for value in outputs.values()
         )
-        answer = oip.answer(head, outputs, wanted) if size <= MOST_ANSWER else (b"", None)
-        if not answer[0] or len(answer[0]) > MOST_ANSWER:
+        answer = oip.answer(head, outputs, wanted) if size <= MAX_RESPONSE_BYTES else (b"", None)
+        if not answer[0] or len(answer[0]) > MAX_RESPONSE_BYTES:
             raise AnswerTooLarge(
-                f"At most {MOST_ANSWER >> 20} MiB are sent. Ask for fewer outputs, or for binary data."
+                f"At most {MAX_RESPONSE_BYTES >> 20} MiB are sent. Ask for fewer outputs, or for binary data."
             )
         return answer
 
@@ -89,12 +89,12 @@ class Protocol:
         requested = Requested.from_values(sent.parameters)
         predictions = [
             self.model.predict(data, requested)["predictions"]
-            for data in tensors.pictures(self.model.spec, sent, limit=MOST_SAMPLES)
+            for data in tensors.pictures(self.model.spec, sent, limit=MAX_SAMPLES)
         ]
         return {PREDICTIONS: [json.dumps(prediction, separators=(",", ":")).encode() for prediction in predictions]}
 
     def _of_tensors(self, sent: oip.InferRequest, wanted: list[str]) -> dict[str, NDArray[np.generic]]:
-        feeds = tensors.feeds(self.model.spec, self.model.engine, self._inputs, sent.tensors, limit=MOST_SAMPLES)
+        feeds = tensors.feeds(self.model.spec, self.model.engine, self._inputs, sent.tensors, limit=MAX_SAMPLES)
         try:
             return self.model.engine.run(feeds, wanted)
         except Exception as exc:  # runtimes raise whatever they happen to meet

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inference.kit.model_io.decode import Floats, Placement
 from inference.kit.model_io.spec import InputSpec
 
-SMALLEST = 1e-12  # replaces zero where a logarithm is taken
+EPSILON = 1e-12  # replaces zero where a logarithm is taken
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def joined(maps: Sequence[Seen]) -> Floats:
     first = maps[0]
     total = sum(part.weight * (part.shares if part is first else _as_seen_by(first, part)) for part in maps)
     mean = total / sum(part.weight for part in maps)
-    return np.asarray(np.log(np.maximum(mean, SMALLEST)), np.float32)
+    return np.asarray(np.log(np.maximum(mean, EPSILON)), np.float32)
 
 
 def _as_seen_by(first: Seen, other: Seen) -> NDArray[np.float64]:

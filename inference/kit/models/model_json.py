@@ -14,7 +14,7 @@ from inference.kit.task_kinds import TASKS
 MAX_BYTES = 8 << 20
 MAX_SIDE = 8192
 MAX_CLASSES = 100_000
-MOST_OVERLAP = 0.9
+MAX_IOU = 0.9
 
 
 class BadModel(Exception):
@@ -127,8 +127,8 @@ def _input(entry: Mapping[str, Any], task: str) -> InputSpec:
         raise BadModel(f"input.margin must be between 0 and 1, not {margin!r}.")
     tile = entry.get("tile")
     overlap = None if tile is None else _object(tile, "input.tile").get("overlap")
-    if tile is not None and (not isinstance(overlap, int | float) or not 0 <= overlap <= MOST_OVERLAP):
-        raise BadModel(f"input.tile.overlap must be between 0 and {MOST_OVERLAP}, not {overlap!r}.")
+    if tile is not None and (not isinstance(overlap, int | float) or not 0 <= overlap <= MAX_IOU):
+        raise BadModel(f"input.tile.overlap must be between 0 and {MAX_IOU}, not {overlap!r}.")
     if tile is not None and (TASKS[task].answer.joining is None or scope == "object"):
         raise BadModel(f"A {task} model cannot look at tiles; leave out input.tile.")
     std = _floats(entry.get("std"), channels, "input.std")

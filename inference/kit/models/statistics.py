@@ -28,8 +28,8 @@ LEFT = "statistics.json"  # in the outputs of a stopped server: the last respons
 BINS = 20
 SIDE = 48  # pixels of the small picture that everything is read from
 FIELDS = 3 * 3 * 3
-MOST_CLASSES = 1000
-MOST_CREDIT_S = 1.0
+MAX_CLASSES = 1000
+MAX_CREDIT_S = 1.0
 FEATURES = ("brightness", "contrast", "saturation", "sharpness", "size", "shape")
 #: log10 of pixels, log2 of width / height, log10 of sharpness: smallest and largest values that are distinguished.
 SIZES, SHAPES, SHARPNESS = (3.0, 8.0), (-3.0, 3.0), (-5.0, 0.0)
@@ -110,7 +110,7 @@ def add(tally: Tally, image: Seen, answers: Sequence[Mapping[str, Any]]) -> None
     descriptor.add(tally["looks"], image.looks)
     for prediction in answers:
         name = str(prediction.get("name", ""))
-        if name in tally["classes"] or len(tally["classes"]) < MOST_CLASSES:
+        if name in tally["classes"] or len(tally["classes"]) < MAX_CLASSES:
             tally["classes"][name] = tally["classes"].get(name, 0) + 1
         tally["scores"][_bin(float(prediction.get("score", 0.0)))] += 1
 
@@ -137,13 +137,13 @@ class Hours:
 
     def __init__(self, *, share: float = 0.02, clock: Callable[[], float] = time.time) -> None:
         self._share, self._clock = share, clock
-        self._credit, self._seen = MOST_CREDIT_S, time.perf_counter()
+        self._credit, self._seen = MAX_CREDIT_S, time.perf_counter()
         self.tallies: dict[int, Tally] = {}
 
     def wanted(self) -> bool:
         """Whether there is time for one more; of quiet hours no more than a second is saved for busy ones."""
         moment = time.perf_counter()
-        self._credit = min(MOST_CREDIT_S, self._credit + self._share * (moment - self._seen))
+        self._credit = min(MAX_CREDIT_S, self._credit + self._share * (moment - self._seen))
         self._seen = moment
         return self._credit > 0
 

@@ -26,12 +26,12 @@ from inference.kit.task_kinds import TASKS
 
 FILE = "selftest.json"  # in the outputs
 DRAWN, PICTURES = 2, 2  # samples of each sort, at most
-MOST_BYTES = 240 << 10  # of a sample: its picture and its answer
+MAX_BYTES = 240 << 10  # of a sample: its picture and its answer
 LOOKED_AT = 12  # pictures, of which the steadiest become samples
-LONGEST_S = 60.0
+MAX_DURATION_S = 60.0
 SIDES = (640, 480, 320)  # of a picture, the first at which it is small enough
 QUALITY = 90
-MOST_ANSWERS = 50
+MAX_PREDICTIONS = 50
 LOWER = (0.1, 0.02)  # scores, for pictures on which the model is not sure of anything
 SURER = (0.5, 0.7)  # for pictures with so many doubtful answers that some come and go
 SHAKEN = 1 / 16  # share of the pixels that are changed by one step, as rounding does
@@ -57,7 +57,7 @@ def leave(run: Run, spec: ModelSpec, engine: Loaded, pictures: Sequence[Path]) -
 
 
 def _samples(model: Model, pictures: Sequence[Path]) -> list[dict[str, Any]]:
-    until = time.monotonic() + LONGEST_S
+    until = time.monotonic() + MAX_DURATION_S
     drawings = ((_upright(data), data, {"seed": seed}) for seed in range(LOOKED_AT // 2) if (data := drawn(seed)))
     step = max(1, len(pictures) // LOOKED_AT)
     samples = [*_steadiest(model, drawings, DRAWN, until), *_steadiest(model, _own(pictures[::step]), PICTURES, until)]
@@ -75,7 +75,7 @@ def _own(pictures: Sequence[Path]) -> Iterator[tuple[Image.Image, bytes, dict[st
             image.thumbnail((side, side))
             out = io.BytesIO()
             Image.fromarray(np.asarray(image)).save(out, "JPEG", quality=QUALITY)
-            if out.tell() * 4 // 3 <= MOST_BYTES // 2:
+            if out.tell() * 4 // 3 <= MAX_BYTES // 2:
                 data = out.getvalue()
                 yield _upright(data), data, {"picture": base64.b64encode(data).decode()}
                 break
@@ -98,7 +98,7 @@ def _steadiest(
             again = model.predict(shaken, Requested.from_values(options))
             moved: Difference = difference(answer, json.loads(json.dumps(again)), options)
             sample = {**source, "asked": options, "answer": answer}
-            if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MOST_BYTES:
+            if moved.largest <= TOLERANCE and len(json.dumps(sample)) <= MAX_BYTES:
                 steady.append((not answer["predictions"], moved.largest, number, sample))
                 break
     steady.sort(key=lambda row: row[:3])
@@ -111,16 +111,16 @@ def _answered(model: Model, data: bytes) -> Iterator[tuple[dict[str, Any], dict[
     Of a less sure score where there is no answer, else of surer ones as long as any is left.
     """
     if "max_detections" not in TASKS[model.spec.task].answer.options:
-        yield _predict_with(model, data, {"top_k": MOST_ANSWERS})
+        yield _predict_with(model, data, {"top_k": MAX_PREDICTIONS})
         return
     own = model.spec.decode.score_threshold
     for threshold in (own, *LOWER):
-        first = _predict_with(model, data, {"score_threshold": threshold, "max_detections": MOST_ANSWERS})
+        first = _predict_with(model, data, {"score_threshold": threshold, "max_detections": MAX_PREDICTIONS})
         if first[1]["predictions"] or threshold == LOWER[-1]:
             yield first
             break
     for threshold in SURER if first[1]["predictions"] else ():
-        surer = _predict_with(model, data, {"score_threshold": max(own, threshold), "max_detections": MOST_ANSWERS})
+        surer = _predict_with(model, data, {"score_threshold": max(own, threshold), "max_detections": MAX_PREDICTIONS})
         if surer[1]["predictions"]:
             yield surer
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inference.kit.samples import groups
+from training.presets import groups
 
 HELD_OUT = 10  # per cent, where no split is meant for scoring
 

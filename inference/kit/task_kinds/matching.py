@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = np.linspace(0.5, 0.95, 10)
-MOST = 100  # answers of an image and class
+MAX_PREDICTIONS = 100  # answers of an image and class
 Floats = NDArray[np.float64]
 #: Overlaps [answers, truths] of some answers and truths by their places, and which truths are crowds.
 Overlaps = Callable[[Sequence[int], Sequence[int]], Floats]
@@ -36,7 +36,7 @@ def ranked(
     """
     rows: list[list[float]] = []
     for kind in sorted({kind for kind, _score in answers}):
-        own = [index for index, (class_id, _score) in enumerate(answers) if class_id == kind][:MOST]
+        own = [index for index, (class_id, _score) in enumerate(answers) if class_id == kind][:MAX_PREDICTIONS]
         candidates = [index for index, (class_id, _crowd) in enumerate(truths) if class_id == kind]
         crowd = np.array([truths[index][1] for index in candidates], bool)
         table = overlaps(own, candidates) if candidates else np.zeros((len(own), 0))

@@ -20,7 +20,7 @@ from annotation.services import exports, work
 from datasets.models import Import
 from inference.batch import completion, predictions
 from inference.batch.models import Prediction
-from inference.pipelines.advance import WHOLE
+from inference.pipelines.advance import STEP_ITEM
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import PipelineRun, StepRun
 from inference.pipelines.steps import rows, versions
@@ -167,14 +167,14 @@ class PeopleStep(StepKind):
             "since": since.isoformat() if since else "", "at_expiry": params["at_expiry"],
             "expires": "" if hours is None else (now() + timedelta(hours=hours)).isoformat(),
         }  # fmt: skip
-        return Begun(stored=stored, look_again=versions.SOON)
+        return Begun(stored=stored, look_again=versions.RETRY_DELAY)
 
     def _since(self, call: Call, annotation_set: AnnotationSet) -> datetime | None:
         """Return the time from which on images are new; None: all are."""
         if call.params["since"]:
             return rows.version_of(annotation_set.source.dataset, call.params["since"]).created_at
         earlier = StepRun.objects.filter(
-            run__pipeline=call.run.pipeline_id, run__state=PipelineRun.State.OK, step=call.row.step, item=WHOLE,
+            run__pipeline=call.run.pipeline_id, run__state=PipelineRun.State.OK, step=call.row.step, item=STEP_ITEM,
             state=StepRun.State.OK, answer="enough", kept__set=annotation_set.pk,
         )  # fmt: skip
         last = earlier.order_by("-pk").first()

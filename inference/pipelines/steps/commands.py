@@ -28,8 +28,8 @@ from workers.core.models import Job
 from workers.jobs.output import files as output_files
 from workers.supervisor import secrecy
 
-MOST_BYTES = 1 << 20
-MOST_FIGURES = 200
+MAX_BYTES = 1 << 20
+MAX_METRICS = 200
 
 
 class CommandStep(StepKind):
@@ -89,7 +89,7 @@ class CommandStep(StepKind):
             for name, value in (content.items() if isinstance(content, dict) else ())
             if is_sound(name) and not isinstance(value, bool) and finite(value) is not None
         }
-        outputs: dict[str, Any] = {"figures": figures(dict(list(numbers.items())[:MOST_FIGURES]), row)}
+        outputs: dict[str, Any] = {"figures": figures(dict(list(numbers.items())[:MAX_METRICS]), row)}
         items = _left(job, "items.json")
         if isinstance(items, list) and is_sound(items):
             outputs["items"] = items[:1000]
@@ -106,7 +106,7 @@ def _left(job: Job, name: str) -> Any:
         return None
     try:
         with os.fdopen(files.open_beneath(root, name), "rb") as file:
-            return json.loads(secrecy.masked(file.read(MOST_BYTES), _secrets(job)))
+            return json.loads(secrecy.masked(file.read(MAX_BYTES), _secrets(job)))
     except (files.OutsideRoot, OSError, ValueError, RecursionError):
         return None
 

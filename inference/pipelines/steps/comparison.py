@@ -29,7 +29,7 @@ from workers.core.states import COMPLETED
 from workers.jobs.resource_request import Resources
 
 #: Values without a champion: every candidate is better than none.
-FAR = 1.0
+MAX_DISTANCE = 1.0
 WORST = 1e9  # of a figure of which less is better
 
 
@@ -242,7 +242,7 @@ def _alone(candidate: Evaluation) -> dict[str, float]:
     lower |= {measure.key for measure in task.means if measure.lower_is_better}
     values: dict[str, float] = {**own, "champion.exists": 0.0, "p": 0.0}
     for name in own:
-        difference = -FAR if name in lower else FAR
+        difference = -MAX_DISTANCE if name in lower else MAX_DISTANCE
         values |= {f"champion.{name}": WORST if name in lower else 0.0, f"difference.{name}": difference}
         values |= {f"difference.{name}.low": difference, f"difference.{name}.high": difference}
         values |= {f"better.{name}": 1.0, f"worse.{name}": 0.0}

@@ -16,7 +16,7 @@ from inference.pipelines.models import reference
 from inference.pipelines.steps import rows
 from inference.registry import references
 
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 
 
 class DatasetStep(StepKind):
@@ -95,8 +95,8 @@ class ItemsStep(StepKind):
         values = params.get("values")
         if values is None:
             return
-        if not isinstance(values, list) or not 1 <= len(values) <= MOST_ITEMS:
-            raise Invalid(_("Give a list of 1 to %(most)s values.") % {"most": MOST_ITEMS}, field="values")
+        if not isinstance(values, list) or not 1 <= len(values) <= MAX_ITEMS:
+            raise Invalid(_("Give a list of 1 to %(most)s values.") % {"most": MAX_ITEMS}, field="values")
 
     def start(self, call: Call) -> Begun:
         self.check(call.params, call.user)

@@ -19,7 +19,7 @@ from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepKind
 from inference.pipelines.models import StepApproval, StepRun
 from workers.core.clock import now
 
-MOST_PEOPLE = 50
+MAX_USERS = 50
 
 
 class GateStep(StepKind):
@@ -180,8 +180,8 @@ def people_named(text: str, user: User) -> list[User]:
         Invalid: names without a user, all at once.
     """
     names = list(dict.fromkeys(re.split(r"[\s,;]+", text.strip()))) if text.strip() else [user.username]
-    if len(names) > MOST_PEOPLE:
-        raise Invalid(_("Ask at most %(most)s people.") % {"most": MOST_PEOPLE}, field="people")
+    if len(names) > MAX_USERS:
+        raise Invalid(_("Ask at most %(most)s people.") % {"most": MAX_USERS}, field="people")
     users = {person.username: person for person in User.objects.filter(username__in=names, is_active=True)}
     if unknown := [name for name in names if name not in users]:
         raise Invalid(_("Nobody is called %(names)s.") % {"names": ", ".join(unknown)}, field="people")

@@ -40,7 +40,7 @@ class EdgeStep(long_running.LastingStep):
             "Its name. Of another person: OWNER/NAME.")),
         Param("share", gettext_lazy("First share of the devices"), form="choice", default="10",
               choices=tuple((str(share), f"{share} %") for share in fleet.SHARES)),
-        Param("soak_minutes", gettext_lazy("Minutes of a stage"), form="whole", default=60, low=0, high=fleet.MOST_SOAK,
+        Param("soak_minutes", gettext_lazy("Minutes of a stage"), form="whole", default=60, low=0, high=fleet.MAX_SOAK,
               help=gettext_lazy("So long they must run it well until it goes on; 0: a person says when.")),
     )  # fmt: skip
 

@@ -20,10 +20,10 @@ from inference.pipelines.steps import bodies, rows
 from inference.pipelines.steps.training import figures
 from inference.registry.training_data import AUTO
 
-WORDS = ("home_path", "start_file", "arguments")
-SCRIPT = (*WORDS, "request")  # parameters that bring own code, or may
+SCRIPT_FIELDS = ("home_path", "start_file", "arguments")
+SCRIPT = (*SCRIPT_FIELDS, "request")  # parameters that bring own code, or may
 #: What a step says itself, so that `request` may not.
-OWN = ("name", "model_version", "version", "split", "params", "gpus_per_node", "cpus", *WORDS)
+OWN = ("name", "model_version", "version", "split", "params", "gpus_per_node", "cpus", *SCRIPT_FIELDS)
 
 
 class EvaluateStep(StepKind):
@@ -81,7 +81,7 @@ class EvaluateStep(StepKind):
             "params": call.params["params"] or {},
             "gpus_per_node": call.params["gpus"],
         }
-        body |= {name: call.params[name] for name in ("cpus", *WORDS) if call.params[name] not in (None, "")}
+        body |= {name: call.params[name] for name in ("cpus", *SCRIPT_FIELDS) if call.params[name] not in (None, "")}
         evaluation = requests.submit(call.user, body)
         return Begun(job=evaluation.job, stored={"evaluation": evaluation.pk})
 

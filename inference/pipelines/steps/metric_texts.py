@@ -19,7 +19,7 @@ from aiplatform.lib.wording import Message
 from inference.pipelines.steps.decisions import by_name, spelled
 
 PORT = "figures"
-MOST_UNKNOWN = 20
+MAX_UNKNOWN = 20
 HELP = gettext_lazy("{judge.AP50} stands for a figure of a step whose figures are connected.")
 _WORD = re.compile(r"(?<![${])\{([A-Za-z_][A-Za-z0-9_.@/-]{0,119})\}")
 
@@ -68,7 +68,7 @@ def filled(text: str, references: Sequence[Mapping[str, Any]]) -> tuple[str, lis
         return digits(number)
 
     result = _WORD.sub(fill_in, text)
-    return result, list(dict.fromkeys(unknown))[:MOST_UNKNOWN]
+    return result, list(dict.fromkeys(unknown))[:MAX_UNKNOWN]
 
 
 def unknown_message(unknown: Sequence[str]) -> Message:

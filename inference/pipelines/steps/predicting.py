@@ -28,7 +28,7 @@ from workers.core.clock import now
 from workers.jobs.resource_request import Resources
 
 COUNTS = ("total", "done", "broken", "predictions", "images_per_s")
-PATIENCE = timedelta(hours=1)  # for another import of the dataset to be over
+TIMEOUT = timedelta(hours=1)  # for another import of the dataset to be over
 
 
 class PredictStep(StepKind):
@@ -141,7 +141,7 @@ def _make(row: StepRun, prediction: Prediction) -> None:
         made = drafts.make(prediction, by=owner)
     except NotNow:
         ended = prediction.job.ended_at
-        if ended is not None and now() - ended > PATIENCE:
+        if ended is not None and now() - ended > TIMEOUT:
             raise
         return
     long_running.store(row, made=made.pk)

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import Invalid, Refusals
 from datasets.models import DatasetVersion
 from inference.conversion import conversions, engines
 from inference.conversion.converter import variant_catalog
-from inference.conversion.labels import KEEP_WORDS, METHOD_WORDS
+from inference.conversion.labels import KEEP_LABELS, METHOD_LABELS
 from inference.conversion.models import Conversion, ConvertedVariant
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind, completed
 from inference.pipelines.models import StepRun, reference
@@ -28,7 +28,7 @@ from inference.registry.training_data import AUTO
 from workers.jobs.resource_request import Resources
 
 SHOWN = ("value", "loss", "loss_low", "loss_high", "agreement", "size_bytes", "p50_ms", "p95_ms", "images_per_s")
-MOST_FIGURES = 5  # that the history of a model shows
+MAX_METRICS = 5  # that the history of a model shows
 
 
 class RegisterStep(StepKind):
@@ -69,8 +69,8 @@ class RegisterStep(StepKind):
             if params.get("alias") and params.get("stage") == Stage.ARCHIVED:
                 raise Invalid(_("An archived version has no alias. Take one of them."), field="stage")
         with refusals:
-            if len(params.get("reason") or "") > stages.LONGEST_REASON:
-                message = _("Write at most %(most)s characters.") % {"most": stages.LONGEST_REASON}
+            if len(params.get("reason") or "") > stages.MAX_REASON_LENGTH:
+                message = _("Write at most %(most)s characters.") % {"most": stages.MAX_REASON_LENGTH}
                 raise Invalid(message, field="reason")
         refusals.end()
 
@@ -82,7 +82,7 @@ class RegisterStep(StepKind):
         facts = _facts(call)
         stage, reason = call.params["stage"], call.params["reason"].strip() or " · ".join(facts.values())
         if stage and version.stage != stage:
-            version = stages.move(version=version, to=stage, by=call.user, reason=reason[: stages.LONGEST_REASON])
+            version = stages.move(version=version, to=stage, by=call.user, reason=reason[: stages.MAX_REASON_LENGTH])
         if call.params["alias"]:
             aliases.assign(version=version, name=call.params["alias"], by=call.user, why=reason, **facts)
         return Begun(done=Done({"model": reference("model", version)}))
@@ -93,7 +93,7 @@ def _facts(call: Call) -> dict[str, str]:
     values: dict[str, Any] = {}
     for item in call.inputs.get("figures", ()):
         values |= item.get("values", {})
-    shown = [f"{name} = {value:.4g}" for name, value in list(values.items())[:MOST_FIGURES]]
+    shown = [f"{name} = {value:.4g}" for name, value in list(values.items())[:MAX_METRICS]]
     facts = {"run": str(call.run)}
     return facts | {"value": ", ".join(shown)} if shown else facts
 
@@ -117,13 +117,13 @@ class ConvertStep(StepKind):
     )
     outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
     params = (
-        Param("targets", gettext_lazy("Variants"), default=", ".join(variant_catalog.USUAL), help=gettext_lazy(
-            "With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
+        Param("targets", gettext_lazy("Variants"), default=", ".join(variant_catalog.DEFAULT_TARGETS),
+              help=gettext_lazy("With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
             "tensorrt_fp16.")),
         Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
               help=gettext_lazy("By how much the main figure may be lower than that of the model as it is, 0 to 1.")),
         Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_ALL,
-              choices=tuple((name, KEEP_WORDS[name]) for name in (conversions.KEEP_FASTEST, conversions.KEEP_ALL))),
+              choices=tuple((name, KEEP_LABELS[name]) for name in (conversions.KEEP_FASTEST, conversions.KEEP_ALL))),
         Param("split", gettext_lazy("Split to judge on"), default=AUTO, help=gettext_lazy(
             "auto: what says most about the model. test, val, train; unseen: images it did not learn from; all.")),
         Param("calibrate_on", gettext_lazy("Split to calibrate on"), default=AUTO, help=gettext_lazy(
@@ -131,7 +131,7 @@ class ConvertStep(StepKind):
         Param("looks", gettext_lazy("Pictures for calibration"), form="whole", default=conversions.LOOKS,
               low=conversions.LEAST_LOOKS, high=conversions.MOST_LOOKS),
         Param("method", gettext_lazy("Calibration"), form="choice", default=variant_catalog.MINMAX,
-              choices=tuple(METHOD_WORDS.items())),
+              choices=tuple(METHOD_LABELS.items())),
         Param("gpus", gettext_lazy("GPUs"), form="whole", default=0, low=0, high=1,
               help=gettext_lazy("TensorRT needs one.")),
         Param("cpus", gettext_lazy("Cores"), form="number", default=None, low=0.1, high=1024),

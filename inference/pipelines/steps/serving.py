@@ -29,7 +29,7 @@ from workers.core.clock import now
 
 AT_ONCE = "at_once"
 ARRIVE, TRY = "arrive", "try"  # phases: the address leads over, or a trial is watched
-LONGEST_WATCH = timedelta(days=7)  # for requests to come, after which nothing was shown
+MAX_WATCH = timedelta(days=7)  # for requests to come, after which nothing was shown
 RULE = ("minutes", "requests", "most_failed", "least_agreement")
 
 
@@ -206,7 +206,7 @@ def _watch(row: StepRun, service: Service) -> Done | None:
     enough = tried.requests >= row.kept["rule"]["requests"]
     long_running.store(row, figures=_shown(tried, beside))
     why = against(tried, row.kept["rule"], over=over and enough)
-    if not why and not enough and watched > LONGEST_WATCH:
+    if not why and not enough and watched > MAX_WATCH:
         why = wording.message("pipeline.trial_few", requests=tried.requests, most=row.kept["rule"]["requests"])
     if why:
         trials.roll_back(service=service, by=row.run.owner)

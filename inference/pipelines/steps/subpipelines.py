@@ -12,7 +12,7 @@ from accounts.access.permissions import Action
 from accounts.models import User
 from aiplatform.lib.errors import Invalid
 from inference.pipelines import inlining
-from inference.pipelines.advance import WHOLE, State
+from inference.pipelines.advance import STEP_ITEM, State
 from inference.pipelines.kinds import Begun, Call, Done, Param, Port, StepFailed, StepKind
 from inference.pipelines.models import reference
 from inference.pipelines.steps import rows
@@ -55,7 +55,7 @@ class PipelineStep(StepKind):
 
     def start(self, call: Call) -> Begun:
         """Report the outcome of the inner steps, which are all over."""
-        inside = call.run.step_runs.filter(step__startswith=f"{call.row.step}/", item=WHOLE).order_by("attempt")
+        inside = call.run.step_runs.filter(step__startswith=f"{call.row.step}/", item=STEP_ITEM).order_by("attempt")
         states = dict(inside.values_list("step", "state"))
         if failed := [step for step, state in states.items() if state == State.FAILED]:
             message = _("These steps inside failed: %(steps)s.")

@@ -28,7 +28,7 @@ from inference.pipelines.models import StepRun, reference
 from inference.pipelines.steps import rows
 from inference.pipelines.steps.training import figures
 
-SOON = timedelta(seconds=2)
+RETRY_DELAY = timedelta(seconds=2)
 DATA = Port("data", gettext_lazy("Data"), "dataset")
 FIGURES = Port("figures", gettext_lazy("Figures"), "figures")
 INTO = Param(
@@ -79,8 +79,8 @@ class MakesVersion(StepKind):
         try:
             row = self.start_import(stored["asked"], call.user)
         except imports.NotNow:
-            return Begun(stored=stored, look_again=SOON)
-        return Begun(stored=stored | {"import": row.pk}, look_again=SOON)
+            return Begun(stored=stored, look_again=RETRY_DELAY)
+        return Begun(stored=stored | {"import": row.pk}, look_again=RETRY_DELAY)
 
     def poll(self, row: StepRun) -> Done | None:
         if "import" not in row.kept:

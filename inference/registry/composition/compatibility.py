@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
-from inference.kit.models.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.kit.models.graph_json import FEWEST, FIRSTS, METHODS, MOST, SECONDS
 from inference.registry import stages, task_labels
 from inference.registry.composition.descriptions import Recipe
 from inference.registry.models import ModelVersion
@@ -73,9 +73,9 @@ def _check_ensemble(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
     first, refusals = parts[0], Refusals()
     task_names = dict(task_labels.choices())
     with refusals:
-        if first.task in task_names and first.task not in WAYS:
+        if first.task in task_names and first.task not in METHODS:
             message = _("Answers of the task “%(task)s” cannot be joined. Ensembles are for %(tasks)s.")
-            supported = ", ".join(str(task_names[task]) for task in WAYS)
+            supported = ", ".join(str(task_names[task]) for task in METHODS)
             raise CannotCompose(message % {"task": task_names[first.task], "tasks": supported})
     with refusals:
         if others := [str(part) for part in parts if part.task != first.task]:
@@ -89,8 +89,8 @@ def _check_ensemble(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
                 )
                 raise CannotCompose(message % {"one": first, "other": part, "names": ", ".join(differing[:10])})
     with refusals:
-        if recipe.way not in WAYS.get(first.task, (recipe.way,)):
-            message = _("Answers of this task are joined by %(ways)s.") % {"ways": ", ".join(WAYS[first.task])}
+        if recipe.way not in METHODS.get(first.task, (recipe.way,)):
+            message = _("Answers of this task are joined by %(ways)s.") % {"ways": ", ".join(METHODS[first.task])}
             raise Invalid(message, field="way")
     refusals.end()
 

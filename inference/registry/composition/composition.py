@@ -16,7 +16,7 @@ from aiplatform.lib import files, titles
 from aiplatform.lib.errors import Invalid, Refusals
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
 from inference.kit.models import model_json
-from inference.kit.models.graph_json import WAYS
+from inference.kit.models.graph_json import METHODS
 from inference.registry import registration as registry
 from inference.registry.composition import compatibility
 from inference.registry.composition.descriptions import Recipe, describe
@@ -98,7 +98,7 @@ def compose(
 
 
 def _usual_way(parts: Sequence[ModelVersion]) -> str:
-    return WAYS.get(parts[0].task, ("",))[0] if parts else ""
+    return METHODS.get(parts[0].task, ("",))[0] if parts else ""
 
 
 def _name_for(user: User, kind: str, parts: Sequence[ModelVersion]) -> str:

@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE, FUSION, MEAN, SUPPRESSION
-from inference.kit.models.graph_json import FEWEST, FIRSTS, MOST, SECONDS, WAYS
+from inference.kit.models.graph_json import FEWEST, FIRSTS, METHODS, MOST, SECONDS
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.querysets import ModelVersionQuerySet
 
-WAY_WORDS = {
+METHOD_LABELS = {
     MEAN: _("Mean of the probabilities"),
     FUSION: _("Weighted boxes fusion"),
     SUPPRESSION: _("Non-maximum suppression of all boxes"),
@@ -75,7 +75,7 @@ class EnsembleForm(ComposeForm):
     way = forms.ChoiceField(
         label=_("Answers are joined by"),
         required=False,
-        choices=[("", _("The usual way of the task")), *WAY_WORDS.items()],
+        choices=[("", _("The usual way of the task")), *METHOD_LABELS.items()],
     )
     iou = forms.FloatField(
         label=_("Overlap of one object"),
@@ -87,7 +87,7 @@ class EnsembleForm(ComposeForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        rows = list_parts(user, tuple(WAYS))
+        rows = list_parts(user, tuple(METHODS))
         for number in range(1, MOST + 1):
             needed = number <= FEWEST
             self.fields[f"part{number}"] = VersionChoice(

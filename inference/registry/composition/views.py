@@ -17,7 +17,7 @@ from inference.registry.composition.forms import FORMS
 from inference.registry.composition.models import VersionPart
 from inference.registry.models import ModelVersion
 
-KIND_WORDS = {ENSEMBLE: _("Ensemble"), CHAIN: _("Chain")}
+KIND_LABELS = {ENSEMBLE: _("Ensemble"), CHAIN: _("Chain")}
 LEADS = {
     ENSEMBLE: _("All parts look at the picture, and their answers become one: surer than each alone, and slower."),
     CHAIN: _("The detector finds objects, and a second model says what each of them is."),
@@ -34,7 +34,7 @@ def model_compose(request: SignedInRequest) -> HttpResponse:
         with errors_shown_on(form):
             version = composition.compose(user=request.user, **form.submission())
             return redirect(f"{reverse('inference:model-detail', args=[version.model_id])}?version={version.number}")
-    context = {"form": form, "kind": kind, "kinds": KIND_WORDS, "lead": LEADS[kind]}
+    context = {"form": form, "kind": kind, "kinds": KIND_LABELS, "lead": LEADS[kind]}
     return render(request, "inference/model_compose.html", context, status=422 if form.errors else 200)
 
 

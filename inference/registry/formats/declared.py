@@ -51,7 +51,7 @@ PIXELS: Mapping[str, Pixels] = {
 }
 #: Those that take blue first, the more usual first.
 BLUE_FIRST = tuple(name for name, pixels in PIXELS.items() if pixels.order == BGR)
-PIXEL_WORDS = {
+PIXEL_LABELS = {
     "imagenet": gettext_lazy("Mean and deviation of ImageNet"),
     "unit": gettext_lazy("0 to 1"),
     "signed": gettext_lazy("−1 to 1"),

@@ -30,10 +30,10 @@ PICKLES = {
     ".h5",
     ".keras",
 }
-KEPT = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
+KEPT_SUFFIXES = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
 WEIGHTS = "weights"  # the task of a version that cannot run here
-MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
-MOST_FILES = 10_000
+MAX_EXTRA_BYTES = 20 << 20  # of one file that is not weights
+MAX_FILES = 10_000
 
 
 @dataclass
@@ -63,7 +63,7 @@ def home_of(folder: Path) -> Path:
 
 
 def _weights(folder: Path) -> list[Path]:
-    paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+    paths = sorted(folder / name for name in walk_beneath(folder, max_files=MAX_FILES, lenient=True))
     return [path for path in paths if path.suffix.lower() in (".onnx", ".safetensors")]
 
 
@@ -74,7 +74,7 @@ def survey(folder: Path) -> ModelContents:
         RefusedModel: pickles, no model at all, two models, or files that contradict each other.
     """
     try:
-        paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+        paths = sorted(folder / name for name in walk_beneath(folder, max_files=MAX_FILES, lenient=True))
     except OutsideRoot as exc:
         raise RefusedModel(str(exc)) from None
     for path in paths:
@@ -98,8 +98,8 @@ def survey(folder: Path) -> ModelContents:
             files[f"model{kind}"] = own[0]
     home = weights[0].parent
     for path in paths:
-        extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
-        if extra and is_sound(path.name) and path.stat().st_size <= MOST_EXTRA_BYTES:
+        extra = path.parent == home and path.suffix.lower() in KEPT_SUFFIXES and path not in weights
+        if extra and is_sound(path.name) and path.stat().st_size <= MAX_EXTRA_BYTES:
             files[path.name] = path
     return _read_checked(files, home)
 

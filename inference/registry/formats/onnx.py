@@ -19,10 +19,10 @@ from inference.registry.formats.protobuf import Damaged, Span, numbers, text
 from inference.registry.formats.shapes import MAX_RANK, ImpossibleShape, count_values
 
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
-MOST_NODES = 200_000
+MAX_NODES = 200_000
 MAX_FIELDS = 2_000_000  # of all messages in the file: some ten of each node
 MAX_ENDS = 2_000  # inputs and outputs of a graph
-DEEPEST = 16
+MAX_DEPTH = 16
 MOST_METADATA, MOST_METADATA_BYTES = 200, 256 << 10  # entries, and of each; what is beyond is left out
 WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2}
 
@@ -142,7 +142,7 @@ class _Reader:
             self.summary.metadata[key] = value
 
     def _graph(self, span: Span, outer: Scopes, *, depth: int) -> None:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise RefusedModel(_("The model nests graphs too deeply."))
         nodes: list[Span] = []
         inputs: list[Tensor] = []
@@ -179,8 +179,8 @@ class _Reader:
     def _node(self, span: Span, scopes: Scopes | None, *, depth: int, declared: bool = False) -> set[str]:
         """Check a node and return the names it produces. `scopes` None: names are not checked (functions)."""
         self.summary.nodes += 1
-        if self.summary.nodes > MOST_NODES:
-            raise RefusedModel(_("The model has more than %(most)s nodes.") % {"most": f"{MOST_NODES:,}"})
+        if self.summary.nodes > MAX_NODES:
+            raise RefusedModel(_("The model has more than %(most)s nodes.") % {"most": f"{MAX_NODES:,}"})
         operator, domain = "", ""
         uses: list[str] = []
         makes: set[str] = set()

@@ -19,7 +19,7 @@ from typing import Any
 from inference.registry.import_check import samples
 from inference.registry.import_check.trial_runs import run_trials
 
-MOST_MEMORY = 12 << 30  # bytes of address space, beside some times the size of the model
+MAX_MEMORY_BYTES = 12 << 30  # bytes of address space, beside some times the size of the model
 TIMES_LONGER = 2  # than the time after which nothing new is begun
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     refuse(outputs, "too_long", seconds=TIMES_LONGER * params["seconds"])
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever library it is in
     signal.alarm(TIMES_LONGER * params["seconds"])
-    limit = MOST_MEMORY + 4 * model.stat().st_size
+    limit = MAX_MEMORY_BYTES + 4 * model.stat().st_size
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     threads = max(1, int(float(os.environ.get("OMP_NUM_THREADS") or 1)))
     try:

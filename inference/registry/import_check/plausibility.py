@@ -40,10 +40,10 @@ from inference.kit.task_kinds import TASKS
 from inference.kit.task_kinds.matching import boxes_overlap
 from inference.registry.import_check.samples import Object, Picture
 
-MANY = 50  # answers on a picture
+MAX_PREDICTIONS = 50  # answers on a picture
 ALIKE = 1e-6
-WHOLE = 0.98  # of a picture
-LONG = 20.0  # times as long as wide
+FULL_IMAGE_SHARE = 0.98  # of a picture
+MAX_ASPECT_RATIO = 20.0  # times as long as wide
 CERTAIN = 0.9999
 Prediction = Mapping[str, Any]
 Rows = Sequence[Sequence[Prediction]]
@@ -197,7 +197,7 @@ def _mean_worth(row: Sequence[Prediction], width: int, height: int) -> float:
         for prediction, score in zip(row, scores, strict=True)
         if score <= 1
     )
-    worth *= min(1.0, MANY / len(row)) / len(row)
+    worth *= min(1.0, MAX_PREDICTIONS / len(row)) / len(row)
     return worth * 0.25 if len(row) >= 3 and max(scores) - min(scores) < ALIKE else worth
 
 
@@ -206,11 +206,11 @@ def _worth(box: Sequence[float], width: int, height: int) -> float:
     wide, high = box[2] - box[0], box[3] - box[1]
     if not (wide >= 2 and high >= 2 and wide * high >= 2e-4 * width * height):
         return 0.0
-    if wide * high > WHOLE * width * height:
+    if wide * high > FULL_IMAGE_SHARE * width * height:
         return 0.2
     edges = sum((box[0] <= 0, box[1] <= 0, box[2] >= width, box[3] >= height))
     worth = (1.0, 0.9, 0.6, 0.3, 0.2)[edges]
-    return worth * 0.3 if max(wide / high, high / wide) > LONG else worth
+    return worth * 0.3 if max(wide / high, high / wide) > MAX_ASPECT_RATIO else worth
 
 
 def _regions_plausible(answers: Rows) -> float:
@@ -220,5 +220,5 @@ def _regions_plausible(answers: Rows) -> float:
         scores.append(
             sum(float(prediction["share"]) * float(prediction["score"]) for prediction in row) / area if area else 0.0
         )
-        covered.append(max((float(prediction["share"]) for prediction in row), default=0.0) > WHOLE)
+        covered.append(max((float(prediction["share"]) for prediction in row), default=0.0) > FULL_IMAGE_SHARE)
     return sum(scores) / max(len(scores), 1) * (0.3 if all(covered) else 1.0)

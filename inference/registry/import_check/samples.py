@@ -19,8 +19,8 @@ from inference.kit.prediction.samples import Pictures, Unopened
 from inference.kit.samples import ground_truth
 
 SIDE = 1280  # px: pictures are made so small at most before they are tried and shown
-MOST_SHOWN_BYTES = 1 << 20  # of a picture that is shown
-MOST_TRUTHS = 300  # objects of a picture
+MAX_SHOWN_BYTES = 1 << 20  # of a picture that is shown
+MAX_TRUTHS = 300  # objects of a picture
 TRIED = 50  # pictures of a dataset version that are opened at most: some may be damaged
 
 
@@ -116,7 +116,7 @@ def _picture(name: str, entry: _Known, image: Image.Image, target: Path) -> Pict
     small.thumbnail((SIDE, SIDE), Image.Resampling.BILINEAR)
     quality = 85
     small.save(target, "JPEG", quality=quality)
-    while target.stat().st_size > MOST_SHOWN_BYTES and quality > 25:
+    while target.stat().st_size > MAX_SHOWN_BYTES and quality > 25:
         quality -= 20
         small.save(target, "JPEG", quality=quality)
     objects = None
@@ -125,7 +125,7 @@ def _picture(name: str, entry: _Known, image: Image.Image, target: Path) -> Pict
         across, down = small.width / width, small.height / height
         objects = [
             Object(kind, (x1 * across, y1 * down, x2 * across, y2 * down))
-            for kind, (x1, y1, x2, y2) in entry.boxes[:MOST_TRUTHS]
+            for kind, (x1, y1, x2, y2) in entry.boxes[:MAX_TRUTHS]
         ]
     return Picture(name, small, objects, entry.label)
 

@@ -23,9 +23,9 @@ from inference.registry.import_check.samples import Picture
 
 LEAST_SHOWN, MOST_SHOWN = 3, 8
 MOST_ANSWERS, MOST_MASKS = 50, 10  # of a picture that are kept
-MOST_MASK_BYTES = 200_000  # of the masks of a picture
-MOST_OUTPUT_BYTES = 1 << 30  # of one run of the model
-MOST_FIELD = 2000  # characters of a field of an answer that is kept, masks besides
+MAX_MASK_BYTES = 200_000  # of the masks of a picture
+MAX_OUTPUT_BYTES = 1 << 30  # of one run of the model
+MAX_FIELD = 2000  # characters of a field of an answer that is kept, masks besides
 Answers = list[list[dict[str, Any]]]  # of each picture
 Arrays = Mapping[str, np.ndarray]
 
@@ -140,7 +140,7 @@ def _run(engine: Engine, variant: Variant, picture: Picture) -> tuple[Arrays, de
     first = next(end for end in engine.inputs if end.name == input_spec.name).shape[0]
     batch = np.repeat(sample[None], first if first > 0 else 1, axis=0)
     outputs = engine.run({input_spec.name: batch})
-    if sum(array.nbytes for array in outputs.values()) > MOST_OUTPUT_BYTES:
+    if sum(array.nbytes for array in outputs.values()) > MAX_OUTPUT_BYTES:
         raise ValueError("its outputs are larger than a gigabyte")
     return outputs, placement
 
@@ -203,7 +203,7 @@ def _is_equal(variant: Variant, other: Variant) -> bool:
 
 def _limit(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first predictions of an image, with masks only as far as they are few and small."""
-    shown, budget = [], MOST_MASK_BYTES
+    shown, budget = [], MAX_MASK_BYTES
     for index, answer in enumerate(answers[:MOST_ANSWERS]):
         if mask := answer.get("mask"):
             budget -= len(mask["counts"])
@@ -215,4 +215,4 @@ def _limit(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _without_large_fields(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return a prediction without the fields that are too large to show."""
-    return {name: value for name, value in answer.items() if name == "mask" or len(json.dumps(value)) <= MOST_FIELD}
+    return {name: value for name, value in answer.items() if name == "mask" or len(json.dumps(value)) <= MAX_FIELD}

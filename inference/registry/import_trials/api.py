@@ -37,10 +37,10 @@ class TrialIn(VersionIn):
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
     model = VisibleField(Model, required=False, allow_null=True, default=None, help_text="One's own.")
     pictures = serializers.ListField(
-        child=serializers.FileField(), required=False, default=list, max_length=trials.MOST_PICTURES
+        child=serializers.FileField(), required=False, default=list, max_length=trials.MAX_IMAGES
     )
     picture_uploads = serializers.ListField(
-        child=VisibleField(Upload), required=False, default=list, max_length=trials.MOST_PICTURES,
+        child=VisibleField(Upload), required=False, default=list, max_length=trials.MAX_IMAGES,
         help_text="Ids of finished uploads, one picture each.",
     )  # fmt: skip
     version = VisibleField(

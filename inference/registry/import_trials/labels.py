@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from inference.registry import task_labels
-from inference.registry.formats.declared import LAYOUTS, PIXEL_WORDS, Declared
+from inference.registry.formats.declared import LAYOUTS, PIXEL_LABELS, Declared
 
-RESIZE_WORDS = {"stretch": gettext_lazy("stretched"), "letterbox": gettext_lazy("letterbox")}
-WHY_WORDS = {
+RESIZE_LABELS = {"stretch": gettext_lazy("stretched"), "letterbox": gettext_lazy("letterbox")}
+WHY_LABELS = {
     "unreadable": gettext_lazy("its outputs could not be read so"),
     "does_not_run": gettext_lazy("it did not run"),
     "no_numbers": gettext_lazy("it answered no numbers"),
@@ -30,11 +30,11 @@ def title(declaration: Declared) -> str:
 
 def describe(declaration: Declared) -> list[str]:
     """Return labels of the rest: task, pixels, resize, and the size where it was guessed or declared."""
-    pixels = str(PIXEL_WORDS[declaration.pixels]) if declaration.pixels else _("as the files say")
+    pixels = str(PIXEL_LABELS[declaration.pixels]) if declaration.pixels else _("as the files say")
     parts = [
         str(dict(task_labels.choices()).get(declaration.task, declaration.task)),
         _("pixels: %(pixels)s") % {"pixels": pixels},
-        str(RESIZE_WORDS.get(declaration.resize, declaration.resize)),
+        str(RESIZE_LABELS.get(declaration.resize, declaration.resize)),
     ]
     if declaration.width or declaration.height:
         parts.append(
@@ -45,4 +45,4 @@ def describe(declaration: Declared) -> list[str]:
 
 def why(code: str) -> Any:
     """Why a way is not shown."""
-    return WHY_WORDS.get(code, code)
+    return WHY_LABELS.get(code, code)

@@ -15,9 +15,9 @@ from aiplatform.lib.numbers import finite
 from inference.registry.prediction_lines import word
 
 NAME, PICTURES = "tried.json", "pictures"
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 MOST_SHOWN, MOST_ANSWERS, MOST_PICTURES, MOST_TRUTHS = 8, 50, 6, 300
-MOST_SIDE = 1280
+MAX_SIDE = 1280
 CODES = ("unreadable", "does_not_run", "no_numbers", "time", "same", "worse", "nothing")
 Row = dict[str, Any]
 
@@ -55,7 +55,7 @@ def read(outputs: Path, *, ways: int) -> TrialResult:
     """
     try:
         with os.fdopen(files.open_beneath(outputs, NAME), "rb") as file:
-            document = json.loads(file.read(MOST_BYTES))
+            document = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError, RecursionError, files.OutsideRoot):
         return TrialResult()
     if not isinstance(document, dict):
@@ -84,7 +84,7 @@ def picture(outputs: Path, index: int) -> int:
 
 
 def _picture(row: Row) -> Row:
-    width, height = (min(max(_to_int(row.get(side)), 1), MOST_SIDE) for side in ("width", "height"))
+    width, height = (min(max(_to_int(row.get(side)), 1), MAX_SIDE) for side in ("width", "height"))
     truth = [{"name": word(item.get("name"), 200), "box": item.get("box")} for item in _rows(row.get("truth"))]
     return {
         "name": word(row.get("name"), 200), "width": width, "height": height, "label": word(row.get("label"), 200),

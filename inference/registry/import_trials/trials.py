@@ -42,10 +42,10 @@ from workers.jobs.resource_request import Resources, cluster_for
 
 HOME, PICTURES = "try", "pictures"
 SUMMARY = "files.json"  # what the files of the model say, as the inspector read them
-MOST_PICTURES = 6
-MOST_PICTURE_BYTES = 64 << 20
+MAX_IMAGES = 6
+MAX_PICTURE_BYTES = 64 << 20
 SECONDS = 240  # after which the program begins nothing new
-LONGEST = timedelta(minutes=15)  # of the job
+MAX_DURATION = timedelta(minutes=15)  # of the job
 Source = ModelVersion.Source
 
 
@@ -127,7 +127,8 @@ def submit(
         job_name = titles.derive_name(f"{model or name} trial", room=100)
         with transaction.atomic():
             resources: Resources = {
-                "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0, "max_runtime": LONGEST,
+                "cluster": cluster_for(user, None), "cpus": model_jobs.CPUS, "gpus_per_node": 0,
+                "max_runtime": MAX_DURATION,
             }  # fmt: skip
             job = submission.submit(owner=user, kind=model_jobs.KIND, name=job_name, spec=spec, **resources)
             task = ModelTask.objects.create(job=job, act=ModelTask.Act.TRY)
@@ -142,19 +143,19 @@ def check_pictures(count: int, version: DatasetVersion | None) -> None:
     """Raise an error unless there are images, and not too many."""
     if not count and version is None:
         raise Invalid(_("Choose pictures, or a dataset, to try the model on."), field="pictures")
-    if count > MOST_PICTURES:
+    if count > MAX_IMAGES:
         message = _("Choose at most %(most)s pictures: a few are enough to see which way is right.")
-        raise Invalid(message % {"most": MOST_PICTURES}, field="pictures")
+        raise Invalid(message % {"most": MAX_IMAGES}, field="pictures")
 
 
 def _store_pictures(pictures: Sequence[Example], into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
-    for index, picture in enumerate(pictures[:MOST_PICTURES]):
+    for index, picture in enumerate(pictures[:MAX_IMAGES]):
         try:
-            copy_rest(picture.file, into / str(index), max_bytes=MOST_PICTURE_BYTES)
+            copy_rest(picture.file, into / str(index), max_bytes=MAX_PICTURE_BYTES)
         except TooLarge:
             message = _("%(name)s is larger than the %(most)s MiB that a picture may have.")
-            facts = {"name": picture.name[:100], "most": MOST_PICTURE_BYTES >> 20}
+            facts = {"name": picture.name[:100], "most": MAX_PICTURE_BYTES >> 20}
             raise Invalid(message % facts, field="pictures") from None
 
 
@@ -205,7 +206,7 @@ def params(task: ModelTask) -> dict[str, Any]:
     return {
         **variants.describe(files, ways_of(task)),
         "weights": str(weights.relative_to(home(task.job))) if weights else "",
-        "names": task.job.spec["names"], "most": MOST_PICTURES, "max_pixels": env.MAX_IMAGE_PIXELS, "seconds": SECONDS,
+        "names": task.job.spec["names"], "most": MAX_IMAGES, "max_pixels": env.MAX_IMAGE_PIXELS, "seconds": SECONDS,
     }  # fmt: skip
 
 

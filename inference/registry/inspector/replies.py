@@ -22,7 +22,7 @@ from inference.registry.formats.foreign_metadata import FileFacts
 from inference.registry.formats.onnx import RefusedModel, Summary, Tensor
 
 MAX_REFUSALS, MAX_TEXT_LENGTH = 200, 2000
-MAX_WAYS = 64
+MAX_VARIANTS = 64
 MODEL_REFUSED = "model_refused"
 
 
@@ -132,7 +132,7 @@ def decode_trial(reply: Mapping[str, Any]) -> tuple[list[Declared], Files]:
     """
     table = _table(reply.get("trial"))
     rows = table.get("ways")
-    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_WAYS:
+    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_VARIANTS:
         raise BadReply("ways")
     lists = table.get("labels")
     if not isinstance(lists, list) or not all(isinstance(labels, list) for labels in lists) or not is_sound(lists):

@@ -13,8 +13,8 @@ from inference.kit.contracts.layouts import Layout, Unfit
 from inference.kit.model_io.spec import RGB
 from inference.registry.formats.declared import BLUE_FIRST, LAYOUTS, RESIZES, Declared, Files
 
-MOST = 64  # ways that are tried
-MOST_CLASSES = 1000  # of a model whose classes nobody named: more of them are cells of a picture, not classes
+MAX_VARIANTS = 64  # ways that are tried
+MAX_CLASSES = 1000  # of a model whose classes nobody named: more of them are cells of a picture, not classes
 UNFIT, REFUSED, TOO_MANY = "unfit", "refused", "too_many"
 
 
@@ -49,8 +49,10 @@ def list_candidates(files: Files, declared: Declared) -> tuple[list[Declared], l
         else:
             declarations += _expand(files, base, layout)
     declarations.sort(key=lambda row: row.pixels in BLUE_FIRST)  # rare: after all declarations of all layouts
-    excluded += [ExcludedLayout(declaration.task, declaration.layout, TOO_MANY) for declaration in declarations[MOST:]]
-    return declarations[:MOST], list(dict.fromkeys(excluded)), refusals
+    excluded += [
+        ExcludedLayout(declaration.task, declaration.layout, TOO_MANY) for declaration in declarations[MAX_VARIANTS:]
+    ]
+    return declarations[:MAX_VARIANTS], list(dict.fromkeys(excluded)), refusals
 
 
 def describe(files: Files, declarations: Sequence[Declared]) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def _base(files: Files, declared: Declared, task: str, layout: Layout, *, named:
         Unfit: the outputs are not laid out so, or only if they meant many more classes than anybody has.
     """
     count = files.classes(layout)
-    if not named and count is not None and not 1 <= count <= MOST_CLASSES:
+    if not named and count is not None and not 1 <= count <= MAX_CLASSES:
         raise Unfit
     if not named and count is None:
         message = _(

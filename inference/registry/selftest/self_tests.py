@@ -26,7 +26,7 @@ from inference.kit.model_io.refusals import BadRequest
 from inference.kit.model_io.requested import Requested
 from inference.kit.models.selftest import FILE, FOLDER, TOLERANCE, drawn
 from inference.kit.prediction import selftest as leaving
-from inference.kit.prediction.selftest import DRAWN, MOST_BYTES, PICTURES
+from inference.kit.prediction.selftest import DRAWN, MAX_BYTES, PICTURES
 from inference.registry.models import Model, ModelVersion
 from inference.registry.selftest.models import SelfTest
 from workers.core.models import Job
@@ -35,13 +35,13 @@ from workers.core.runs import RunDir
 if TYPE_CHECKING:
     from inference.evaluation.models import Evaluation
 
-MOST_READ = (DRAWN + PICTURES) * MOST_BYTES + (64 << 10)
-MOST_SEED = 1000
+MAX_READ_BYTES = (DRAWN + PICTURES) * MAX_BYTES + (64 << 10)
+MAX_SEED = 1000
 JPEG = b"\xff\xd8\xff"
 UNSOUND = (
     OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, BadRequest, files.OutsideRoot,
 )  # fmt: skip
-WORDS = ("machine", "onnxruntime", "provider")
+ENVIRONMENT_FIELDS = ("machine", "onnxruntime", "provider")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def store(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersi
         return
     try:
         with os.fdopen(files.open_beneath(outputs, name), "rb") as file:
-            document = json.loads(file.read(MOST_READ))
+            document = json.loads(file.read(MAX_READ_BYTES))
         samples = _valid_samples(document)
     except UNSOUND:
         return
@@ -106,7 +106,9 @@ def store(version: ModelVersion, outputs: Path, name: str, *, data: DatasetVersi
         "data_label": str(data)[:80],
         "samples": len(samples),
         "pictures": sum("picture" in sample for sample in samples),
-        "made_with": {name: made_with[name][:100] for name in WORDS if isinstance(made_with.get(name), str)},
+        "made_with": {
+            name: made_with[name][:100] for name in ENVIRONMENT_FIELDS if isinstance(made_with.get(name), str)
+        },
         "made_at": now(),
     }
     if is_sound(values["made_with"]):
@@ -128,11 +130,11 @@ def _valid_samples(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             if not data.startswith(JPEG):
                 continue
             sample["picture"] = entry["picture"]
-        elif isinstance(entry.get("seed"), int) and 0 <= entry["seed"] < MOST_SEED:
+        elif isinstance(entry.get("seed"), int) and 0 <= entry["seed"] < MAX_SEED:
             sample["seed"] = entry["seed"]
         else:
             continue
-        if len(json.dumps(sample)) <= MOST_BYTES:
+        if len(json.dumps(sample)) <= MAX_BYTES:
             samples.append(sample)
     return samples
 

@@ -22,7 +22,7 @@ NESTED = ("state_dict", "model_state_dict", "model", "module", "ema", "average")
 FOREIGN = re.compile(r"GLOBAL ([\w.]+)")  # in what torch says of a pickle with more than tensors
 OPSET = 18
 TOLERANCE = 1e-3  # of the largest answer
-LONGEST = 200
+MAX_LENGTH = 200
 
 
 class Refused(Exception):
@@ -87,7 +87,7 @@ def _weights(archive: Path, target: Path) -> str:
         content = torch.load(archive, map_location="cpu", weights_only=True)
     except Exception as error:
         if foreign := FOREIGN.search(str(error)):
-            raise Refused("not_only_weights", name=foreign[1][:LONGEST]) from error
+            raise Refused("not_only_weights", name=foreign[1][:MAX_LENGTH]) from error
         raise Refused("damaged") from error  # torch's own words advise to open it without care
     tensors = _tensors(content)
     if not tensors:
@@ -170,4 +170,4 @@ def _flat(answer: Any) -> list[np.ndarray]:
 
 
 def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:LONGEST]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:MAX_LENGTH]

@@ -24,7 +24,7 @@ from workers.jobs.resource_request import Resources, cluster_for
 PRESETS = ("classify", "segment", "tag")  # whose networks can be rebuilt, see training/presets/torch_export.py
 OWN = "own"  # architecture of a custom network
 WEIGHTS, PROGRAM, FACTS = "model.safetensors", "model.pt2", "torch.json"
-MOST_BYTES = 8 << 30
+MAX_BYTES = 8 << 30
 Act = ModelTask.Act
 
 
@@ -111,7 +111,7 @@ def store(task: ModelTask, outputs: Path) -> None:
     temporary = target.with_suffix(f".{task.pk}.tmp")
     try:
         with os.fdopen(files.open_beneath(outputs, PROGRAM), "rb") as source:
-            size = copy_rest(source, temporary, max_bytes=MOST_BYTES)
+            size = copy_rest(source, temporary, max_bytes=MAX_BYTES)
         digest = files.sha256_of(temporary)
         temporary.replace(target)
         files.flush_folder(target.parent)

@@ -82,7 +82,7 @@ class FeedbackActions:
         serializer = ServiceFeedbackIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
-        picture = fields["image"].read(samples.MOST_BYTES + 1)
+        picture = fields["image"].read(samples.MAX_BYTES + 1)
         sample = samples.store(
             holder=service, picture=picture, answers=fields["answers"], note=fields["note"], by=request.user
         )

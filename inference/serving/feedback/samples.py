@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
     Holder = Service | EdgeGroup  # what predicted: a service, or the devices of a group
 
-MOST_BYTES = 32 << 20  # of one picture
-MOST_SAMPLES = 1000  # of one service that wait for annotation
-MOST_BYTES_TOGETHER = 1 << 30
+MAX_BYTES = 32 << 20  # of one picture
+MAX_SAMPLES = 1000  # of one service that wait for annotation
+MAX_BYTES_TOGETHER = 1 << 30
 BY_RULE = 0.5  # of both, that pictures kept by a rule may take
-MOST_ANSWERS = 2000
-MOST_JSON = 1_000_000
-KEPT = timedelta(days=90)
+MAX_PREDICTIONS = 2000
+MAX_JSON_BYTES = 1_000_000
+RETENTION = timedelta(days=90)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def store(
         TooManySamples: 1,000 pictures, or 1 GiB, wait already.
         TooLarge, DiskFull: there is no room.
     """
-    if len(picture) > MOST_BYTES:
-        raise Invalid(_("The picture has more than %(most)s MiB.") % {"most": MOST_BYTES >> 20}, field="image")
+    if len(picture) > MAX_BYTES:
+        raise Invalid(_("The picture has more than %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image")
     predictions = [] if answers is None else answers
     if not _are_answers(predictions):
         raise Invalid(_("answers are the predictions that the service gave: a list of objects."), field="answers")
@@ -121,7 +121,7 @@ def store(
     if by is None and not has_room(holder):
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     waiting = holder.samples.filter(dataset=None)
-    if waiting.count() >= MOST_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MOST_BYTES_TOGETHER:
+    if waiting.count() >= MAX_SAMPLES or sum(waiting.values_list("size_bytes", flat=True)) > MAX_BYTES_TOGETHER:
         raise TooManySamples(_("So many pictures wait for annotation that no more are kept. Annotate those first."))
     uploads.require_room(owner=holder.owner, size_bytes=len(picture))
     file = ServiceSample(**_at(holder), sha256=facts.sha256).file
@@ -161,14 +161,18 @@ def has_room(holder: Holder) -> bool:
     """Return whether rules may store more images: a part of the room is reserved for reports of users."""
     rows = holder.samples.filter(dataset=None).exclude(why="")
     size_bytes = sum(rows.values_list("size_bytes", flat=True))
-    return rows.count() < BY_RULE * MOST_SAMPLES and size_bytes < BY_RULE * MOST_BYTES_TOGETHER
+    return rows.count() < BY_RULE * MAX_SAMPLES and size_bytes < BY_RULE * MAX_BYTES_TOGETHER
 
 
 def _are_answers(value: Any) -> bool:
-    if not isinstance(value, list) or len(value) > MOST_ANSWERS or not all(isinstance(entry, dict) for entry in value):
+    if (
+        not isinstance(value, list)
+        or len(value) > MAX_PREDICTIONS
+        or not all(isinstance(entry, dict) for entry in value)
+    ):
         return False
     try:
-        return len(json.dumps(value, allow_nan=False)) <= MOST_JSON
+        return len(json.dumps(value, allow_nan=False)) <= MAX_JSON_BYTES
     except (ValueError, TypeError, RecursionError):
         return False  # no number that JSON knows
 
@@ -178,7 +182,7 @@ def waiting(holder: Holder) -> list[ServiceSample]:
     rows = list(holder.samples.filter(dataset=None).select_related("by"))
     days = timedelta(days=_days(holder))
     for row in rows:
-        row.until = row.at + (days if row.why else KEPT)
+        row.until = row.at + (days if row.why else RETENTION)
     return rows
 
 
@@ -303,7 +307,7 @@ def sweep() -> None:
     for holder in chain.from_iterable(kind.model.objects.filter(samples__in=by_rule).distinct() for kind in HOLDERS):
         for row in holder.samples.exclude(why="").filter(at__lt=now() - timedelta(days=_days(holder)))[:500]:
             remove(holder=holder, sample=row.pk)
-    for row in ServiceSample.objects.filter(at__lt=now() - KEPT)[:500]:
+    for row in ServiceSample.objects.filter(at__lt=now() - RETENTION)[:500]:
         _delete(row)
     root = Path(settings.DATA_ROOT)
     for kind in HOLDERS:

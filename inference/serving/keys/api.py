@@ -42,10 +42,10 @@ class ServiceKeyIn(StrictMixin, serializers.Serializer):
 
     name = serializers.CharField(max_length=keys.MAX_NAME)
     per_minute = serializers.IntegerField(
-        min_value=1, max_value=keys.MOST_PER_MINUTE, required=False, allow_null=True, default=None
+        min_value=1, max_value=keys.MAX_PER_MINUTE, required=False, allow_null=True, default=None
     )
     days = serializers.IntegerField(
-        min_value=1, max_value=keys.LONGEST.days, required=False, allow_null=True, default=None
+        min_value=1, max_value=keys.MAX_DURATION.days, required=False, allow_null=True, default=None
     )
 
 

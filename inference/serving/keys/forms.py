@@ -24,14 +24,14 @@ class KeyForm(forms.Form):
     per_minute = forms.IntegerField(
         label=_("Requests a minute"),
         min_value=1,
-        max_value=keys.MOST_PER_MINUTE,
+        max_value=keys.MAX_PER_MINUTE,
         required=False,
         help_text=_("Empty: as the service has it."),
     )
     days = forms.IntegerField(
         label=_("Days"),
         min_value=1,
-        max_value=keys.LONGEST.days,
+        max_value=keys.MAX_DURATION.days,
         required=False,
         help_text=_("Empty: it never expires."),
     )

@@ -20,10 +20,10 @@ from inference.serving.keys.models import ServiceKey
 from inference.serving.models import Service
 
 PREFIX = "aik_"
-MOST = 200  # keys of one service that open it
-MOST_PER_MINUTE = 1_000_000
+MAX_KEYS = 200  # keys of one service that open it
+MAX_PER_MINUTE = 1_000_000
 MAX_NAME = 100
-LONGEST = timedelta(days=3650)
+MAX_DURATION = timedelta(days=3650)
 
 
 class TooManyKeys(DomainError):
@@ -53,14 +53,16 @@ def issue(
         if active_keys.filter(name=name).exists():
             raise NameTaken(_("This service already has a key called “%(name)s”.") % {"name": name}, field="name")
     with refusals:
-        if per_minute is not None and not 1 <= per_minute <= MOST_PER_MINUTE:
+        if per_minute is not None and not 1 <= per_minute <= MAX_PER_MINUTE:
             raise Invalid(_("A caller may ask 1 to 1,000,000 times a minute."), field="per_minute")
     with refusals:
-        if expires_in is not None and not timedelta(0) < expires_in <= LONGEST:
+        if expires_in is not None and not timedelta(0) < expires_in <= MAX_DURATION:
             raise Invalid(_("A key is good for 1 to 3650 days."), field="days")
     with refusals:
-        if active_keys.count() >= MOST:
-            raise TooManyKeys(_("A service has at most %(most)d keys. Revoke one that is not used.") % {"most": MOST})
+        if active_keys.count() >= MAX_KEYS:
+            raise TooManyKeys(
+                _("A service has at most %(most)d keys. Revoke one that is not used.") % {"most": MAX_KEYS}
+            )
     refusals.end()
     secret = PREFIX + secrets.token_urlsafe(32)
     key = ServiceKey.objects.create(

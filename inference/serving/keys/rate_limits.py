@@ -17,7 +17,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 log = logging.getLogger(__name__)
 MINUTE_S = 60
-REST_S = 5.0
+REFRESH_S = 5.0
 _rest = {"until": float("-inf")}
 _own = LocMemCache("paces", {"OPTIONS": {"MAX_ENTRIES": 10_000}})  # while the common store is away
 
@@ -31,8 +31,8 @@ def wait_s(caller: str, per_minute: int, *, clock: Callable[[], float] = time.ti
         try:
             return _wait_s(cache, caller, per_minute, clock())
         except Exception as exc:  # noqa: BLE001  clients of stores raise errors of their own
-            _rest["until"] = time.monotonic() + REST_S  # a store that hangs holds up one call, not each
-            log.warning("paces are counted in this process alone for %s s: %s", REST_S, exc)
+            _rest["until"] = time.monotonic() + REFRESH_S  # a store that hangs holds up one call, not each
+            log.warning("paces are counted in this process alone for %s s: %s", REFRESH_S, exc)
     return _wait_s(_own, caller, per_minute, clock())
 
 

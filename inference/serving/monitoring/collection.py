@@ -28,10 +28,10 @@ from workers.core.models import Attempt, Job
 from workers.core.runs import RunDir
 
 log = logging.getLogger(__name__)
-KEPT = timedelta(days=90)
-MOST_BYTES = 4 << 20
-AT_ONCE = image_sampling.MOST
-NEAR_S = 6 * 3600  # of the hours that a server tells
+RETENTION = timedelta(days=90)
+MAX_BYTES = 4 << 20
+AT_ONCE = image_sampling.MAX_SAMPLES
+MAX_CLOCK_DRIFT_S = 6 * 3600  # of the hours that a server tells
 BUDGET_S = 30.0  # of one round; who did not have a turn has one in the next
 
 
@@ -61,13 +61,13 @@ def _fetch(service: Service, job: Job, version: int | None) -> None:
         return
     headers = {endpoints.KEY_HEADER: endpoints.key_for(job.pk, job.attempt_number)}
     with requests.connected(where) as connection:
-        status, body = requests.send(connection, "GET", f"{where.prefix}/statistics", headers, max_bytes=MOST_BYTES)
+        status, body = requests.send(connection, "GET", f"{where.prefix}/statistics", headers, max_bytes=MAX_BYTES)
         store_counts(service, job, version, json.loads(body) if status == 200 else {})
         limits = limits_of(service)
         if not limits["keep_percent"] and not limits["keep_below"]:
             return
         for _number in range(AT_ONCE if samples.has_room(service) else 0):
-            empty_headers, max_bytes = headers | {"Content-Length": "0"}, samples.MOST_BYTES + MOST_BYTES
+            empty_headers, max_bytes = headers | {"Content-Length": "0"}, samples.MAX_BYTES + MAX_BYTES
             status, body = requests.send(connection, "POST", f"{where.prefix}/kept", empty_headers, max_bytes=max_bytes)
             if status != 200:
                 return
@@ -102,7 +102,7 @@ def store_last_host_counts(job: Job, attempt: Attempt) -> None:
 def _store_hour(service: Service, job: Job, version: int | None, hour: object, reported: object) -> None:
     tally = drift.validate(reported)
     begins = int(hour) if isinstance(hour, str) and hour.isascii() and hour.isdigit() and len(hour) < 12 else 0
-    if tally is None or begins % 3600 or abs(begins - now().timestamp()) > NEAR_S or not tally["images"]:
+    if tally is None or begins % 3600 or abs(begins - now().timestamp()) > MAX_CLOCK_DRIFT_S or not tally["images"]:
         return
     version_row = ModelVersion.objects.filter(pk=version or 0).first()
     values = {
@@ -138,5 +138,5 @@ def sweep() -> None:
             break
         with sweeps.kept_apart(f"service={service.pk} its statistics are not collected"):
             collect(service)
-    ServiceStatistics.objects.filter(begins_at__lt=now() - KEPT).delete()
+    ServiceStatistics.objects.filter(begins_at__lt=now() - RETENTION).delete()
     rollups.roll_up()

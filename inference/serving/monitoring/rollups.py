@@ -9,7 +9,7 @@ from django.db.models import Count
 from django.db.models.functions import TruncDay
 from django.utils.timezone import now
 
-from inference.kit.models.statistics import MOST_CLASSES
+from inference.kit.models.statistics import MAX_CLASSES
 from inference.registry import drift
 from inference.serving.monitoring.models import ServiceStatistics
 
@@ -41,7 +41,7 @@ def _merge_day(service: int, version: int | None, day: datetime) -> int:
     if len(rows) < 2:
         return 0
     tally = drift.add_up(row.tally for row in rows)
-    frequent = sorted(tally["classes"].items(), key=lambda pair: -pair[1])[:MOST_CLASSES]
+    frequent = sorted(tally["classes"].items(), key=lambda pair: -pair[1])[:MAX_CLASSES]
     tally["classes"] = dict(frequent)
     ServiceStatistics.objects.filter(pk__in=[row.pk for row in rows]).delete()
     ServiceStatistics.objects.create(

@@ -12,15 +12,15 @@ from accounts.access.permissions import Action
 from accounts.http import SignedInRequest
 from aiplatform.lib.pages import errors_as_messages, needs
 from inference.registry import baselines
-from inference.registry.drift import ENOUGH, Drift, Looks
+from inference.registry.drift import MIN_IMAGES, Drift, Looks
 from inference.serving.models import Service
 from inference.serving.monitoring import results
 from inference.serving.monitoring.labels import COMPARED, LOOKS, VERDICTS
 from inference.serving.traffic.statistics import SPANS
 
 HUES = {"steady": "run", "moved": "wait", "other": "fail", "unknown": "end"}
-MOST_CLASSES = 30
-MOST_REASONS = 3
+MAX_CLASSES = 30
+MAX_REASONS = 3
 
 
 @needs(Action.SERVICES_MANAGE)
@@ -38,21 +38,21 @@ def monitoring(request: SignedInRequest, pk: int) -> HttpResponse:
         "on_its_way": baselines.on_its_way(version) if version else None,
         "may_learn": version is not None and baselines.data_of(version, request.user) is not None,
         "looks": _looks(comparison.looks),
-        "enough": ENOUGH,
+        "enough": MIN_IMAGES,
     }
     return render(request, "inference/service_monitoring.html", context)
 
 
 def _looks(looks: Looks) -> dict[str, Any]:
     """Return the context of the images as a whole: the largest parts of the difference, in percent."""
-    reasons = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in looks.shares[:MOST_REASONS]]
+    reasons = [{"word": LOOKS[name], "percent": round(100 * share)} for name, share in looks.shares[:MAX_REASONS]]
     return {"found": looks, "verdict": VERDICTS[looks.verdict], "hue": HUES[looks.verdict], "most": reasons}
 
 
 def _row(drift: Drift) -> dict[str, Any]:
     """Return the context of a comparison: bars of both, in percent of the highest."""
     highest = max([*drift.before, *drift.now, 0.0001])
-    pairs = list(zip(drift.before, drift.now, strict=True))[:MOST_CLASSES]
+    pairs = list(zip(drift.before, drift.now, strict=True))[:MAX_CLASSES]
     bars = [{"before": round(100 * b / highest, 1), "now": round(100 * n / highest, 1)} for b, n in pairs]
     shares = [
         {"name": name, "before": f"{100 * b:.1f}", "now": f"{100 * n:.1f}"}

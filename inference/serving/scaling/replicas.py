@@ -14,7 +14,7 @@ from inference.serving.models import Service, ServiceReplica
 from workers.core.states import JobState
 
 #: So long a change waits for the servers beside the first one of the other version.
-PATIENCE = timedelta(seconds=60)
+TIMEOUT = timedelta(seconds=60)
 
 
 def start_matching(service: Service, version: ModelVersion) -> None:
@@ -37,7 +37,7 @@ def waits(service: Service) -> bool:
     Whether they answer is seen by `see`, in the background: pages ask this too.
     """
     rows = service.replicas.filter(leaving_at=None, version=service.next_version_id).select_related("job")
-    return any(not row.job.is_final and not row.answers and now() - row.created_at <= PATIENCE for row in rows)
+    return any(not row.job.is_final and not row.answers and now() - row.created_at <= TIMEOUT for row in rows)
 
 
 def see(row: ServiceReplica) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from inference.serving.server.metrics import SECONDS
 
-CALM_S = 300.0
-ROOM = 0.7  # of the time the servers that stay may be busy
+COOLDOWN_S = 300.0
+MAX_BUSY_SHARE = 0.7  # of the time the servers that stay may be busy
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def needed_servers(
         return max_servers
     if look.refused or (look.queue_s is not None and look.queue_s > target_s):
         return current if coming else min(max_servers, current + 1)
-    if calm_s >= CALM_S and current > max(1, min_servers) and is_calm(look, servers=servers, target_s=target_s):
+    if calm_s >= COOLDOWN_S and current > max(1, min_servers) and is_calm(look, servers=servers, target_s=target_s):
         return current - 1
     return current
 
@@ -97,4 +97,4 @@ def needed_servers(
 def is_calm(look: LoadSample, *, servers: int, target_s: float) -> bool:
     """Whether one server less would do."""
     waits = look.queue_s is not None and look.queue_s > target_s / 2
-    return servers > 1 and not look.refused and not waits and look.busy * servers / (servers - 1) <= ROOM
+    return servers > 1 and not look.refused and not waits and look.busy * servers / (servers - 1) <= MAX_BUSY_SHARE

@@ -33,11 +33,11 @@ from workers.core.states import FINAL, JobState
 log = logging.getLogger(__name__)
 TASK = "inference.scale"
 NUDGED_S, MOST_NUDGED = 3.0, 10_000  # at most one look within so many seconds is asked for by a process
-FOUND_AFTER = timedelta(minutes=2)
+STALE_AFTER = timedelta(minutes=2)
 #: So long a server stays after it gets no more requests: callers' ways are remembered for a second.
 DRAINING = timedelta(seconds=10)
 #: So long no further server is started after one has failed or could not be had.
-REST_S = 60
+INTERVAL_S = 60
 
 
 def nudge(service: Service) -> None:
@@ -76,7 +76,7 @@ def tidy(service: Service) -> None:
         job: Job = row.job
         if job.is_final:
             if job.state in (JobState.FAILED, JobState.LOST):
-                cache.set(f"scaling:rest:{service.pk}", 1, REST_S)
+                cache.set(f"scaling:rest:{service.pk}", 1, INTERVAL_S)
             row.delete()
         elif row.leaving_at is not None:
             if now() - row.leaving_at > DRAINING:
@@ -147,7 +147,7 @@ def _grow(service: Service, current: int) -> None:
                 start(locked, withdrawal.usable_version(locked))
     except DomainError as refusal:  # a quota, or no such machine: what is there goes on
         message = wording.of_error(refusal)
-        cache.set(f"scaling:rest:{service.pk}", 1, REST_S)
+        cache.set(f"scaling:rest:{service.pk}", 1, INTERVAL_S)
         log.info("service=%s cannot grow: %s", service.pk, refusal)
     if message != service.scaling_message:
         Service.objects.filter(pk=service.pk).update(scaling_message=message)
@@ -176,7 +176,7 @@ def sweep() -> None:
 def end_orphans() -> None:
     """End servers that no service refers to: a process was killed between detaching and ending one."""
     servers = Job.objects.filter(kind__in=[endpoints.KIND, addresses.KIND]).exclude(state__in=FINAL)
-    old = servers.filter(created_at__lt=now() - FOUND_AFTER)
+    old = servers.filter(created_at__lt=now() - STALE_AFTER)
     for job in old.exclude(pk__in=_server_jobs()):
         if job.pk not in _server_jobs():
             log.warning("job=%s is the server of no service, and is ended", job.pk)

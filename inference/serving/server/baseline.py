@@ -21,9 +21,9 @@ from inference.kit.task_kinds import TASKS
 from inference.serving.server.service import Call, Service
 from inference.serving.server.settings import Settings
 
-MOST = 500  # images, spread evenly over the manifest
-ENOUGH = 100  # held back images
-LONGEST_S = 600.0
+MAX_IMAGES = 500  # images, spread evenly over the manifest
+MIN_HELD_OUT = 100  # held back images
+MAX_DURATION_S = 600.0
 
 
 def select_images(dataset: Path) -> list[str]:
@@ -35,9 +35,9 @@ def select_images(dataset: Path) -> list[str]:
         rows = [json.loads(line) for line in file if line.strip()]
     held_back = [row for row in rows if row.get("split") in ("val", "test")]
     learned = [row for row in rows if row.get("split") == "train"]
-    usable = held_back if len(held_back) >= ENOUGH else learned or rows
-    step = max(1.0, len(usable) / MOST)
-    return [usable[int(index * step)]["path"] for index in range(min(MOST, len(usable)))]
+    usable = held_back if len(held_back) >= MIN_HELD_OUT else learned or rows
+    step = max(1.0, len(usable) / MAX_IMAGES)
+    return [usable[int(index * step)]["path"] for index in range(min(MAX_IMAGES, len(usable)))]
 
 
 async def count(model: Path, dataset: Path, *, threads: int) -> statistics.Tally:
@@ -59,7 +59,7 @@ async def count(model: Path, dataset: Path, *, threads: int) -> statistics.Tally
                 continue
             looks.append(features.looks)
             statistics.add(tally, features, statistics.counted(response["predictions"], best_only=best_only))
-            if time.monotonic() - began > LONGEST_S:
+            if time.monotonic() - began > MAX_DURATION_S:
                 break
     finally:
         await service.stop()

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from inference.kit.model_io.refusals import BadRequest, Gone, TooLarge, TooSlow
 
-PATIENCE_S = 4.0
+TIMEOUT_S = 4.0
 SLOWEST_BYTES_PER_S = 16 * 1024
 
 
@@ -32,13 +32,13 @@ async def read(request: Request, *, limit: int) -> bytes:
     chunks: list[bytes] = []
     got, started = 0, asyncio.get_running_loop().time()
     try:
-        async with asyncio.timeout_at(started + PATIENCE_S) as patience:
+        async with asyncio.timeout_at(started + TIMEOUT_S) as patience:
             async for chunk in request.stream():
                 chunks.append(chunk)
                 got += len(chunk)
                 if got > limit:
                     raise _too_large(limit)
-                patience.reschedule(started + PATIENCE_S + got / SLOWEST_BYTES_PER_S)
+                patience.reschedule(started + TIMEOUT_S + got / SLOWEST_BYTES_PER_S)
     except TimeoutError:
         raise TooSlow("The body came too slowly.") from None
     except ClientDisconnect:

@@ -44,9 +44,9 @@ ABOUT, MODEL, FAILED = "service.json", "model", "failed.json"
 PREFIX = "/m/"
 LOOK_S = 0.5
 DRAINING_S = 10.0
-MOST_ABOUT = 64 << 10  # bytes of a service.json
-MOST_SENTENCE = 500
-MOST_COUNTED = 1000  # services whose counts are remembered after they left
+MAX_DESCRIPTION_BYTES = 64 << 10  # bytes of a service.json
+MAX_SENTENCE = 500
+MAX_COUNTED = 1000  # services whose counts are remembered after they left
 TAKEN = ("AIP_SERVE_", "AIP_MODEL_NAME", "AIP_MODEL_ALSO", "AIP_MODEL_VERSION")  # what service.json may say
 
 
@@ -172,7 +172,7 @@ class Host:
             )
         except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
             slot.free()
-            self.failed[name] = (made, f"The model cannot be loaded: {exc}"[:MOST_SENTENCE])
+            self.failed[name] = (made, f"The model cannot be loaded: {exc}"[:MAX_SENTENCE])
             log.error("service=%s %s", name, self.failed[name][1])
             return
         service = Service(settings, spec, at_work.Marked(engine, slot), self._decoders)
@@ -191,7 +191,7 @@ class Host:
 
     def _counts(self, name: str, new: Hours) -> Hours:
         """Return the counts of a service in this process from before it was reloaded."""
-        if len(self._hours) > MOST_COUNTED:
+        if len(self._hours) > MAX_COUNTED:
             self._hours = {key: hours for key, hours in self._hours.items() if key in self.here}
         return self._hours.setdefault(name, new)
 
@@ -203,7 +203,7 @@ class Host:
         """
         home = self.folder / name
         with (home / ABOUT).open("rb") as file:
-            variables = json.loads(file.read(MOST_ABOUT))["env"]
+            variables = json.loads(file.read(MAX_DESCRIPTION_BYTES))["env"]
         env = {key: str(value) for key, value in variables.items() if key.startswith(TAKEN)}
         env |= {
             "AIP_MODEL_DIR": str(home / MODEL),

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 20
-MOST_BYTES = 64 << 20
+MAX_SAMPLES = 20
+MAX_BYTES = 64 << 20
 LOW, CHANCE = "low_score", "chance"
 
 
@@ -43,7 +43,7 @@ class Keeper:
     def consider(self, picture: bytes, answers: Sequence[Mapping[str, Any]]) -> None:
         """Store an image if a rule selects it and there is room."""
         why = self._why(answers)
-        if why and len(self._kept) < MOST and self._bytes + len(picture) <= MOST_BYTES:
+        if why and len(self._kept) < MAX_SAMPLES and self._bytes + len(picture) <= MAX_BYTES:
             self._kept.append(Sample(picture, answers, why))
             self._bytes += len(picture)
 

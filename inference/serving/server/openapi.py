@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inference.kit.contracts.schema import NUMBER, SHARE, TEXT, WHOLE, Schema, a_list, an_object
+from inference.kit.contracts.schema import INTEGER, NUMBER, SHARE, TEXT, Schema, a_list, an_object
 from inference.kit.model_io.engine import TensorInfo
 from inference.kit.model_io.spec import CHAIN
 from inference.kit.task_kinds import TASKS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inference.serving.server.service import Service
 
 Document = dict[str, Any]
-PROBLEM = an_object(type=TEXT, status=WHOLE, code=TEXT, detail=TEXT)
+PROBLEM = an_object(type=TEXT, status=INTEGER, code=TEXT, detail=TEXT)
 OF_OPENAI = an_object(message=TEXT, type=TEXT, param={"type": ["string", "null"]}, code=TEXT)
 REFUSALS = {  # status → when
     "400": "What was sent cannot be understood.",
@@ -27,7 +27,7 @@ REFUSALS = {  # status → when
     "503": "The service is starting. Retry-After says when to ask again.",
     "504": "The answer took longer than the service allows.",
 }
-ASKED: dict[str, tuple[str, Any]] = {
+REQUEST_FIELDS: dict[str, tuple[str, Any]] = {
     "score_threshold": ("Lowest score of an answer.", SHARE),
     "iou_threshold": ("Overlap from which one of two boxes of a class stays.", SHARE),
     "max_detections": ("Most objects of a picture.", {"type": "integer", "minimum": 1, "maximum": 10_000}),
@@ -93,14 +93,14 @@ def _predict(service: Service) -> Document:
         model=TEXT,
         version=TEXT,
         task={"const": spec.task},
-        image=an_object(width=WHOLE, height=WHOLE),
+        image=an_object(width=INTEGER, height=INTEGER),
         predictions=a_list(item),
-        batch=WHOLE,
+        batch=INTEGER,
         timing_ms={"type": "object", "additionalProperties": NUMBER},
     )
     operation = _op("predict", "What the model finds in a picture.", response, "PredictError")
     operation["parameters"] = [
-        {"name": name, "in": "query", "description": ASKED[name][0], "schema": ASKED[name][1]}
+        {"name": name, "in": "query", "description": REQUEST_FIELDS[name][0], "schema": REQUEST_FIELDS[name][1]}
         for name in answer.options
     ]
     form = {"type": "object", "properties": {"image": PICTURE["schema"]}, "required": ["image"]}
@@ -113,19 +113,19 @@ def _infer(service: Service) -> Document:
     inputs: list[Schema] = [_tensor(end) for end in service.engine.inputs]
     if service.spec.input is not None:
         pictures = an_object(
-            name={"const": service.spec.input.name}, shape=a_list(WHOLE), datatype={"const": "BYTES"},
+            name={"const": service.spec.input.name}, shape=a_list(INTEGER), datatype={"const": "BYTES"},
             data=a_list({"type": "string", "contentEncoding": "base64"}, "Pictures."),
         )  # fmt: skip
         inputs.append(pictures)
     body = an_object(inputs={"type": "array", "items": {"anyOf": inputs}})
-    output = an_object(name=TEXT, shape=a_list(WHOLE), datatype=TEXT, data=a_list({}))
+    output = an_object(name=TEXT, shape=a_list(INTEGER), datatype=TEXT, data=a_list({}))
     response = an_object(model_name=TEXT, model_version=TEXT, outputs=a_list(output))
     operation = _op("infer", "The Open Inference Protocol v2: tensors or pictures.", response, "Error")
     return operation | {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
 
 
 def _tensor(end: TensorInfo) -> Schema:
-    shape = a_list(WHOLE, f"{list(end.shape)}; -1 is any size.")
+    shape = a_list(INTEGER, f"{list(end.shape)}; -1 is any size.")
     return an_object(
         name={"const": end.name},
         shape=shape,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 1000  # boxes of an answer that are compared, its first ones
+MAX_BOXES = 1000  # boxes of an answer that are compared, its first ones
 SAME = 0.5  # overlap (intersection over union) from which two boxes show the same thing
 
 Prediction = Mapping[str, Any]
@@ -28,7 +28,7 @@ def agreement(answer: bytes, other: bytes) -> float | None:
         return None
     if not isinstance(first, list) or not isinstance(second, list):
         return None
-    first, second = first[:MOST], second[:MOST]
+    first, second = first[:MAX_BOXES], second[:MAX_BOXES]
     both = [*first, *second]
     if not both:
         return 1.0

@@ -24,7 +24,7 @@ from inference.serving.traffic import histogram
 log = logging.getLogger(__name__)
 FLUSH_S = 2.0
 PERIOD = timedelta(hours=1)
-KEPT = timedelta(days=90)
+RETENTION = timedelta(days=90)
 OVERLOADED = (408, 429)  # of a server: it was too slow for the requests
 
 
@@ -157,7 +157,7 @@ def _add(slot: Slot, begins: int, tally: Tally) -> None:
 
 def forget_old() -> None:
     """Remove counts that are older than 90 days."""
-    ServiceUsage.objects.filter(begins_at__lt=datetime.now(UTC) - KEPT).delete()
+    ServiceUsage.objects.filter(begins_at__lt=datetime.now(UTC) - RETENTION).delete()
 
 
 COUNTER = Counter()

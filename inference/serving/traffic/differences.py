@@ -21,7 +21,7 @@ from inference.serving.models import Service
 
 log = logging.getLogger(__name__)
 EVERY_S = 2.0  # at most one picture of a service within so many seconds is kept by a process
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 PICTURES = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"BM", b"GIF8", b"II*\0", b"MM\0*")  # how their files begin
 
 
@@ -40,7 +40,7 @@ async def sample_disagreement(service: Service, agreed: float, request_body: byt
     moment = time.monotonic()
     if moment < _kept.get(service.pk, 0.0) + EVERY_S:
         return
-    if len(_kept) > MOST_REMEMBERED:
+    if len(_kept) > MAX_REMEMBERED:
         _kept.clear()
     _kept[service.pk] = moment
     await sync_to_async(store)(service, request_body, response_body)

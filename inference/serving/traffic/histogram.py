@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Mapping
 
 GROWTH = 1.2
-LEAST_S = 0.0005
+MIN_S = 0.0005
 LAST = 70  # from 146 s on
 
 
 def bucket(seconds: float) -> int:
     """The number of the bucket that a time falls in, 0..70."""
-    if seconds <= LEAST_S:
+    if seconds <= MIN_S:
         return 0
-    return min(LAST, math.ceil(math.log(seconds / LEAST_S, GROWTH)))
+    return min(LAST, math.ceil(math.log(seconds / MIN_S, GROWTH)))
 
 
 def together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -35,8 +35,8 @@ def percentile(counts: Mapping[str, int], share: float) -> float | None:
     for number in sorted(int(name) for name in counts):
         inside = counts[str(number)]
         if below + inside >= wanted:
-            low = LEAST_S * GROWTH ** (number - 1) if number else 0.0
-            high = LEAST_S * GROWTH**number
+            low = MIN_S * GROWTH ** (number - 1) if number else 0.0
+            high = MIN_S * GROWTH**number
             return low + (high - low) * (wanted - below) / inside
         below += inside
-    return LEAST_S * GROWTH**LAST
+    return MIN_S * GROWTH**LAST

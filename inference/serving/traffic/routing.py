@@ -128,12 +128,12 @@ def _upstream(job: Job, where: Place, on_success: Callable[[], None] | None = No
 
 
 _loads: dict[Place, Load] = {}
-_MOST_LOADS = 2000
+_MAX_LOADS = 2000
 
 
 def _load(where: Place) -> Load:
     """Return the pending requests at an address, by this process."""
-    if len(_loads) > _MOST_LOADS:
+    if len(_loads) > _MAX_LOADS:
         for gone in [idle for idle, load in list(_loads.items()) if not load.under_way]:
             _loads.pop(gone, None)
     return _loads.setdefault(where, Load())

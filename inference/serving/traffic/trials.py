@@ -25,9 +25,9 @@ from workers.core.models import Job
 from workers.core.states import JobState
 
 #: Requests that a version must have answered before its failures are held against those of the other one.
-ENOUGH = 200
+MIN_REQUESTS = 200
 #: Share of its requests above which a version is halted by itself, once that is sure at 95 %.
-MOST_FAILED = 0.5
+MAX_FAILED = 0.5
 
 
 class TrialOpen(DomainError):
@@ -226,9 +226,9 @@ def advance(trial: ServiceTrial) -> None:
             trial.ready_attempt = job.attempt_number
     elif trial.answers:
         tried, beside = statistics.of_trial(trial)
-        if tried.failed_low > MOST_FAILED:
+        if tried.failed_low > MAX_FAILED:
             _halt(trial, "fails", failed=tried.failed, requests=tried.requests)
-        elif tried.requests >= ENOUGH and proportions.is_more(
+        elif tried.requests >= MIN_REQUESTS and proportions.is_more(
             tried.failed, tried.requests, beside.failed, beside.requests
         ):
             _halt(

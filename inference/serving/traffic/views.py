@@ -99,7 +99,7 @@ def trial_context(service: Service) -> dict[str, Any]:
     if trial.outcome:
         return {"trial": None, "halted": trial}
     tried, beside = statistics.of_trial(trial)
-    return {"trial": trial, "tried": tried, "beside": beside, "needed": max(0, trials.ENOUGH - tried.requests)}
+    return {"trial": trial, "tried": tried, "beside": beside, "needed": max(0, trials.MIN_REQUESTS - tried.requests)}
 
 
 def _own(request: SignedInRequest, pk: int) -> Service:

@@ -18,7 +18,7 @@ def main() -> int:
     """Return the exit code: 0 watched (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
     if pyav.is_missing():
-        print(pyav.SAID, flush=True)
+        print(pyav.MISSING_PYAV_TEXT, flush=True)
         return 1
     # what needs PyAV comes after the look for it
     from inference.video.watcher.inputs import Suspended, Unwatched, create_watch  # noqa: PLC0415  imports PyAV

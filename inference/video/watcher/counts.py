@@ -11,7 +11,7 @@ from inference.video.watcher.detect import Found
 from inference.video.watcher.tracker import Ints
 from inference.video.watcher.zones import IN, OUT, Foot, Line, Zone
 
-MOST_INTERVALS = 10_000
+MAX_INTERVALS = 10_000
 
 
 class Counts:
@@ -78,7 +78,7 @@ class Counts:
         own = self.intervals.get(index)
         if own is None:
             own = self.intervals[index] = {"most": 0, "new": 0, "lines": {}, "zones": {}}
-            while len(self.intervals) > MOST_INTERVALS:
+            while len(self.intervals) > MAX_INTERVALS:
                 del self.intervals[min(self.intervals)]
         own["most"] = max(own["most"], objects)
         own["new"] += new

@@ -17,7 +17,7 @@ from inference.kit.models import composed, model_json
 from inference.kit.task_kinds import TASKS
 from inference.video.watcher.pictures import Layout, Pixels
 
-MOST = 300  # boxes of a picture
+MAX_BOXES = 300  # boxes of a picture
 
 
 class Unfit(Exception):
@@ -50,7 +50,7 @@ class Detector:
             raise Unfit(f"Only models that find objects can watch; this one is for {self.spec.task}.")
         self.answer, self.detect = task.answer, task.answer.detect
         self.input: InputSpec = self.spec.input
-        self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MOST)
+        self.limits = DecodeSpec(lowest, self.spec.decode.iou_threshold, MAX_BOXES)
         self.ids = np.array([model_class.id for model_class in self.spec.classes], np.int64)
         self.engine = composed.load(folder, self.spec, threads=threads)
         self._ground: decode.Floats | None = None

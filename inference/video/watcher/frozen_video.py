@@ -22,7 +22,7 @@ FROZEN, BLACK, OVER = "frozen", "black", "over"
 EVERY_ROW = 4  # of a picture that is compared: a quarter of it has noise enough
 GAP_S = 10.0  # without a picture: longer ones do not count, as nobody knows what it would have shown
 FEWEST = 10  # frames, before they are reported as the same
-MOST = 20_000  # pictures that are remembered, 100 a second for three minutes
+MAX_FRAMES = 20_000  # pictures that are remembered, 100 a second for three minutes
 DARK, SHARE = 20, 0.99  # of 255, and how much of a picture is darker in its means of BLOCK × BLOCK pixels
 BLOCK = 8
 LOOK_S = 0.5  # between two looks at how dark it is
@@ -77,7 +77,7 @@ class Stillness:
             self._new, self._count = now, 0
         recent[mark] = clock
         self._count += 1
-        if len(recent) > MOST:
+        if len(recent) > MAX_FRAMES:
             del recent[next(iter(recent))]
 
     def _changed(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 BOUNDARY = "picture"
 KEY_HEADER = "X-Aip-Service-Key"
-QUIET_S = 10.0  # so long a viewer waits for a new picture before the old one is sent again
+REPEAT_AFTER_S = 10.0  # so long a viewer waits for a new picture before the old one is sent again
 SEND_BUFFER = 64 << 10  # bytes: what is on its way is soon old
 
 
@@ -39,7 +39,7 @@ class Live:
     def after(self, number: int) -> tuple[bytes, int]:
         """The newest picture and its number, once it is another than that one."""
         with self._new:
-            self._new.wait_for(lambda: self._number != number, QUIET_S)
+            self._new.wait_for(lambda: self._number != number, REPEAT_AFTER_S)
             return self._picture, self._number
 
     def count(self, more: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 
 HOW = "pip install av==18.1.0"
-SAID = f"Videos are read by PyAV, which is not installed on this machine. Its operator installs it with: {HOW}"
+MISSING_PYAV_TEXT = (
+    f"Videos are read by PyAV, which is not installed on this machine. Its operator installs it with: {HOW}"
+)
 
 
 def is_missing() -> bool:

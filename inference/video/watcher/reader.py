@@ -24,8 +24,8 @@ import numpy as np
 from inference.video.watcher import gate, hardware, media_inputs
 from inference.video.watcher.pictures import Layout, Pixels
 
-MOST_BAD = 300  # packets in a row that cannot be decoded
-MOST_PIXELS = 8192 * 8192
+MAX_BAD = 300  # packets in a row that cannot be decoded
+MAX_PIXELS = 8192 * 8192
 SHOWN_EVERY_S = 1.0  # where no film is made
 
 
@@ -142,9 +142,9 @@ class _Reading:
                 frames = hardware.decoded(packet, self.by)
             except av.error.InvalidDataError:
                 bad += 1
-                if bad > MOST_BAD and self.by != hardware.SOFTWARE:
+                if bad > MAX_BAD and self.by != hardware.SOFTWARE:
                     raise hardware.Failed("it decodes none of the pictures") from None
-                if bad > MOST_BAD:
+                if bad > MAX_BAD:
                     raise Unreadable("Its pictures are damaged.") from None
                 continue
             bad = 0 if frames else bad
@@ -181,8 +181,8 @@ class _Reading:
         """Report the properties of the source, and lay out the memory."""
         self.turns = round((frame.rotation or 0) / 90) % 4
         width, height = (frame.height, frame.width) if self.turns % 2 else (frame.width, frame.height)
-        if width * height > MOST_PIXELS:
-            raise Unreadable(f"Its pictures are {width}×{height}; at most {MOST_PIXELS // 10**6} megapixels are taken.")
+        if width * height > MAX_PIXELS:
+            raise Unreadable(f"Its pictures are {width}×{height}; at most {MAX_PIXELS // 10**6} megapixels are taken.")
         self.layout = layout = layout_of(width, height, self.order)
         descriptor = self.order["memory"]
         os.ftruncate(descriptor, layout.slots * layout.slot_bytes)

@@ -14,7 +14,7 @@ from typing import Any
 
 from inference.kit.samples.run import Run, same
 
-KEPT = 2  # checkpoints: a reader that finds the newest damaged takes the one before
+MAX_CHECKPOINTS = 2  # checkpoints: a reader that finds the newest damaged takes the one before
 STATE, EVENTS, SEGMENTS = "state.json", "events.jsonl", "segments"
 
 
@@ -58,4 +58,4 @@ class Kept:
         """Keep the state, and all segments that are whole, where a further attempt finds them."""
         parts = {f"segment.{file.name}": file for file in (*self.films(), *self.lines())}
         copied: dict[str, Path | str] = {STATE: json.dumps(state), EVENTS: self.events}
-        self.run.checkpoint(step, copied, parts, known_digests=self._digests, limit=KEPT)
+        self.run.checkpoint(step, copied, parts, known_digests=self._digests, limit=MAX_CHECKPOINTS)

@@ -10,7 +10,7 @@ from inference.video.watcher.zones import Line, Zone, line_of, zone_of
 
 SHOWN_WIDTH = 640
 DOUBTFUL = 0.1
-STILL_S = 60.0
+FROZEN_AFTER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -48,5 +48,5 @@ class Asked:
             film=bool(params.get("film", True)),
             interval_s=float(params.get("interval_s") or 10),
             lost_s=float(params.get("lost_s") or 1),
-            still_s=float(params.get("still_s", STILL_S)),
+            still_s=float(params.get("still_s", FROZEN_AFTER_S)),
         )

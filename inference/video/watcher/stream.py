@@ -16,7 +16,7 @@ from inference.video.watcher.watch import Watch, jpeg
 
 OPEN_S, PICTURE_S = 15.0, 5.0  # how long the first picture, and each further one, may take
 PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before the first, second, … try in a row
-MOST_SEGMENTS = 360  # of ten seconds: the film of the last hour
+MAX_SEGMENTS = 360  # of ten seconds: the film of the last hour
 
 
 class StreamWatch(Watch):
@@ -99,7 +99,7 @@ class StreamWatch(Watch):
             self.live.show(jpeg(drawn))
 
     def forget(self) -> None:
-        self.kept.remove_older(MOST_SEGMENTS)
+        self.kept.remove_older(MAX_SEGMENTS)
 
     def write_summary(self, **more: Any) -> None:
         silent = {"silent_since": self.silent_since, "silent_why": self.silent_why, "reconnects": self.reconnects}

@@ -209,9 +209,9 @@ def test_pace_is_a_rate_on_average_and_ends(monkeypatch):
         now[0] = seconds
         return pace.keeps_up(count)
 
-    least = patience.LEAST_BYTES_S
+    least = patience.MIN_BYTES_S
     assert [keeps_up(200, 0), keeps_up(400, 399 * least), keeps_up(400, 400 * least)] == [True, False, True]
-    assert not keeps_up(patience.MOST_S + 1, 1 << 50)
+    assert not keeps_up(patience.MAX_DURATION_S + 1, 1 << 50)
 
 
 def test_machine_that_joined_takes_nothing_by_withdrawn_credentials(registry, waiting, machines, login, bob):

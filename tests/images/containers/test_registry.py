@@ -128,7 +128,7 @@ def test_password_is_not_given_to_whoever_a_redirect_leads_to(registry, tmp_path
 
 
 def test_slow_registry_is_not_waited_for(registry, monkeypatch):
-    monkeypatch.setattr(asked, "WHOLE_S", 0.5)
+    monkeypatch.setattr(asked, "TOTAL_TIMEOUT_S", 0.5)
     monkeypatch.setattr(asked, "SIGN_IN_S", 0.05)
     monkeypatch.setattr(asked, "PIECE_S", 0.5)
     registry.put("lab/x", "1", [LAYER])
@@ -144,7 +144,7 @@ def test_slow_registry_is_not_waited_for(registry, monkeypatch):
 
 
 def test_large_blob_may_take_longer_than_one_answer(registry, monkeypatch):
-    monkeypatch.setattr(asked, "WHOLE_S", 0.8)
+    monkeypatch.setattr(asked, "TOTAL_TIMEOUT_S", 0.8)
     monkeypatch.setattr(asked, "PIECE_S", 10.0)
     monkeypatch.setattr(asked, "CHUNK", 20)
     registry.put("lab/x", "1", [LAYER])

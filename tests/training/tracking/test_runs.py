@@ -174,7 +174,7 @@ def test_runs_below_one_another_are_children(laptop):
     assert Run.objects.get(uid=below).parent.uid == above
     assert laptop.data(below)["tags"]["mlflow.parentRunId"] == above
     uid = below
-    for _level in range(runs.DEEPEST - 1):
+    for _level in range(runs.MAX_DEPTH - 1):
         uid = laptop.made(tags=[{"key": "mlflow.parentRunId", "value": uid}])
     fields = {"experiment_id": "0", "tags": [{"key": "mlflow.parentRunId", "value": uid}]}
     assert laptop.refused("POST", "runs/create", fields) == (400, "INVALID_PARAMETER_VALUE")
@@ -254,7 +254,7 @@ def test_limits_are_mlflows_and_the_platforms(laptop, monkeypatch):
     uid = laptop.made()
     many = [{"key": f"k{n}", "value": "1"} for n in range(101)]
     points = [{"key": "a", "value": n, "step": n, "timestamp": 1} for n in range(1001)]
-    monkeypatch.setattr(metrics, "MOST_KEYS", 3)
+    monkeypatch.setattr(metrics, "MAX_KEYS", 3)
 
     refused = [
         laptop.refused("POST", "runs/log-batch", {"run_id": uid} | fields)

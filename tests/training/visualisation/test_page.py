@@ -118,11 +118,11 @@ def test_visualisation_shows_nobody_the_runs_of_others(as_bob, as_anna, client, 
 
 
 def test_visualisation_refuses_more_runs_than_can_be_seen_at_once(as_alice, alice, cluster):
-    jobs = [work.job(alice, cluster, state="succeeded") for _ in range(runs.MOST_RUNS + 1)]
+    jobs = [work.job(alice, cluster, state="succeeded") for _ in range(runs.MAX_RUNS + 1)]
     page = as_alice.get(f"{PAGE}?{'&'.join(f'run={job.pk}' for job in jobs)}")
 
     assert page.status_code in (400, 422)
-    assert str(runs.MOST_RUNS) in page.context["refused"].message
+    assert str(runs.MAX_RUNS) in page.context["refused"].message
 
 
 def test_job_page_leads_to_what_the_job_shows(as_alice, alice, cluster, run):

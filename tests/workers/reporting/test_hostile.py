@@ -149,14 +149,14 @@ def test_event_file_that_claims_more_than_it_has_is_waited_for(running, outputs)
 
 
 def test_reports_of_a_million_names_are_bounded(running, outputs, monkeypatch):
-    monkeypatch.setattr(finding, "MOST_ENTRIES", 500)
+    monkeypatch.setattr(finding, "MAX_ENTRIES", 500)
     for number in range(2000):
         (outputs / f"{number}.tfevents").touch()
     search = reporting._search(running.attempts.get())
 
     found = search.files()
 
-    assert len(found) == finding.MOST_FOUND
+    assert len(found) == finding.MAX_FOUND
     assert search.more
     assert sum(folder.entries for folder in search._known.values()) <= 500
 
@@ -184,7 +184,7 @@ def test_reports_of_many_figures_keep_to_the_bound_of_keys(running, outputs):
 
     take(running, ended=True)
 
-    assert Curve.objects.count() == metrics.MOST_KEYS
+    assert Curve.objects.count() == metrics.MAX_KEYS
 
 
 def test_reports_without_end_are_taken_in_portions(running, outputs, monkeypatch):
@@ -231,7 +231,7 @@ def test_no_record_breaks_the_reader_of_events(tmp_path_factory, data, wrapped):
 
 def test_message_of_endless_fields_is_refused():
     with pytest.raises(protobuf.Malformed):
-        list(protobuf.fields(b"\x08\x01" * (protobuf.MOST_FIELDS + 1)))
+        list(protobuf.fields(b"\x08\x01" * (protobuf.MAX_FIELDS + 1)))
 
 
 def test_graph_of_many_nodes_is_cut_and_says_how_many_there_are():

@@ -122,7 +122,7 @@ def test_media_of_a_long_series_are_spread_over_all_of_it(job):
 
 
 def test_media_keep_within_their_bounds(job, monkeypatch):
-    monkeypatch.setattr(media, "MOST_BYTES", 300)
+    monkeypatch.setattr(media, "MAX_BYTES", 300)
     show(job, image("samples", 9), *(image("samples", step) for step in range(10, 15)))
 
     series = media.series_of(job).get(name="samples")

@@ -23,7 +23,7 @@ from workers.jobs.output import files as outputs
 
 KIND = "board"
 PORT_NAME = "tensorboard"
-MOST_LOOKED_AT = 2000  # files; event files lie near the top
+MAX_LOOKED_AT = 2000  # files; event files lie near the top
 CPUS = 0.5
 LASTS = timedelta(hours=8)
 
@@ -36,7 +36,7 @@ def folder(source: Job) -> Path | None:
     """The newest outputs of a job that hold event files, None where none do."""
     for attempt in outputs.attempts(source):
         root = outputs.folder_of(source, attempt)
-        paths = islice(files.walk_beneath(root, lenient=True), MOST_LOOKED_AT) if root else ()
+        paths = islice(files.walk_beneath(root, lenient=True), MAX_LOOKED_AT) if root else ()
         if any("tfevents" in path for path in paths):
             return root
     return None

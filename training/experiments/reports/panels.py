@@ -25,7 +25,7 @@ from training.programs import request_text
 
 RUNS, CURVES, SCATTER, FIGURE = "runs", "curves", "scatter", "figure"
 MOST_ROWS, MOST_DOTS, MOST_NAMED = 100, 500, 100
-LONGEST = 10_000  # characters of one panel
+MAX_LENGTH = 10_000  # characters of one panel
 
 _WHICH: dict[str, Read] = {
     "title": fields.text(fields.LONGEST_TITLE),
@@ -111,8 +111,8 @@ def read(fence: Fence) -> Panel:
     """
     known = KINDS[fence.word]
     found = Refusals()
-    if len(fence.text) > LONGEST:
-        raise _wrong(fence.line, _("A panel has at most %(most)s characters.") % {"most": LONGEST})
+    if len(fence.text) > MAX_LENGTH:
+        raise _wrong(fence.line, _("A panel has at most %(most)s characters.") % {"most": MAX_LENGTH})
     given, lines = _fields(fence)
     values: dict[str, Any] = {}
     for name, value in given.items():

@@ -25,7 +25,7 @@ from training.experiments.reports.filters import ReportFilters
 from training.experiments.reports.forms import ReportForm
 from training.experiments.reports.models import Report
 
-MOST_DIFFERING = 1500  # lines of a difference that are shown
+MAX_DIFFERING = 1500  # lines of a difference that are shown
 
 
 class ReportPages(ObjectPages[Report]):
@@ -67,7 +67,7 @@ class ReportPages(ObjectPages[Report]):
         newest = self.row(request, row.pk) if row else None
         context: dict[str, Any] = {"report": newest, "snippets": initial_panels.snippets()}
         if newest is not None and "version" in request.POST and request.POST["version"] != str(newest.version):
-            context["meanwhile"] = code.lines(newest.text, _sent_text(request))[:MOST_DIFFERING]
+            context["meanwhile"] = code.lines(newest.text, _sent_text(request))[:MAX_DIFFERING]
         return context
 
     def service_check(self, request: SignedInRequest, row: Report | None) -> Callable[..., object]:
@@ -104,8 +104,8 @@ class ReportPages(ObjectPages[Report]):
             "rows": row.versions.defer("text").select_related("made_by")[:500],
             "one": one,
             "other": other,
-            "lines": lines[:MOST_DIFFERING],
-            "cut": len(lines) > MOST_DIFFERING,
+            "lines": lines[:MAX_DIFFERING],
+            "cut": len(lines) > MAX_DIFFERING,
             "may_change": self.rows(request, "editable_by").filter(pk=row.pk).exists(),
         }
         return self.render(request, "reports/versions.html", context)

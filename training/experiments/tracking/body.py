@@ -16,8 +16,8 @@ from aiplatform.lib import parsers
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.queries import UNSTORABLE
 
-LARGEST_BYTES = 8 << 20  # MLflow's own clients send at most one
-MOST_ROWS = 2000
+MAX_BYTES = 8 << 20  # MLflow's own clients send at most one
+MAX_ROWS = 2000
 _LATEST_MS = 253_402_300_799_000  # the year 9999 ends
 _ODD = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "-infinity": -math.inf, "-inf": -math.inf}
 _TOO_LARGE = 2**62
@@ -89,7 +89,7 @@ class Body:
             raise Invalid(_("%(name)s is a time in milliseconds since 1970.") % {"name": name}, field=name)
         return datetime.fromtimestamp(value / 1000, UTC) if value else None
 
-    def rows(self, name: str, *, max_rows: int = MOST_ROWS) -> list[Body]:
+    def rows(self, name: str, *, max_rows: int = MAX_ROWS) -> list[Body]:
         """Return a list of objects; [] if it is missing.
 
         Raises:
@@ -104,7 +104,7 @@ class Body:
             raise Invalid(_("%(name)s has at most %(most)s entries.") % {"name": name, "most": max_rows}, field=name)
         return [Body(row) for row in value]
 
-    def texts(self, name: str, *, max_rows: int = MOST_ROWS) -> list[str]:
+    def texts(self, name: str, *, max_rows: int = MAX_ROWS) -> list[str]:
         """Return a list of texts; [] if it is missing.
 
         Raises:
@@ -144,8 +144,8 @@ def read(request: HttpRequest) -> Body:
 
 
 def _parsed(raw: bytes) -> Any:
-    if len(raw) > LARGEST_BYTES:
-        raise Invalid(_("A call has at most %(most)s bytes. Send what it reports in parts.") % {"most": LARGEST_BYTES})
+    if len(raw) > MAX_BYTES:
+        raise Invalid(_("A call has at most %(most)s bytes. Send what it reports in parts.") % {"most": MAX_BYTES})
     try:
         return json.loads(raw.decode(), parse_int=_parse_int, parse_constant=str)
     except (ValueError, RecursionError):

@@ -19,8 +19,8 @@ from training.experiments.tracking.callers import Caller
 from training.experiments.tracking.models import Experiment
 
 DEFAULT, DEFAULT_ID = "Default", "0"
-LONGEST = 100
-MOST = 1000
+MAX_LENGTH = 100
+MAX_EXPERIMENTS = 1000
 
 
 def by_name(caller: Caller, name: str) -> Experiment:
@@ -120,8 +120,8 @@ def archive(experiment: Experiment, *, archived: bool) -> None:
 def all_of(user: User) -> list[Experiment]:
     """All experiments of a person, with rows for those that only runs name, and the default one."""
     names = Run.objects.filter(owner=user).exclude(experiment="").values_list("experiment", flat=True).distinct()
-    ensured(user, names[:MOST])
-    return [*Experiment.objects.filter(owner=user)[:MOST], _default(user)]
+    ensured(user, names[:MAX_EXPERIMENTS])
+    return [*Experiment.objects.filter(owner=user)[:MAX_EXPERIMENTS], _default(user)]
 
 
 def ensured(user: User, names: Iterable[str]) -> dict[str, Experiment]:
@@ -159,8 +159,8 @@ def _default(user: User) -> Experiment:
 
 
 def _check_name(name: str) -> None:
-    if not name.strip() or len(name) > LONGEST:
-        raise Invalid(_("An experiment has a name of 1 to %(most)s characters.") % {"most": LONGEST}, field="name")
+    if not name.strip() or len(name) > MAX_LENGTH:
+        raise Invalid(_("An experiment has a name of 1 to %(most)s characters.") % {"most": MAX_LENGTH}, field="name")
 
 
 def _take_in(caller: Caller, experiment: Experiment) -> None:
@@ -179,5 +179,5 @@ def set_tag(experiment: Experiment, key: str, value: str) -> None:
     """Add a tag, or change it."""
     if not experiment.pk:
         raise Invalid(_("The experiment Default has no tags."), field="experiment_id")
-    experiment.tags = dict(list({**experiment.tags, key: value}.items())[:MOST])
+    experiment.tags = dict(list({**experiment.tags, key: value}.items())[:MAX_EXPERIMENTS])
     experiment.save(update_fields=["tags", "updated_at"])

@@ -19,8 +19,8 @@ from workers.core import live
 from workers.core.models import Attempt, Curve
 from workers.jobs.output import curve_rows, metric_names, metrics, point_files
 
-LONGEST_NAME = 250
-MOST_ODD = 1000
+MAX_NAME_LENGTH = 250
+MAX_ODD = 1000
 """Values that are no numbers, of one run; of more nobody learns anything."""
 _SYSTEM = "system/"
 Odd = OddPoint.Value
@@ -98,23 +98,25 @@ def of_run(run: Run) -> curve_rows.Owner:
 
 def _check(owner: curve_rows.Owner, named: dict[str, str]) -> None:
     for name in named:
-        if not name or len(name) > LONGEST_NAME:
-            raise Invalid(_("A metric has a name of 1 to %(most)s characters.") % {"most": LONGEST_NAME}, field="key")
+        if not name or len(name) > MAX_NAME_LENGTH:
+            raise Invalid(
+                _("A metric has a name of 1 to %(most)s characters.") % {"most": MAX_NAME_LENGTH}, field="key"
+            )
     rows = owner.model._default_manager.filter(**{f"{owner.column}_id": owner.pk}).exclude(key__startswith=_SYSTEM)
     stored = set(rows.values_list("key", flat=True))
-    if len(stored | set(named.values())) > metrics.MOST_KEYS:
+    if len(stored | set(named.values())) > metrics.MAX_KEYS:
         message = _("A run has at most %(most)s metrics, each with as many values as you like.")
-        raise Invalid(message % {"most": metrics.MOST_KEYS}, field="key")
+        raise Invalid(message % {"most": metrics.MAX_KEYS}, field="key")
 
 
 def _log_odd(run: Run, named: dict[str, str], reported: Sequence[Metric]) -> None:
-    if not reported or run.odd_points.count() >= MOST_ODD:
+    if not reported or run.odd_points.count() >= MAX_ODD:
         return
     rows = [
         OddPoint(run=run, key=named[metric.name], step=metric.step, value=_odd(metric.value), at=metric.at)
         for metric in reported
     ]
-    OddPoint.objects.bulk_create(rows[:MOST_ODD], ignore_conflicts=True)
+    OddPoint.objects.bulk_create(rows[:MAX_ODD], ignore_conflicts=True)
 
 
 def _odd(value: float) -> Odd:

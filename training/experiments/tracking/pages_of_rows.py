@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import ids
 from aiplatform.lib.errors import Invalid
 
-MOST = 1000
+MAX_ROWS = 1000
 _FARTHEST = 10_000_000
 
 
 def paged(
-    rows: Sequence[Any] | QuerySet[Any], wanted: int, token: str, *, max_rows: int = MOST
+    rows: Sequence[Any] | QuerySet[Any], wanted: int, token: str, *, max_rows: int = MAX_ROWS
 ) -> tuple[list[Any], dict[str, str]]:
     """Return the rows of a page, at most `max_rows`, and {"next_page_token"} if there are more.
 

@@ -34,10 +34,10 @@ OF_JOBS = {
     "KILLED": (JobState.STOPPED,),
 }  # fmt: skip
 OLD_NUMBERS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}  # as protobuf counts them
-MOST_TAGS = 1000
-LONGEST_TAG = 8000
-LONGEST_NAME = 100
-DEEPEST = 8
+MAX_TAGS = 1000
+MAX_TAG_LENGTH = 8000
+MAX_NAME_LENGTH = 100
+MAX_DEPTH = 8
 
 
 def status_of(run: Run) -> str:
@@ -62,10 +62,10 @@ def create(
     depth, above = 0, parent
     while above is not None:
         depth, above = depth + 1, above.parent
-    if depth > DEEPEST:
-        raise Invalid(_("Runs are at most %(most)s deep below one another.") % {"most": DEEPEST}, field="tags")
+    if depth > MAX_DEPTH:
+        raise Invalid(_("Runs are at most %(most)s deep below one another.") % {"most": MAX_DEPTH}, field="tags")
     run = Run(owner=caller.user, parent=parent, experiment=experiment.name, state=RUNNING, created_at=begun or now())
-    run.name = (name or tags.get(NAME) or f"run-{run.uid[:8]}")[:LONGEST_NAME]
+    run.name = (name or tags.get(NAME) or f"run-{run.uid[:8]}")[:MAX_NAME_LENGTH]
     with transaction.atomic():
         run.save()
         Reported.objects.create(run=run, job=caller.job)
@@ -90,7 +90,7 @@ def update(run: Run, *, status: str, ended: datetime | None, name: str) -> None:
             _("%(name)s is one of %(words)s.") % {"name": "status", "words": ", ".join(STATES)}, field="status"
         )
     if name:
-        run.name = name[:LONGEST_NAME]
+        run.name = name[:MAX_NAME_LENGTH]
     if run.job is None and status:
         run.state = STATES[status]
         run.ended_at = None if run.state == RUNNING else ended or now()
@@ -138,8 +138,8 @@ def set_params(run: Run, params: Mapping[str, str]) -> None:
             )
             facts = {"key": key, "old": stored[key][:250], "uid": run.uid, "new": row.text[:250]}
             raise Invalid(message % facts, field="value")
-    if len(set(stored) | set(rows)) > records.MOST_PARAMS:
-        raise Invalid(_("A run has at most %(most)s parameters.") % {"most": records.MOST_PARAMS}, field="params")
+    if len(set(stored) | set(rows)) > records.MAX_PARAMS:
+        raise Invalid(_("A run has at most %(most)s parameters.") % {"most": records.MAX_PARAMS}, field="params")
     records.set_params(run, params)
 
 
@@ -157,15 +157,15 @@ def set_tags(run: Run, tags: Mapping[str, str]) -> None:
         Invalid: a key or a value that is too long, or too many.
     """
     for key, value in tags.items():
-        if not key or len(key) > records.LONGEST_KEY or len(value) > LONGEST_TAG:
+        if not key or len(key) > records.LONGEST_KEY or len(value) > MAX_TAG_LENGTH:
             message = _("A tag has a name of 1 to %(key)s and a value of at most %(text)s characters.")
-            raise Invalid(message % {"key": records.LONGEST_KEY, "text": LONGEST_TAG}, field="key")
+            raise Invalid(message % {"key": records.LONGEST_KEY, "text": MAX_TAG_LENGTH}, field="key")
     stored = {key: value for key, value in tags.items() if key not in {NAME, NOTE, PARENT, USER}}
     there = set(Tag.objects.filter(run=run).values_list("key", flat=True))
-    if len(there | set(stored)) > MOST_TAGS:
-        raise Invalid(_("A run has at most %(most)s tags.") % {"most": MOST_TAGS}, field="tags")
+    if len(there | set(stored)) > MAX_TAGS:
+        raise Invalid(_("A run has at most %(most)s tags.") % {"most": MAX_TAGS}, field="tags")
     if tags.get(NAME):
-        run.name = tags[NAME][:LONGEST_NAME]
+        run.name = tags[NAME][:MAX_NAME_LENGTH]
     if NOTE in tags:
         run.notes = tags[NOTE]
     run.save(update_fields=["name", "notes"])
@@ -200,7 +200,7 @@ def _extend(run: Run, column: str, rows: list[dict[str, Any]], key: Any) -> None
     with transaction.atomic():
         report, _made = Reported.objects.select_for_update().get_or_create(run=run, defaults={"job": run.job})
         merged = {key(row): row for row in [*getattr(report, column), *rows]}
-        setattr(report, column, list(merged.values())[:MOST_TAGS])
+        setattr(report, column, list(merged.values())[:MAX_TAGS])
         report.save(update_fields=[column])
 
 

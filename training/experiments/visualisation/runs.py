@@ -17,8 +17,8 @@ from training.experiments import comparison
 from workers.core.models import Curve, Job, MediaSeries
 from workers.jobs.output import media
 
-MOST_RUNS = 12
-MOST_OFFERED = 50
+MAX_RUNS = 12
+MAX_OFFERED = 50
 Kind = MediaSeries.Kind
 
 
@@ -60,8 +60,8 @@ def chosen(user: User, numbers: Iterable[int]) -> list[Job]:
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         raise Invalid(_("Choose the runs to look at."), field="run")
-    if len(wanted) > MOST_RUNS:
-        raise Invalid(_("Look at no more than %(limit)s runs at once.") % {"limit": MOST_RUNS}, field="run")
+    if len(wanted) > MAX_RUNS:
+        raise Invalid(_("Look at no more than %(limit)s runs at once.") % {"limit": MAX_RUNS}, field="run")
     by_number = Job.objects.visible_to(user).select_related("owner", "cluster").in_bulk(wanted)
     if missing := [number for number in wanted if number not in by_number]:
         raise NotFound(_("There is no run %(numbers)s.") % {"numbers": ", ".join(map(str, missing))})

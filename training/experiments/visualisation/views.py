@@ -16,7 +16,7 @@ from training.experiments.visualisation import runs, snippets
 from workers.jobs.output import media
 from workers.jobs.output.reporting import notes
 
-LONGEST_WORDS = 100
+MAX_WORDS_LENGTH = 100
 
 
 @needs(Action.JOBS_VIEW)
@@ -55,7 +55,7 @@ def show(request: SignedInRequest) -> HttpResponse:
 
 
 def _choice(request: SignedInRequest, refused: DomainError | None = None) -> HttpResponse:
-    query = request.GET.get("q", "")[:LONGEST_WORDS]
-    rows = list(runs.offered(request.user, query)[: runs.MOST_OFFERED])
-    context = {"rows": rows, "words": query, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MOST_RUNS}
+    query = request.GET.get("q", "")[:MAX_WORDS_LENGTH]
+    rows = list(runs.offered(request.user, query)[: runs.MAX_OFFERED])
+    context = {"rows": rows, "words": query, "refused": refused, "snippets": snippets.SNIPPETS, "most": runs.MAX_RUNS}
     return render(request, "visualisation/choose.html", context, status=refused.status if refused else 200)

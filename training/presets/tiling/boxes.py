@@ -12,7 +12,9 @@ from .masks import Patch, together
 
 AGREE = 0.5  # two answers whose overlap is more than this, where both tiles look, are of one object
 EDGE = 3.0  # px: a box so near the edge of its tile is cut by it
-MOST = 600  # answers for each part of an image as large as a tile; of more the likeliest count, however tiles overlap
+MAX_BOXES = (
+    600  # answers for each part of an image as large as a tile; of more the likeliest count, however tiles overlap
+)
 WEAK = 0.5  # of the best score: parts of an object that score lower do not make it larger
 
 
@@ -57,7 +59,7 @@ class Parts:
         nothing = np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
         boxes, scores, kinds = (np.concatenate(each) for each in zip(nothing, *self._found, strict=True))
         of = np.repeat(np.arange(len(self._found)), [len(own) for own, _, _ in self._found])
-        max_boxes = MOST * math.prod(-(-size // side) for size, side in zip(self.size, self.tile, strict=True))
+        max_boxes = MAX_BOXES * math.prod(-(-size // side) for size, side in zip(self.size, self.tile, strict=True))
         likeliest = np.sort(np.argsort(-scores, kind="stable")[:max_boxes])
         boxes, scores, kinds, of = boxes[likeliest], scores[likeliest], kinds[likeliest], of[likeliest]
         own = boxes.copy()

@@ -17,7 +17,7 @@ from workers.access.proxy.models import PortUse
 from workers.core.models import Job
 
 EVERY_S = 10.0
-SHORTEST = 3  # bytes: programs that keep a socket alive say less
+MIN_BYTES = 3  # bytes: programs that keep a socket alive say less
 EDITOR_HEAD, EDITOR_REGULAR = 13, 1  # of messages of VS Code, see `Spoken`
 BURST, BURST_S = 5, 10.0
 
@@ -39,7 +39,7 @@ class Spoken:
     def is_from_user(self, data: str | bytes) -> bool:
         """Whether this message shows that a user is active."""
         if self._carrying is None:
-            return len(data) >= SHORTEST
+            return len(data) >= MIN_BYTES
         if not isinstance(data, bytes) or len(data) <= EDITOR_HEAD or data[0] != EDITOR_REGULAR:
             return False
         moment = time.monotonic()

@@ -31,7 +31,7 @@ from workers.core.states import JobState
 
 TICKET = timedelta(seconds=30)
 SESSION = timedelta(hours=12)
-MOST_OPEN = 50  # admissions of one person to one port; the oldest end
+MAX_OPEN = 50  # admissions of one person to one port; the oldest end
 
 
 class NotRunning(DomainError):
@@ -102,7 +102,7 @@ def issue(
     """
     check(row, user)
     ticket = secrets.token_urlsafe(32)
-    old = Admission.objects.filter(port=row, user=user).order_by("-pk").values("pk")[MOST_OPEN - 1 :]
+    old = Admission.objects.filter(port=row, user=user).order_by("-pk").values("pk")[MAX_OPEN - 1 :]
     Admission.objects.filter(pk__in=[item["pk"] for item in old]).delete()
     Admission.objects.create(
         port=row,

@@ -33,7 +33,7 @@ from workers.access.proxy.request_copies import Copier, Reading, Watched
 
 REMEMBERED_S = 1.0  # how long an answer about who and where holds
 REMEMBERED = 2000
-AWAY_S = 2.0  # so long a server that did not listen is left alone where there are others
+RETRY_DELAY_S = 2.0  # so long a server that did not listen is left alone where there are others
 HELD, HELD_EACH = 200, 60  # callers at once that wait for servers to start, and for those of one thing
 HELD_AGAIN_S = 0.2
 
@@ -121,7 +121,7 @@ class PortProxy:
             return
         except NotListening:
             if chosen.load is not None:
-                chosen.load.away_until = time.monotonic() + AWAY_S
+                chosen.load.away_until = time.monotonic() + RETRY_DELAY_S
             if reading.begun:  # what was read of the body cannot be read again
                 raise
             other = upstream.choose(scope, path) if upstream.choose else upstream

@@ -22,11 +22,11 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 #: (what is opened) → the bytes of a new connection to it.
 Open = Callable[[Grant], Awaitable[Streams]]
 
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 #: Connections to one port; the exec server has room for these and some more.
-MOST = 112
+MAX_CONNECTIONS = 112
 SESSIONS = 200
-KEPT_S = 4.0  # servers close what is quiet after five seconds
+KEEP_ALIVE_S = 4.0  # servers close what is quiet after five seconds
 
 
 async def through_exec_server(grant: Grant) -> Streams:
@@ -39,7 +39,7 @@ async def through_exec_server(grant: Grant) -> Streams:
     request: dict[str, Any] = (
         {"act": "port", "port": grant.port} if grant.port else {"act": "unix", "path": grant.socket}
     )
-    return await channels.open_channel(route, request, PATIENCE_S)
+    return await channels.open_channel(route, request, TIMEOUT_S)
 
 
 def _find_route(job: int) -> channels.Way:
@@ -73,7 +73,7 @@ class Connector(aiohttp.BaseConnector):
     """Connections of aiohttp to one port of one attempt of a job."""
 
     def __init__(self, grant: Grant, opening: Open) -> None:
-        super().__init__(limit=MOST, keepalive_timeout=KEPT_S)
+        super().__init__(limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_S)
         self._grant, self._opening = grant, opening
         self._writers: WeakKeyDictionary[ResponseHandler, asyncio.StreamWriter] = WeakKeyDictionary()
 
@@ -111,7 +111,7 @@ class Sessions:
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("accept", "accept-encoding", "user-agent", "content-type"),
-                timeout=aiohttp.ClientTimeout(total=None, connect=PATIENCE_S * 2),
+                timeout=aiohttp.ClientTimeout(total=None, connect=TIMEOUT_S * 2),
             )
         self._open[key] = session
         while len(self._open) > SESSIONS:

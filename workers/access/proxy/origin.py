@@ -36,8 +36,8 @@ from workers.access.proxy.watching import Watch
 
 P = ParamSpec("P")
 R = TypeVar("R")
-LONGEST_LINE = 32 * 1024
-QUIET_S = 75.0  # a connection without a request
+MAX_LINE_BYTES = 32 * 1024
+IDLE_TIMEOUT_S = 75.0  # a connection without a request
 
 
 class Unreadable(logging.Filter):
@@ -73,9 +73,9 @@ class Origin:
             access_log=None,
             logger=log,
             handler_cancellation=True,
-            keepalive_timeout=QUIET_S,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
+            keepalive_timeout=IDLE_TIMEOUT_S,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
             auto_decompress=False,
             shutdown_timeout=1.0,
         )

@@ -30,7 +30,7 @@ def shown(job: Job, user: User) -> dict[str, Any] | None:
         "rows": rows,
         "may_change": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
         "own": job.owner_id == user.pk,
-        "full": len(rows) >= published_ports.MOST,
+        "full": len(rows) >= published_ports.MAX_PORTS,
         "named": addresses.named(),
         "first": published_ports.PORTS[0],
         "last": published_ports.PORTS[-1],

@@ -16,7 +16,7 @@ from workers.access.proxy.passing_http import address
 from workers.access.proxy.refusals import Refused
 from workers.access.proxy.watching import Exchange
 
-LARGEST = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 HEARTBEAT_S = 25.0
 OWN_CODES = range(3000, 5000)
 SENDABLE = {1000, 1001, 1002, 1003, *range(1007, 1015), *OWN_CODES} - {1010}
@@ -43,14 +43,14 @@ async def forward(
     try:
         with refusing():
             job = await session.ws_connect(
-                url, headers=request_headers, protocols=offered, max_msg_size=LARGEST, compress=0, autoclose=False
+                url, headers=request_headers, protocols=offered, max_msg_size=MAX_BYTES, compress=0, autoclose=False
             )
     except Refused as refused:
         if isinstance(refused.__cause__, aiohttp.WSServerHandshakeError):
             raise Refused("no_socket") from None
         raise
     browser = web.WebSocketResponse(
-        protocols=[job.protocol] if job.protocol else [], max_msg_size=LARGEST, compress=False, heartbeat=HEARTBEAT_S
+        protocols=[job.protocol] if job.protocol else [], max_msg_size=MAX_BYTES, compress=False, heartbeat=HEARTBEAT_S
     )
     try:
         await browser.prepare(request)

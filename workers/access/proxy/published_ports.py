@@ -19,9 +19,9 @@ from workers.core.models import Job
 
 PORTS = range(40_000, 50_000)
 """What people may publish. Servers of the machines and of the platform listen elsewhere."""
-MOST = 20
-LONGEST_SOCKET = 100
-LONGEST_PATH = 200
+MAX_PORTS = 20
+MAX_SOCKET_LENGTH = 100
+MAX_PATH_LENGTH = 200
 MOST_COOKIES, LONGEST_COOKIE = 50, 100
 
 
@@ -84,8 +84,10 @@ def _check(job: Job, port: int, name: str) -> None:
         if rows.filter(name=name).exists():
             raise NameTaken(_("Another port of this job has this name."))
     with refusals:
-        if rows.count() >= MOST:
-            raise TooManyPorts(_("A job has at most %(most)s published ports. Withdraw one first.") % {"most": MOST})
+        if rows.count() >= MAX_PORTS:
+            raise TooManyPorts(
+                _("A job has at most %(most)s published ports. Withdraw one first.") % {"most": MAX_PORTS}
+            )
     refusals.end()
 
 
@@ -109,7 +111,7 @@ def provide(
         keeps_path: the server was told `addresses.base_path`; otherwise the path is taken off.
         secret: sent as `Authorization: token …` in the caller's place.
     """
-    if (port is None) == (not socket) or len(socket) > LONGEST_SOCKET:
+    if (port is None) == (not socket) or len(socket) > MAX_SOCKET_LENGTH:
         raise ValueError("Give a port, or a socket of at most 100 characters.")
     values = {
         "port": port,

@@ -22,8 +22,8 @@ from workers.access.proxy.forwarding import (
 
 log = logging.getLogger(__name__)
 AT_ONCE = 4  # requests kept or copied; those beyond are not, so that a slow copy holds up nobody
-MOST_BYTES = 16 << 20  # of a request or an answer that is copied or compared
-LONGEST_S = 60.0
+MAX_BYTES = 16 << 20  # of a request or an answer that is copied or compared
+MAX_DURATION_S = 60.0
 
 
 class Reading:
@@ -76,7 +76,7 @@ class Watched:
         body = message.get("body", b"")
         if self._keep:
             buffer += body
-            self._keep = len(buffer) <= MOST_BYTES
+            self._keep = len(buffer) <= MAX_BYTES
         return len(body)
 
 
@@ -118,7 +118,7 @@ class Copier:
     async def _copy(self, scope: Scope, path: str, copy: Copy, call: Watched) -> None:
         got = Watched(_replayed(bytes(call.asked)), _unheard, keep=True)
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(MAX_DURATION_S):
                 await self._forwarder.forward(scope, got.receive, got.send, copy.upstream, path)
         except (BrokenOff, PointsElsewhere, TimeoutError):
             got.status = 502

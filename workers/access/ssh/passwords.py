@@ -18,8 +18,8 @@ from aiplatform.lib.errors import DomainError, NotAllowed
 from workers.access.ssh.models import SshPassword
 from workers.core.models import Job
 
-LIFE = timedelta(minutes=5)
-MOST_PER_HOUR = 60
+LIFETIME = timedelta(minutes=5)
+MAX_PER_HOUR = 60
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that looks like another
 GROUPS, LENGTH = 4, 4  # 16 of 31 letters: 79 bits
 
@@ -56,10 +56,10 @@ def make(job: Job, *, by: User) -> tuple[SshPassword, str]:
         raise NotAllowed(_("Only the owner of a job enters it by SSH."))
     if job.is_final:
         raise JobOver(_("The job has ended. Run it again, then enter it."))
-    rates.limit(f"ssh-password:{by.pk}", max_count=MOST_PER_HOUR, within_s=3600)
+    rates.limit(f"ssh-password:{by.pk}", max_count=MAX_PER_HOUR, within_s=3600)
     secret = "-".join("".join(secrets.choice(ALPHABET) for _i in range(LENGTH)) for _group in range(GROUPS))
     with transaction.atomic():
-        row = SshPassword.objects.create(job=job, user=by, digest=digest(secret), expires_at=now() + LIFE)
+        row = SshPassword.objects.create(job=job, user=by, digest=digest(secret), expires_at=now() + LIFETIME)
         audit.record(by, "ssh_password_made", job)
     return row, secret
 

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from accounts.access.querysets import OwnedQuerySet
 
-SILENT = timedelta(seconds=90)
+SILENCE_TIMEOUT = timedelta(seconds=90)
 """A gateway that wrote nothing for so long is gone, and its connections with it."""
 
 
@@ -25,4 +25,4 @@ class SshSessionQuerySet(OwnedQuerySet):
 
     def open(self) -> Self:
         """Sessions whose gateway still holds them."""
-        return self.filter(ended_at=None, seen_at__gt=now() - SILENT)
+        return self.filter(ended_at=None, seen_at__gt=now() - SILENCE_TIMEOUT)

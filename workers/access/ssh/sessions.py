@@ -14,10 +14,10 @@ from accounts.services import audit
 from aiplatform.lib.errors import DomainError
 from workers.access.ssh.access import Admission, may_enter
 from workers.access.ssh.models import SshSession
-from workers.access.ssh.querysets import SILENT
+from workers.access.ssh.querysets import SILENCE_TIMEOUT
 from workers.core.models import Job
 
-KEPT = timedelta(days=90)
+RETENTION = timedelta(days=90)
 MOST_PER_JOB, MOST_PER_PERSON = 64, 128
 
 
@@ -103,7 +103,7 @@ def sweep(gateway: str, *, alone: bool = False) -> int:
     """Close what lost gateways left open: all others' where this one is `alone` on the port, else the silent ones'."""
     rows = SshSession.objects.filter(ended_at=None).exclude(gateway=gateway)
     if not alone:
-        rows = rows.filter(seen_at__lt=now() - SILENT)
+        rows = rows.filter(seen_at__lt=now() - SILENCE_TIMEOUT)
     closed: int = rows.update(ended_at=now(), end=SshSession.End.GATEWAY_LOST)
-    SshSession.objects.filter(ended_at__lt=now() - KEPT).delete()
+    SshSession.objects.filter(ended_at__lt=now() - RETENTION).delete()
     return closed

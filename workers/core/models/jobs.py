@@ -18,7 +18,7 @@ from workers.core.querysets import JobQuerySet
 from workers.core.states import FINAL, LIVE, Desired, JobPhase, JobState, Reason
 from workers.core.wait_reasons import sentence
 
-_STATE_WORDS = dict(JobState.choices)
+_STATE_LABELS = dict(JobState.choices)
 
 
 class Job(models.Model):
@@ -117,7 +117,7 @@ class Job(models.Model):
 
     def get_state_display(self) -> str:  # type: ignore[no-redef]  # takes the place of what Django makes
         """Its state in words; Django's own gathers the words of all states at each call."""
-        return str(_STATE_WORDS.get(self.state, self.state))
+        return str(_STATE_LABELS.get(self.state, self.state))
 
     @property
     def ranks(self) -> range:

@@ -48,11 +48,11 @@ _ENDING = (Desired.STOP, Desired.FINISH)
 _CHANGING = (S.ASSIGNED, S.STARTING, S.STOPPING)  # here time alone may require something
 _GOING_ON = (Desired.RUN, Desired.PAUSE)
 LIMIT_UNKNOWN = "?"
-TOLD_BY_STARTER_S = 2.0  # who starts a job says so itself, unless it was killed meanwhile
+START_GRACE_S = 2.0  # who starts a job says so itself, unless it was killed meanwhile
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
-LONGEST_RETRY_PAUSE_S = 86_400
+MAX_RETRY_PAUSE_S = 86_400
 PERMANENT_FAILURE = os.EX_DATAERR  # exit code of a program that no further start would help
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
 
@@ -190,7 +190,7 @@ class AttemptMonitor:
         """
         job = self.attempt.job
         if job.state in (S.ASSIGNED, S.STARTING):
-            if not over and 0 <= time.time() - float(supervisor.get("started_at", 0)) < TOLD_BY_STARTER_S:
+            if not over and 0 <= time.time() - float(supervisor.get("started_at", 0)) < START_GRACE_S:
                 return
             job.refresh_from_db(fields=["state"])
             if job.state in (S.ASSIGNED, S.STARTING) and supervisor.get("child"):
@@ -286,7 +286,7 @@ class AttemptMonitor:
 
     def _retry(self, job: Job) -> None:
         """Queue a failed job once more, after a pause that doubles each time."""
-        pause_s = min(job.retry_pause_s * 2**job.retried, LONGEST_RETRY_PAUSE_S)
+        pause_s = min(job.retry_pause_s * 2**job.retried, MAX_RETRY_PAUSE_S)
         message = wording.message(
             "job.tried_again", why=job.message, seconds=pause_s, number=job.retried + 1, most=job.retries
         )

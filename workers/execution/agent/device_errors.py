@@ -21,7 +21,7 @@ from workers.core.models import Device
 from workers.core.runs import RunDir
 from workers.execution.agent import npu_logs, ranks
 from workers.execution.agent.npu_logs import NpuLogs
-from workers.jobs.output.device_errors import FOLDER, MOST_BYTES
+from workers.jobs.output.device_errors import FOLDER, MAX_BYTES
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _RECORD = re.compile(
     r"\d+,(?P<number>\d+),(?P<us>\d+),[^;]*;(?P<text>NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]+)\): (?P<xid>\d+).*)"
 )
 _READ = 8192  # the longest record of the kernel's log
-_LONGEST = 1000  # letters of a line that are kept
+_MAX_LENGTH = 1000  # letters of a line that are kept
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def append_lines(path: Path, lines: Collection[Line]) -> int:
         numbers.add(line.number)
         row = {"number": line.number, "at": line.at, "card": line.card, "code": line.code, "text": line.text}
         rows.append((json.dumps(row, ensure_ascii=False) + "\n").encode())
-    rows = [row for row, end in zip(rows, _ends(size, rows), strict=True) if end <= MOST_BYTES]
+    rows = [row for row, end in zip(rows, _ends(size, rows), strict=True) if end <= MAX_BYTES]
     if rows:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
@@ -122,11 +122,11 @@ def _of_card(device: Device, kernel: list[tuple[str, Line]], npus: NpuLogs) -> l
     name = f"{device.kind}{device.index}"
     if device.kind == Device.Kind.NPU:
         rows = npus.read_errors(Path(env.NPU_LOGS), device.index) if env.NPU_LOGS else []
-        cut = [(row.at, row.text[:_LONGEST]) for row in rows]
+        cut = [(row.at, row.text[:_MAX_LENGTH]) for row in rows]
         return [Line(npu_logs.key(name, text), at, name, None, text) for at, text in cut]
     at = bus_addresses().get(device.uuid) if device.kind == Device.Kind.GPU else None
     return [
-        Line(line.number, line.at, name, line.code, line.text[:_LONGEST]) for bus, line in kernel if at and bus == at
+        Line(line.number, line.at, name, line.code, line.text[:_MAX_LENGTH]) for bus, line in kernel if at and bus == at
     ]
 
 

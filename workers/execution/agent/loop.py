@@ -58,7 +58,7 @@ HEARTBEAT_S, IDLE_HEARTBEAT_S = 5.0, 10.0  # between two samples of the node, wh
 SWEEP_S = 5.0
 TIDY_S = 300.0
 NEW_LAUNCHES = 2  # of each look: where many wait, their worker is at it, and would only be slowed down
-MOST_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
+MAX_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
 
 
 class Agent:
@@ -293,7 +293,7 @@ class Agent:
             Whether it began just now.
         """
         self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
-        if rank in self.launches or len(self.launches) >= MOST_LAUNCHES:
+        if rank in self.launches or len(self.launches) >= MAX_LAUNCHES:
             return False
         work = partial(_logged, ("start", *rank), partial(launch.start, *rank))
         thread = self.launches[rank] = threading.Thread(target=work, name=f"start-{rank[0]}-{rank[1]}", daemon=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 _LINE = re.compile(r"\[ERROR\].*?(?P<at>\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d)")
 _TIME = "%Y-%m-%d-%H:%M:%S"
 _PIECE = 1024 * 1024  # a line longer than this is passed over
-_MOST_AT_A_LOOK = 16 * _PIECE  # of one file; the next look goes on
+_MAX_AT_A_LOOK = 16 * _PIECE  # of one file; the next look goes on
 _HEAD = 256  # bytes by which a file is told from another that got its inode number
 REMEMBERED = 500  # lines of a card, for a job that began while they were being read
 
@@ -98,7 +98,7 @@ def key(card: str, text: str) -> str:
 
 def _new_rows(descriptor: int, position: _Position) -> Iterator[str]:
     """Complete lines that were added, up to what one read may take."""
-    stop = position.offset + _MOST_AT_A_LOOK
+    stop = position.offset + _MAX_AT_A_LOOK
     while position.offset < stop:
         data = os.pread(descriptor, _PIECE, position.offset)
         end = data.rfind(b"\n") + 1

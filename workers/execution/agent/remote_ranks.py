@@ -22,8 +22,8 @@ from workers.supervisor import records
 log = logging.getLogger(__name__)
 
 REMEMBERED = timedelta(days=14)
-PATIENCE_S = 1.5
-NEVER_S = 600  # a part that did not start by then hangs, and the others hold their devices for nothing
+TIMEOUT_S = 1.5
+START_TIMEOUT_S = 600  # a part that did not start by then hangs, and the others hold their devices for nothing
 Watched = dict[Path, overdue.Overdue]
 _SILENT = (Node.State.UNREACHABLE, Node.State.LOST)
 
@@ -62,9 +62,9 @@ def _check(attempt: Attempt, rank: int, watched: Watched) -> bool:
     cause = gangs.cause(run) or gangs.blame_who_leaves(run, rank)
     if supervisor is None:
         waited_s = (now() - attempt.assigned_at).total_seconds()
-        if waited_s > NEVER_S:
+        if waited_s > START_TIMEOUT_S:
             gangs.blame(run, rank, gangs.RankEnd.FAILED)
-        return cause is None and PATIENCE_S < waited_s <= NEVER_S
+        return cause is None and TIMEOUT_S < waited_s <= START_TIMEOUT_S
     ended = records.read(home / records.EXIT)
     if ended is None and records.is_alive(supervisor):
         word = records.compatible_request(home, request_for(job, cause))

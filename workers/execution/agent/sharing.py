@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 WARN_AT, END_AT = 1.0, 1.1
 """Parts of a share's memory at which its owner is warned, and beyond which the job is ended."""
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 BUSY_PERCENT = 1.0
 NOTED_EVERY = timedelta(seconds=60)
 
@@ -60,7 +60,7 @@ class Breaches:
                 warn.append(use)
             if use.held_mib <= END_AT * use.allowed_mib:
                 self._since.pop(key, None)
-            elif at_s - self._since.setdefault(key, at_s) >= PATIENCE_S:
+            elif at_s - self._since.setdefault(key, at_s) >= TIMEOUT_S:
                 end.append(use)
         self._warned &= keys
         self._since = {key: since for key, since in self._since.items() if key in keys}

@@ -27,8 +27,8 @@ from workers.core.states import JobState
 from workers.execution.exec import greeting, socket_paths
 from workers.supervisor import handover, records, sandbox
 
-PATIENCE_S = 10.0
-_LONGEST = 65536  # bytes of an answer
+TIMEOUT_S = 10.0
+_MAX_BYTES = 65536  # bytes of an answer
 _UNREADABLE = (OSError, ValueError, RecursionError)  # nobody there, too late, not what an answer looks like
 
 _SENTENCES = {
@@ -97,7 +97,7 @@ def _closed(job: Job, rank: int) -> ChannelRefused | None:
 
 
 async def open_channel(
-    route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+    route: Way, request: Mapping[str, Any], patience_s: float = TIMEOUT_S
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Open a channel; what follows the reply is left to be read.
 
@@ -109,7 +109,7 @@ async def open_channel(
 
 
 async def open_with_reply(
-    route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+    route: Way, request: Mapping[str, Any], patience_s: float = TIMEOUT_S
 ) -> tuple[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter]:
     """Open a channel like `open_channel` and return the reply too: for example the address where it listens.
 
@@ -136,8 +136,8 @@ async def open_with_reply(
 
 async def _reach(route: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if route.relay:
-        return await asyncio.open_connection(*route.relay, limit=_LONGEST)
-    return await asyncio.open_unix_connection(str(route.path), limit=_LONGEST)
+        return await asyncio.open_connection(*route.relay, limit=_MAX_BYTES)
+    return await asyncio.open_unix_connection(str(route.path), limit=_MAX_BYTES)
 
 
 async def _greet(route: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,7 +150,7 @@ async def _greet(route: Way, reader: asyncio.StreamReader, writer: asyncio.Strea
     greeting.check(greeting.read(await reader.readline()), relay_greeting, challenge, route.target)
 
 
-def connect(route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S) -> socket.socket:
+def connect(route: Way, request: Mapping[str, Any], patience_s: float = TIMEOUT_S) -> socket.socket:
     """Open a channel and return its socket, blocking, without a timeout.
 
     Machines know each other by IPv4 addresses or names.
@@ -186,7 +186,7 @@ def connect(route: Way, request: Mapping[str, Any], patience_s: float = PATIENCE
 def _read_line(channel: socket.socket, left_s: Callable[[], float]) -> bytes:
     """Read one line and not a byte of what follows it."""
     line = b""
-    while not line.endswith(b"\n") and len(line) < _LONGEST:
+    while not line.endswith(b"\n") and len(line) < _MAX_BYTES:
         if left_s() <= 0:
             raise TimeoutError
         channel.settimeout(left_s())

@@ -25,7 +25,7 @@ from workers.core.models import Node
 
 log = logging.getLogger(__name__)
 
-FRESH_S = 60.0
+MAX_AGE_S = 60.0
 
 
 class NotKnown(Exception):
@@ -58,7 +58,7 @@ class ClosedAddresses:
 
     async def _node_addresses(self) -> set[Address]:
         async with self._reading:
-            if self._machines is None or time.monotonic() - self._read_at > FRESH_S:
+            if self._machines is None or time.monotonic() - self._read_at > MAX_AGE_S:
                 try:
                     self._machines = await database_sync_to_async(machines)()
                 except Error as exc:

@@ -29,9 +29,9 @@ from workers.execution.exec.relay import Streams, close, copy_both_ways
 log = logging.getLogger(__name__)
 
 REQUEST_S, CONNECT_S = 30.0, 30.0
-LONGEST = 65536  # bytes of a request's head
+MAX_BYTES = 65536  # bytes of a request's head
 MOST, MOST_OF_ONE = 4096, 256  # connections at a time: of all jobs, of one
-MOST_REFUSED = 64  # of those beyond, who are told why; each holds a file open meanwhile
+MAX_REFUSED = 64  # of those beyond, who are told why; each holds a file open meanwhile
 IDLE_S = 3600.0  # without a byte either way
 _MAIL = 25  # a job that sends mail is a job that was taken over
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -119,7 +119,7 @@ class Egress:
         """Answer one connection of a job; where too many are open it hears that."""
         job = job_of(writer)
         why = self._why_full(job)
-        if why and self._refused >= MOST_REFUSED:
+        if why and self._refused >= MAX_REFUSED:
             writer.transport.abort()
             return
         self._count(job, 1, refused=bool(why))
@@ -256,7 +256,7 @@ async def start(egress: Egress) -> Door:
     """
     path = socket_paths.egress_folder() / socket_paths.egress().name
     path.unlink(missing_ok=True)  # jobs look into the folder, so they find the new one
-    server = await asyncio.start_unix_server(egress.serve, path, limit=LONGEST, backlog=MOST)
+    server = await asyncio.start_unix_server(egress.serve, path, limit=MAX_BYTES, backlog=MOST)
     path.chmod(0o666)
     return Door(server, path, path.stat().st_ino)
 

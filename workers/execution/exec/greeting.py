@@ -23,7 +23,7 @@ from django.utils.crypto import salted_hmac
 from aiplatform.lib import installation_secrets as kept
 
 KEY = "exec_relay_key"  # in the data folder
-LONGEST = 4096  # bytes of a line
+MAX_BYTES = 4096  # bytes of a line
 
 
 class NotOne(ValueError):

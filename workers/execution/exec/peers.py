@@ -36,12 +36,12 @@ log = logging.getLogger(__name__)
 
 PROGRAM = "aip-rsh"
 PASSABLE = 0o711  # jobs of all people pass through to their own
-LONGEST = 131072  # bytes of a request: the kernel takes no longer word on a command line
+MAX_BYTES = 131072  # bytes of a request: the kernel takes no longer word on a command line
 REQUEST_S = 10.0
 BEGIN_S = 60.0  # for another rank to begin: it may have been placed a moment ago
 TRY_S = 0.5
 LOOK_S, SWEEP_S = 0.5, 60.0
-MOST = 256  # sessions of one rank at a time
+MAX_SESSIONS = 256  # sessions of one rank at a time
 
 Rank = tuple[int, int, int]
 
@@ -140,13 +140,13 @@ class Peers:
             await self._serve(own, reader, writer)
 
         path.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(serve, path, limit=LONGEST, backlog=MOST)
+        server = await asyncio.start_unix_server(serve, path, limit=MAX_BYTES, backlog=MAX_SESSIONS)
         path.chmod(0o666)
         return server
 
     async def _serve(self, own: Rank, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request of a rank and carry its session."""
-        if self._open.get(own, 0) >= MOST:
+        if self._open.get(own, 0) >= MAX_SESSIONS:
             writer.transport.abort()
             return
         self._open[own] = self._open.get(own, 0) + 1

@@ -13,7 +13,7 @@ from workers.execution.exec import channels
 from workers.execution.exec.channels import ChannelRefused, Way
 
 FRAME = struct.Struct(">cI")  # as workers/supervisor/inside/sessions.py writes them
-MOST_OUTPUT = 1 << 16
+MAX_OUTPUT_BYTES = 1 << 16
 _PART = 1 << 15
 
 
@@ -52,12 +52,12 @@ def _ended(channel: socket.socket, deadline: float) -> Ended:
         if length > 1 << 20:
             raise ValueError("no frame is so long")
         payload = _exactly(channel, length, deadline)
-        if kind == b"O" and len(output) < MOST_OUTPUT:
+        if kind == b"O" and len(output) < MAX_OUTPUT_BYTES:
             output += payload
         elif kind == b"X":
             how = json.loads(payload)
             code = how.get("code") if isinstance(how, dict) else None
-            text = output[:MOST_OUTPUT].decode(errors="replace")
+            text = output[:MAX_OUTPUT_BYTES].decode(errors="replace")
             return Ended(code if isinstance(code, int) else None, text)
 
 

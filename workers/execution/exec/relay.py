@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 CHUNK = 65536
 GREETING_S = 10.0
 FLUSH_S = 60.0  # for the last bytes to leave; whoever reads nothing for so long is cut off
-MOST = 1024  # channels at a time
-MOST_GREETING = 256  # of them, who has shown nothing yet: strangers leave room for the others
+MAX_CHANNELS = 1024  # channels at a time
+MAX_GREETING = 256  # of them, who has shown nothing yet: strangers leave room for the others
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -67,8 +67,8 @@ class Relay:
     """The relay of one machine."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(MOST)
-        self._greeting = asyncio.Semaphore(MOST_GREETING)
+        self._room = asyncio.Semaphore(MAX_CHANNELS)
+        self._greeting = asyncio.Semaphore(MAX_GREETING)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Authenticate a client and carry its channel to the end; refuse where too many are open."""
@@ -108,4 +108,4 @@ async def listen(host: str, port: int) -> asyncio.Server:
     Raises:
         OSError: the port is taken.
     """
-    return await asyncio.start_server(Relay().serve, host, port, limit=greeting.LONGEST, backlog=MOST)
+    return await asyncio.start_server(Relay().serve, host, port, limit=greeting.MAX_BYTES, backlog=MAX_CHANNELS)

@@ -85,7 +85,7 @@ def rank_of(name: str) -> tuple[int, int, int] | None:
 
 def _short(name: str, room: int = 0) -> Path:
     own = Path(settings.RUN_DIR) / name
-    if len(os.fsencode(own)) + _ROOM + room <= exec_socket.LONGEST:
+    if len(os.fsencode(own)) + _ROOM + room <= exec_socket.MAX_PATH_BYTES:
         return own
     return _in_tmp(name)
 

@@ -42,7 +42,7 @@ SHM = Path("/dev/shm")  # noqa: S108 - where CUDA's shared memory lies
 START_S, ASK_S, END_S = 15.0, 5.0, 5.0
 _PID = PROGRAM + ".pid"
 _COMM = PROGRAM[:15]  # the kernel keeps so many letters
-_LONGEST_LOG = 2048
+_MAX_LOG_LENGTH = 2048
 
 
 class Unavailable(DomainError):
@@ -219,7 +219,7 @@ class Daemon:
 
     def _make_folders(self, uid: int, *, shared_memory: bool) -> None:
         longest = len(os.fsencode(self.pipe / _PID))
-        if longest > exec_socket.LONGEST:
+        if longest > exec_socket.MAX_PATH_BYTES:
             raise OSError(f"{self.pipe} is longer than sockets may be. Set AIP_MPS_DIR to a shorter folder")
         if shared_memory:
             exec_socket.own_folder(str(self.shm.parent))
@@ -292,5 +292,5 @@ def _end_of(path: Path) -> str:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return ""
-        file.seek(max(0, status.st_size - _LONGEST_LOG))
-        return file.read(_LONGEST_LOG).decode(errors="replace")
+        file.seek(max(0, status.st_size - _MAX_LOG_LENGTH))
+        return file.read(_MAX_LOG_LENGTH).decode(errors="replace")

@@ -27,7 +27,7 @@ class LoginIn(StrictMixin, serializers.Serializer[Any]):
     password = serializers.CharField(
         max_length=4000, default="", allow_blank=True, write_only=True, trim_whitespace=False
     )
-    ca = serializers.CharField(max_length=logins.LONGEST_CA, default="", allow_blank=True)
+    ca = serializers.CharField(max_length=logins.MAX_CA_LENGTH, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, default=Visibility.PRIVATE)
 
 
@@ -36,7 +36,7 @@ class LoginEditIn(StrictMixin, serializers.Serializer[Any]):
         max_length=4000, required=False, allow_blank=True, write_only=True, trim_whitespace=False,
         help_text="Empty or left out: the one that is there stays.",
     )  # fmt: skip
-    ca = serializers.CharField(max_length=logins.LONGEST_CA, required=False, allow_blank=True)
+    ca = serializers.CharField(max_length=logins.MAX_CA_LENGTH, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
 
 

@@ -40,7 +40,7 @@ from workers.supervisor.engine import Engine, Refused
 log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", clock=clock.now, ends_with_process=True)
 LOAD_S = 1800.0  # an engine unpacks gigabytes meanwhile
-MOST_TRIES = 5
+MAX_ATTEMPTS = 5
 
 
 class CannotFetch(DomainError):
@@ -101,8 +101,8 @@ def run(copy_id: int) -> None:
     if claim is None or copy is None:
         return
     try:
-        if copy.tries > MOST_TRIES:
-            raise CannotFetch(wording.message("image.fetch_gave_up", count=MOST_TRIES))
+        if copy.tries > MAX_ATTEMPTS:
+            raise CannotFetch(wording.message("image.fetch_gave_up", count=MAX_ATTEMPTS))
         if stored.is_needed(copy.image) and stored.here(copy) is None:
             claim.release(tries=copy.tries - 1)  # the server fetches it, and sends this again
             return

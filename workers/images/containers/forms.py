@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from workers.images.containers.logins import LONGEST_CA
+from workers.images.containers.logins import MAX_CA_LENGTH
 from workers.images.forms import NameFields
 from workers.images.models import Image, RegistryLogin, Visibility
 
@@ -51,7 +51,7 @@ class _SecretFields(forms.Form):
     )
     ca = forms.CharField(
         label=_("Certificate authority"),
-        max_length=LONGEST_CA,
+        max_length=MAX_CA_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
         help_text=_("Where the registry's certificate was made in the house: that authority's certificate, in PEM."),

@@ -18,7 +18,7 @@ from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.supervisor import records, sandbox
 
 SAY_S = 10.0  # between two lines of progress in a log
-SAID = ".image"  # in the run directory: when the last line was
+STAMP_FILE = ".image"  # in the run directory: when the last line was
 
 
 class CannotUse(DomainError):
@@ -104,7 +104,7 @@ def _shown(attempt: Attempt) -> str:
 
 
 def _write_progress(home: Path, shown: str, copy: NodeCopy) -> None:
-    last = home / SAID
+    last = home / STAMP_FILE
     if last.exists() and time.time() - last.stat().st_mtime < SAY_S:
         return
     last.touch()

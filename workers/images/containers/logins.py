@@ -16,7 +16,7 @@ from workers.images.containers.reference import check_host
 from workers.images.containers.registry import Login, Registry, RegistryRefused
 from workers.images.models import RegistryLogin, State, Visibility
 
-LONGEST_CA = 100_000
+MAX_CA_LENGTH = 100_000
 
 
 def add(
@@ -69,8 +69,8 @@ def check(
 
 
 def _check_ca(ca: str) -> None:
-    if len(ca) > LONGEST_CA:
-        raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_CA}, field="ca")
+    if len(ca) > MAX_CA_LENGTH:
+        raise Invalid(_("At most %(most)s characters.") % {"most": MAX_CA_LENGTH}, field="ca")
     try:
         Registry("registry.invalid", Login(ca=ca.strip()), allowed=[])
     except RegistryRefused:

@@ -10,7 +10,7 @@ from typing import Any
 
 from workers.images.containers.registry import INDEXES, MANIFESTS, refused
 
-MOST_LAYERS = 300
+MAX_LAYERS = 300
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -76,7 +76,7 @@ def read(text: bytes, host: str) -> Manifest:
     if value.get("mediaType") not in (*MANIFESTS, None) or not isinstance(value.get("layers"), list):
         raise refused("no_image", host)
     layers = tuple(_blob(row, host) for row in value["layers"])
-    if len(layers) > MOST_LAYERS:
+    if len(layers) > MAX_LAYERS:
         raise refused("no_image", host)
     return Manifest(_blob(value.get("config"), host), layers)
 

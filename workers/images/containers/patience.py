@@ -9,8 +9,8 @@ from threading import Lock, Timer
 from types import TracebackType
 
 FIRST_S = 300.0  # a line may be slow to begin
-LEAST_BYTES_S = 128 << 10
-MOST_S = 4 * 3600.0
+MIN_BYTES_S = 128 << 10
+MAX_DURATION_S = 4 * 3600.0
 
 
 class Pace:
@@ -20,14 +20,14 @@ class Pace:
         most_s: how long they may come at all.
     """
 
-    def __init__(self, most_s: float = MOST_S) -> None:
+    def __init__(self, most_s: float = MAX_DURATION_S) -> None:
         self._begun, self._most_s, self._done = time.monotonic(), most_s, 0
 
     def keeps_up(self, count: int) -> bool:
         """Count bytes that came; whether to go on."""
         self._done += count
         spent = time.monotonic() - self._begun
-        return spent < self._most_s and (spent < FIRST_S or self._done >= spent * LEAST_BYTES_S)
+        return spent < self._most_s and (spent < FIRST_S or self._done >= spent * MIN_BYTES_S)
 
 
 class Patience:

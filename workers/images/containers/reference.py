@@ -12,7 +12,7 @@ from aiplatform.lib.errors import Invalid
 HUB = "docker.io"
 HUB_SERVER = "registry-1.docker.io"  # who answers for Docker Hub
 OWN = "localhost/aip-images"  # what the platform calls those that it brought itself: not for people to name
-LONGEST = 300
+MAX_LENGTH = 300
 HIGHEST_PORT = 65_535
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})*")
@@ -70,7 +70,7 @@ def parse(text: str, *, field: str = "reference") -> Reference:
         name = f"library/{name}"
     reference = Reference(host, name, tag or ("" if digest else "latest"), digest)
     is_valid = (
-        len(name_text) <= LONGEST
+        len(name_text) <= MAX_LENGTH
         and _is_host(reference.host)
         and _NAME.fullmatch(reference.name)
         and (not reference.tag or _TAG.fullmatch(reference.tag))

@@ -27,10 +27,10 @@ from workers.execution.exec.egress import is_public
 from workers.images.containers.patience import Patience
 
 ANSWER_S = 30.0  # between two bytes
-WHOLE_S = 45.0  # for an answer, with signing in and all redirects; less than who fetches holds his claim
+TOTAL_TIMEOUT_S = 45.0  # for an answer, with signing in and all redirects; less than who fetches holds his claim
 PIECE_S = 30.0  # for each megabyte of a blob
 SIGN_IN_S = 15.0  # somebody waits for the page
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 MOST_MANIFEST, MOST_TOKEN = 4 << 20, 64 << 10
 CHUNK = 1 << 20
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
@@ -121,7 +121,7 @@ class Registry:
         Raises:
             RegistryRefused: it is not there, or another than was asked for.
         """
-        checksum, left, patience = hashlib.sha256(), size, Patience(WHOLE_S)
+        checksum, left, patience = hashlib.sha256(), size, Patience(TOTAL_TIMEOUT_S)
         with self._get(f"/v2/{name}/blobs/{digest}", scope=name, patience=patience) as answer:
             patience.extend(PIECE_S)
             while piece := answer.read(min(CHUNK, left + 1)):
@@ -141,7 +141,7 @@ class Registry:
     ) -> Iterator[http.client.HTTPResponse]:
         """Request a path, signed in where required; redirects are followed, never with our credentials."""
         url = f"https://{self.host}{path}"
-        with patience or Patience(WHOLE_S) as patience:
+        with patience or Patience(TOTAL_TIMEOUT_S) as patience:
             try:
                 for again in (False, True):
                     with self._followed(url, self._proof.get(scope, ""), accept, patience) as (answer, other):
@@ -177,7 +177,7 @@ class Registry:
         self, url: str, proof: str, accept: str, patience: Patience
     ) -> Iterator[tuple[http.client.HTTPResponse, str]]:
         """The answer at the end of all redirects, and the host that gave it; "" where that is the registry itself."""
-        for _step in range(MOST_REDIRECTS + 1):
+        for _step in range(MAX_REDIRECTS + 1):
             parts = self._split(url)
             own = _place(parts) == self._place
             headers = {"Accept": accept, "User-Agent": "aiplatform"}

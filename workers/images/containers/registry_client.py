@@ -17,7 +17,7 @@ from workers.images.containers.reference import HUB, HUB_SERVER, Reference, pars
 from workers.images.containers.registry import Login, Registry, RegistryRefused, refused
 from workers.images.models import Image, RegistryLogin
 
-MOST_CONFIG = 8 << 20
+MAX_CONFIG_BYTES = 8 << 20
 CONFIG_S = 60.0
 
 
@@ -83,7 +83,7 @@ def look_up(image: Image) -> Found:
     by_architecture = manifests.choices(text, reference.host)
     manifest = manifest_for(client, reference, text)
     into = io.BytesIO()
-    if manifest.config.size > MOST_CONFIG:
+    if manifest.config.size > MAX_CONFIG_BYTES:
         raise refused("no_image", reference.host)
     pace = Pace(CONFIG_S)
 

@@ -14,7 +14,7 @@ from workers.images.models import Image, ImageUse, NodeCopy, State
 from workers.images.store import paths
 
 log = logging.getLogger(__name__)
-OLD_S = 24 * 3600.0  # blobs serve machines that come later, and retries
+MIN_AGE_S = 24 * 3600.0  # blobs serve machines that come later, and retries
 
 
 def wanted() -> set[str]:
@@ -60,7 +60,7 @@ def tidy_blobs() -> int:
         return 0
     removed = 0
     for path in [path for path in folder.rglob("*") if path.is_file()]:
-        if time.time() - path.stat().st_mtime > OLD_S:
+        if time.time() - path.stat().st_mtime > MIN_AGE_S:
             path.unlink(missing_ok=True)
             removed += 1
     return removed

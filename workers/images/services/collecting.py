@@ -28,7 +28,7 @@ from workers.images.containers import copies, manifests, registry_client, stored
 from workers.images.containers.pulse import Pulse
 from workers.images.containers.reference import Reference
 from workers.images.models import Image, ImageUse, NodeCopy, State
-from workers.images.services.saving import AWAY
+from workers.images.services.saving import OFFLINE_TIMEOUT
 from workers.images.store import paths
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,8 @@ def _claimed(copy_id: int) -> None:
     if claim is None or copy is None:
         return
     try:
-        if copy.tries > copies.MOST_TRIES:
-            raise copies.CannotFetch(wording.message("image.fetch_gave_up", count=copies.MOST_TRIES))
+        if copy.tries > copies.MAX_ATTEMPTS:
+            raise copies.CannotFetch(wording.message("image.fetch_gave_up", count=copies.MAX_ATTEMPTS))
         _collect(copy, Pulse(claim, 0))
     except ClaimLost:
         return
@@ -113,7 +113,7 @@ def _end_unwanted() -> None:
     """End fetches that no job waits for, and those for missing nodes."""
     free = copies.CLAIMS.free(NodeCopy.objects.filter(state=State.NEW))
     own = Node.objects.filter(name=OuterRef("node")).exclude(state=Node.State.REMOVED)
-    is_present = Exists(own.exclude(state=Node.State.LOST, heartbeat_at__lt=clock.now() - AWAY))
+    is_present = Exists(own.exclude(state=Node.State.LOST, heartbeat_at__lt=clock.now() - OFFLINE_TIMEOUT))
     for code, rows in (("image.fetch_unwanted", ~_waiting()), ("image.fetch_machine_gone", ~is_present)):
         free.filter(rows).update(state=State.FAILED, message=wording.message(code), changed_at=clock.now())
 

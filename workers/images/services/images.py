@@ -16,7 +16,7 @@ from workers.images.models import Image, State, Visibility
 from workers.images.services import saving
 from workers.images.store import below, engines, paths
 
-OLD_S = 3600.0  # what is younger may be in the making
+MIN_AGE_S = 3600.0  # what is younger may be in the making
 
 
 def edit(*, image: Image, description: str, visibility: str) -> Image:
@@ -76,6 +76,6 @@ def clean_layers() -> None:
     checksums = set(Image.objects.filter(kind=Image.Kind.SAVED).values_list("sha256", flat=True))
     saving = Image.objects.filter(state=State.SAVING).exists()
     for path in folder.iterdir():
-        old = time.time() - path.stat().st_mtime > OLD_S
+        old = time.time() - path.stat().st_mtime > MIN_AGE_S
         if path.name not in checksums and old and not saving:
             paths.remove(path)

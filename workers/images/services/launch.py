@@ -29,7 +29,7 @@ from workers.images.services import uses
 from workers.images.store import boxes, compatibility, engines, layers, paths, system
 from workers.supervisor import sandbox
 
-PATIENCE_S = 1800.0  # for the engine of a job that holds its place already
+TIMEOUT_S = 1800.0  # for the engine of a job that holds its place already
 
 
 class CannotUse(DomainError):
@@ -154,7 +154,7 @@ def _wait(use: ImageUse, image: Image, engine: Engine) -> None:
     since = (timezone.now() - attempt.assigned_at).total_seconds() if attempt else 0.0
     if engine.state == State.FAILED and (engine.job is None or engine.job.is_final):
         raise CannotUse(wording.message("image.not_built", name=use.name, why=engine.message))
-    if since > PATIENCE_S:
+    if since > TIMEOUT_S:
         raise CannotUse(wording.message("image.build_too_long", name=use.name, seconds=round(since)))
     engines.ensure(image, by=use.job.owner, cluster=use.job.cluster)
     raise NotYet(wording.message("image.being_built", name=use.name))

@@ -41,10 +41,10 @@ from workers.supervisor import hold, records
 
 log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(seconds=60), epoch="tries", clock=clock.now, ends_with_process=True)
-MOST_TRIES = 3
-REST_S = 20.0
-AWAY = timedelta(minutes=30)  # a machine that is silent for so long is not waited for
-OLD_S = 3600.0  # files that are younger may be in the making
+MAX_ATTEMPTS = 3
+RETRY_DELAY_S = 20.0
+OFFLINE_TIMEOUT = timedelta(minutes=30)  # a machine that is silent for so long is not waited for
+MIN_AGE_S = 3600.0  # files that are younger may be in the making
 PACKED = re.compile(r"\.?(?P<image>\d{1,18})\.tar\.zst(\.\w+)?")
 RENEW_S = 5.0
 STEP_S = 0.05
@@ -69,9 +69,9 @@ def why_not(job: Job, by: User) -> str:
         }  # fmt: skip
     if not use.node:
         return _("It has not begun yet, or its packages were forgotten. Start it first.")
-    if max(len(layers.chain(use.image)), packages.number(use.image)) >= layers.MOST:
+    if max(len(layers.chain(use.image)), packages.number(use.image)) >= layers.MAX_LAYERS:
         return _("It stands on %(most)s saved images already. Build an image with these packages instead.") % {
-            "most": layers.MOST
+            "most": layers.MAX_LAYERS
         }
     if use.node == settings.NODE and not (places.box(job.pk) / boxes.UPPER).is_dir():
         return _("Its machine keeps packages in a simple folder, which cannot become an image: see isolation tier 2.")
@@ -161,8 +161,8 @@ def _claimed(rows: QuerySet[Image], box: Path) -> None:
     if claim is None or image is None:
         return
     try:
-        if image.tries > MOST_TRIES:
-            raise CannotSave(wording.message("image.save_gave_up", count=MOST_TRIES))
+        if image.tries > MAX_ATTEMPTS:
+            raise CannotSave(wording.message("image.save_gave_up", count=MAX_ATTEMPTS))
         figures = _save(image, box, claim)
     except ClaimLost:
         return
@@ -246,10 +246,10 @@ def _at_rest(job: Job) -> Iterator[Callable[[], bool]]:
         return
     hold.request(run, word)
     try:
-        deadline = time.monotonic() + REST_S
+        deadline = time.monotonic() + RETRY_DELAY_S
         while not (hold.is_held(run, word) or _stands(run)):
             if time.monotonic() > deadline:
-                raise CannotSave(wording.message("image.no_rest", seconds=round(REST_S)))
+                raise CannotSave(wording.message("image.no_rest", seconds=round(RETRY_DELAY_S)))
             time.sleep(STEP_S)
         ended = _stands(run)
         yield lambda: ended or hold.is_held(run, word)
@@ -286,7 +286,7 @@ def _is_away(node: str, *, since: datetime) -> bool:
     row = Node.objects.filter(name=node).first()
     if row is None or row.state == Node.State.REMOVED:
         return True
-    return row.state == Node.State.LOST and max(since, row.heartbeat_at or since) < clock.now() - AWAY
+    return row.state == Node.State.LOST and max(since, row.heartbeat_at or since) < clock.now() - OFFLINE_TIMEOUT
 
 
 def _give_up(image: Image, message: Message) -> None:
@@ -295,7 +295,7 @@ def _give_up(image: Image, message: Message) -> None:
 
 def sweep_files() -> None:
     """Remove packed layers that no image needs: of savers that died, and of deleted images."""
-    folder, old = places.packed(0).parent, time.time() - OLD_S
+    folder, old = places.packed(0).parent, time.time() - MIN_AGE_S
     by_image: dict[int, list[Path]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         if (name := PACKED.fullmatch(path.name)) and path.lstat().st_mtime < old:

@@ -25,7 +25,7 @@ from aiplatform.lib import file_names, files
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 MARKS = ("user.overlay.opaque", "trusted.overlay.opaque")
 LEVEL = 3
-DEEPEST = 100
+MAX_DEPTH = 100
 #: Never part of an image, wherever it lies: secrets of who saves it, histories, caches, repositories with passwords in
 #: their addresses. Shown on the page of saving.
 LEFT_OUT = (
@@ -39,7 +39,7 @@ LEFT_OUT = (
 )  # fmt: skip
 #: Never part of an image at its top: what is made afresh at each start, and homes.
 LEFT_OUT_ON_TOP = ("tmp", "run", "proc", "sys", "dev", "home", "root")
-MOST_NAMED = 200
+MAX_NAMED = 200
 
 
 class Unpackable(ValueError):
@@ -150,7 +150,7 @@ def _walk(top: Path, figures: Figures) -> Iterator[_Entry]:
 
 
 def _below(folder: int, under: str, figures: Figures, first_paths: dict[tuple[int, int], str]) -> Iterator[_Entry]:
-    if under.count("/") > DEEPEST:
+    if under.count("/") > MAX_DEPTH:
         raise Unpackable(f"{_shown(under[:200])}: too deep")
     for name in sorted(os.listdir(folder)):
         path = f"{under}/{name}" if under else name
@@ -158,7 +158,7 @@ def _below(folder: int, under: str, figures: Figures, first_paths: dict[tuple[in
         if name.startswith(WHITEOUT):
             raise Unpackable(f"{_shown(path[:200])}: such names are whiteouts")
         if not _is_whiteout(info) and is_left_out(path):
-            if len(figures.left_out) < MOST_NAMED:
+            if len(figures.left_out) < MAX_NAMED:
                 figures.left_out.append(_shown(path))
         elif stat.S_ISDIR(info.st_mode):
             with _readable(folder, name, info, 0o500):

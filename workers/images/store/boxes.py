@@ -31,7 +31,7 @@ from workers.images.store import archive, system
 from workers.images.store import paths as places
 
 UPPER, WORK, VENV = "upper", "work", "venv"
-SEEN = "aiplatform.pth"  # written last: a box that has it is whole
+MARKER_FILE = "aiplatform.pth"  # written last: a box that has it is whole
 LINE = "import site; site.addsitedir({!r})\n"
 PIP = "#!{}\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 YOUNG_S = 3600.0  # a box may be made before its row says where
@@ -70,7 +70,7 @@ def make_thin(job: Job, engine: Path, uid: int) -> Path:
     box = _folder(job, uid)
     venv = box / VENV
     packages = venv / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    if not (packages / SEEN).exists():
+    if not (packages / MARKER_FILE).exists():
         _build_thin(venv, packages, engine)
     if uid and venv.stat().st_uid != uid:
         with trees.opened(venv) as opened:
@@ -89,8 +89,8 @@ def _build_thin(venv: Path, packages: Path, engine: Path) -> None:
         (venv / "bin" / name).write_text(PIP.format(venv / "bin/python"))
         (venv / "bin" / name).chmod(0o755)
     site_packages = next(engine.glob("lib/python3*/site-packages"))
-    files.write_atomically(packages / SEEN, LINE.format(str(site_packages)).encode())
-    (packages / SEEN).chmod(0o644)
+    files.write_atomically(packages / MARKER_FILE, LINE.format(str(site_packages)).encode())
+    (packages / MARKER_FILE).chmod(0o644)
 
 
 def _folder(job: Job, uid: int) -> Path:

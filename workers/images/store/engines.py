@@ -30,8 +30,8 @@ from workers.images.store import paths as places
 from workers.jobs import resource_request, submission
 
 KIND = "image_build"
-LONGEST = 20_000
-MOST_LINES = 500
+MAX_LENGTH = 20_000
+MAX_LINES = 500
 CPUS = 1.0
 #: Options that read files or addresses of the machine: a line of requirements names packages.
 _OPTION = re.compile(r"^\s*(-|file:|\.{0,2}/)")
@@ -84,9 +84,9 @@ def check(*, user: User, name: str = "x", tag: str = "", requirements: str = "pi
 
 def _check_requirements(text: str) -> None:
     lines = normalised(text)
-    if len(text) > LONGEST or len(lines) > MOST_LINES or "\0" in text:
+    if len(text) > MAX_LENGTH or len(lines) > MAX_LINES or "\0" in text:
         raise Invalid(
-            _("At most %(most)s lines and %(longest)s characters.") % {"most": MOST_LINES, "longest": LONGEST},
+            _("At most %(most)s lines and %(longest)s characters.") % {"most": MAX_LINES, "longest": MAX_LENGTH},
             field="requirements",
         )
     refusals = Refusals()

@@ -12,7 +12,7 @@ from workers.images.models import Image
 from workers.images.store import paths, unpacking
 from workers.supervisor import log_lines
 
-MOST = 30  # saved on top of one another; the kernel takes hundreds
+MAX_LAYERS = 30  # saved on top of one another; the kernel takes hundreds
 
 
 class BrokenLayer(DomainError):

@@ -47,7 +47,7 @@ ETC = (
 VAR = ("pam", "ucf", "dictionaries-common", "emacsen-common", "python", "sgml-base", "xml-core")  # of /var/lib
 EMPTY = ("backups", "cache/apt/archives/partial", "cache/debconf", "cache/ldconfig", "cache/man", "lib/dpkg",
          "lib/apt", "lib/misc", "lib/rpm", "lib/systemd", "local", "log/apt", "mail", "opt", "spool")  # fmt: skip
-FRESH_S = 600  # for so long is what was found hidden on the machine not looked for again
+MAX_AGE_S = 600  # for so long is what was found hidden on the machine not looked for again
 LOOK_S = 50.0
 FIND = ("/usr/bin/find", "-P")
 #: of /usr/local nothing is mapped: there the job is nobody. What goes away meanwhile is no failure
@@ -80,7 +80,7 @@ def folders(box: Path, uid: int, home: str) -> list[dict[str, str]]:
         _make(own, uid, home)
         job_users.enclose(own, uid)
         (own / MADE).touch()
-    closed = hidden(int(time.time() // FRESH_S))
+    closed = hidden(int(time.time() // MAX_AGE_S))
     layers = []
     for name, target in _mapped().items():
         layers.append(_layer(own, name, target, uid, mapped=True))

@@ -16,7 +16,7 @@ import zstandard
 
 from aiplatform.lib import files, wording
 from aiplatform.lib.errors import DomainError
-from workers.images.store.archive import DEEPEST, OPAQUE, WHITEOUT
+from workers.images.store.archive import MAX_DEPTH, OPAQUE, WHITEOUT
 
 WINDOW = 1 << 27  # most memory that a frame may ask for
 _MODES = 0o777
@@ -130,7 +130,7 @@ class _Unpacker:
     def _place(self, entry: tarfile.TarInfo) -> tuple[Path, str]:
         """The folder of an entry, which must be there and no link, and its name."""
         parts = entry.name.split("/")
-        if entry.name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or len(parts) > DEEPEST + 2:
+        if entry.name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or len(parts) > MAX_DEPTH + 2:
             self._refuse("image.layer_name", entry)
         folder = self.top
         for part in parts[:-1]:  # nobody else writes here meanwhile, so looking before entering is enough

@@ -32,7 +32,7 @@ class PriorityIn(StrictMixin, serializers.Serializer):
 
 class StopManyIn(StrictMixin, serializers.Serializer):
     jobs = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), max_length=stopping.MOST_AT_ONCE
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), max_length=stopping.MAX_AT_ONCE
     )
 
 

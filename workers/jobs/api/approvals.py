@@ -41,7 +41,7 @@ class ApprovalIn(StrictMixin, serializers.Serializer[Any]):
     """Whether the job may start, and a word that its owner reads."""
 
     grant = serializers.BooleanField()
-    word = serializers.CharField(max_length=approval.WORDS, required=False, allow_blank=True, default="")
+    word = serializers.CharField(max_length=approval.MAX_REASON_LENGTH, required=False, allow_blank=True, default="")
 
 
 class ApprovalViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):

@@ -15,7 +15,7 @@ NAMES = ("after", "after_end", "outputs_of", "retries", "retry_pause_s")
 
 def _numbers(help_text: str) -> serializers.ListField:
     number = serializers.IntegerField(min_value=1, max_value=2**53)
-    return serializers.ListField(child=number, default=list, max_length=following.MOST_JOBS, help_text=help_text)
+    return serializers.ListField(child=number, default=list, max_length=following.MAX_JOBS, help_text=help_text)
 
 
 class FollowingIn(serializers.Serializer):
@@ -25,11 +25,11 @@ class FollowingIn(serializers.Serializer):
     after_end = _numbers("Your jobs that have to end first, however.")
     outputs_of = _numbers("Your jobs whose outputs it reads; they have to complete first, unless their end is enough.")
     retries = serializers.IntegerField(
-        min_value=0, max_value=following.MOST_RETRIES, default=0, help_text="How often it is started again if it fails."
+        min_value=0, max_value=following.MAX_RETRIES, default=0, help_text="How often it is started again if it fails."
     )
     retry_pause_s = serializers.IntegerField(
         min_value=0,
-        max_value=following.LONGEST_PAUSE_S,
+        max_value=following.MAX_PAUSE_S,
         default=following.NOTHING.retry_pause_s,
         help_text="Seconds before the first retry; each later pause is twice as long.",
     )
@@ -52,7 +52,7 @@ class ArrayIn(FollowingIn):
     """The same with the indices of an array of jobs."""
 
     array = serializers.CharField(
-        max_length=arrays.LONGEST,
+        max_length=arrays.MAX_LENGTH,
         default="",
         allow_blank=True,
         help_text="Indices such as 0-99, 1,3,7 or 0-99%8 (eight at a time): one job for each, told AIP_ARRAY_INDEX.",

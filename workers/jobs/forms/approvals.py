@@ -5,10 +5,10 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from workers.jobs.approval import WORDS
+from workers.jobs.approval import MAX_REASON_LENGTH
 
 
 class ApprovalForm(forms.Form):
     """A comment that the owner reads with the answer."""
 
-    word = forms.CharField(label=_("A word to the owner"), max_length=WORDS, required=False)
+    word = forms.CharField(label=_("A word to the owner"), max_length=MAX_REASON_LENGTH, required=False)

@@ -61,7 +61,7 @@ class FollowingFields(FollowForm):
     retries = forms.IntegerField(
         label=gettext_lazy("Retries"),
         min_value=0,
-        max_value=following.MOST_RETRIES,
+        max_value=following.MAX_RETRIES,
         initial=0,
         required=False,
         help_text=gettext_lazy("How often it is started again where its program fails."),
@@ -69,7 +69,7 @@ class FollowingFields(FollowForm):
     retry_pause_s = forms.IntegerField(
         label=gettext_lazy("Pause before a retry"),
         min_value=0,
-        max_value=following.LONGEST_PAUSE_S,
+        max_value=following.MAX_PAUSE_S,
         initial=following.NOTHING.retry_pause_s,
         required=False,
         help_text=gettext_lazy("Each later pause is twice as long."),
@@ -100,7 +100,7 @@ class ArrayFields(FollowingFields):
 
     array = forms.CharField(
         label=gettext_lazy("Array of jobs"),
-        max_length=arrays.LONGEST,
+        max_length=arrays.MAX_LENGTH,
         required=False,
         help_text=gettext_lazy(
             "One job for each index, which it reads in AIP_ARRAY_INDEX: 0-99, 1,3,7, or 0-99%8 for eight at a time."

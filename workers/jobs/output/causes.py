@@ -21,11 +21,11 @@ from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 from workers.jobs.output import logs, waiting_cards
 
-SEEN_BYTES = 44 << 10  # from the ends of all logs together; about 45 ms of CPU time
+MAX_READ_BYTES = 44 << 10  # from the ends of all logs together; about 45 ms of CPU time
 MIN_SEEN_BYTES, MAX_RANKS = 4096, 32
-MOST_SHOWN = 3
+MAX_SHOWN = 3
 
-WORDS = {
+LABELS = {
     "card_memory": Wording(
         _("The memory of its card did not suffice. Take a smaller batch or image size, or ask for a larger share.")
     ),
@@ -149,7 +149,7 @@ class Cause:
 
 def register() -> None:
     """Make the texts known; called once when the app is ready."""
-    wording.register("cause", WORDS)
+    wording.register("cause", LABELS)
 
 
 def in_text(text: str) -> list[Cause]:
@@ -161,7 +161,7 @@ def in_text(text: str) -> list[Cause]:
             if code not in causes and (match := pattern.search(printed)):
                 causes[code] = Cause(message(f"cause.{code}", **match.groupdict()), line.strip()[:400])
                 break
-    return list(causes.values())[:MOST_SHOWN]
+    return list(causes.values())[:MAX_SHOWN]
 
 
 def in_texts(texts: Iterable[str]) -> list[Cause]:
@@ -170,7 +170,7 @@ def in_texts(texts: Iterable[str]) -> list[Cause]:
     for text in texts:
         for cause in in_text(text):
             causes.setdefault(cause.message.code, cause)
-    return list(causes.values())[:MOST_SHOWN]
+    return list(causes.values())[:MAX_SHOWN]
 
 
 def list_causes(job: Job) -> list[Cause]:
@@ -183,9 +183,9 @@ def list_causes(job: Job) -> list[Cause]:
     )  # fmt: skip
     if not ended or not job.attempt_number:
         return []
-    tail = max(MIN_SEEN_BYTES, SEEN_BYTES // max(1, len(job.ranks)))
+    tail = max(MIN_SEEN_BYTES, MAX_READ_BYTES // max(1, len(job.ranks)))
     texts = [logs.piece(job, tail=tail, rank=rank).text for rank in job.ranks[:MAX_RANKS]]
-    causes = [*_by_mps(job, texts), *in_texts(texts)][:MOST_SHOWN]
+    causes = [*_by_mps(job, texts), *in_texts(texts)][:MAX_SHOWN]
     if not causes and job.reason == Reason.OUT_OF_MEMORY:
         causes = [Cause(message("cause.memory"))]
     return causes

@@ -13,7 +13,7 @@ from django.db import transaction
 from workers.core.models import Attempt, Curve, Figures
 from workers.jobs.output import point_files
 
-MOST_KEPT = 4 * 1024 * 1024
+MAX_KEPT_BYTES = 4 * 1024 * 1024
 """Points of a curve in its file. Of more only the newest, lowest and highest count: who looks reads all there are."""
 LOOKED_BACK = 1000
 """Newest points of a curve among which one that is reported again is found."""
@@ -83,7 +83,7 @@ def append(
         own = _new_ones(reported, file, curve.count) if once else reported
         if not own:
             continue
-        points_to_write = own[: max(0, MOST_KEPT - curve.count)]
+        points_to_write = own[: max(0, MAX_KEPT_BYTES - curve.count)]
         point_files.write(file, curve.count, ((step, value, at.timestamp()) for step, value, at in points_to_write))
         for step, value, _at in own:
             if value < curve.lowest:

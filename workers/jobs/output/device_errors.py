@@ -17,7 +17,7 @@ from workers.jobs import job_tabs
 from workers.jobs.job_page import Panel
 
 FOLDER = "device_errors"
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 SHOWN = 100
 
 
@@ -50,7 +50,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
 def _read(path: Path) -> list[DeviceError]:
     try:
         with os.fdopen(files.open_beneath(path.parent, path.name), "rb") as file:
-            lines = file.read(MOST_BYTES).split(b"\n")
+            lines = file.read(MAX_BYTES).split(b"\n")
     except (OSError, files.OutsideRoot):
         return []
     errors = []

@@ -25,9 +25,9 @@ from workers.jobs.output.reporting import pictures
 from workers.jobs.output.reporting.harvest import Shown
 
 K = MediaSeries.Kind
-MOST_STEPS = {K.IMAGE: 60, K.HISTOGRAM: 120, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 1, K.VECTORS: 10, K.PARAMS: 1}
-MOST_SERIES = {K.IMAGE: 100, K.HISTOGRAM: 300, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 5, K.VECTORS: 10, K.PARAMS: 1}
-MOST_BYTES = 256 * 1024 * 1024
+MAX_STEPS = {K.IMAGE: 60, K.HISTOGRAM: 120, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 1, K.VECTORS: 10, K.PARAMS: 1}
+MAX_SERIES = {K.IMAGE: 100, K.HISTOGRAM: 300, K.TEXT: 100, K.TABLE: 50, K.GRAPH: 5, K.VECTORS: 10, K.PARAMS: 1}
+MAX_BYTES = 256 * 1024 * 1024
 """Files of one attempt. What comes later is counted and not kept."""
 CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "json": "application/json"}
 
@@ -65,8 +65,8 @@ def prepare(attempt: Attempt, shown: Iterable[Shown]) -> Kept:
     prepared = Kept(attempt, [], Counter())
     for item in shown:
         series = (item.kind, item.name)
-        fits = series in series_keys or sum(kind == item.kind for kind, _ in series_keys) < MOST_SERIES[K(item.kind)]
-        written = _written(attempt, item, MOST_BYTES - used) if fits else None
+        fits = series in series_keys or sum(kind == item.kind for kind, _ in series_keys) < MAX_SERIES[K(item.kind)]
+        written = _written(attempt, item, MAX_BYTES - used) if fits else None
         if written is not None:
             series_keys.add(series)
             used += written.size_bytes
@@ -116,7 +116,7 @@ def save(prepared: Kept) -> None:
 
 def _add(series: MediaSeries, own: Sequence[_Made]) -> None:
     """Add steps; an existing one is overwritten. A full series keeps every second step from then on."""
-    limit, doomed, added = MOST_STEPS[K(series.kind)], [], []
+    limit, doomed, added = MAX_STEPS[K(series.kind)], [], []
     newest = {item.shown.step: item for item in own}
     before = {row.step: row for row in series.items.filter(step__in=newest)}
     for step, item in newest.items():

@@ -33,11 +33,11 @@ from workers.jobs.output.reporting.harvest import Source
 CHUNK = 1024 * 1024
 AT_ONCE = 4 * CHUNK
 """Most bytes taken in by one call: a program that never stops reporting must not hold up the agent."""
-MOST_BYTES = 256 * CHUNK
+MAX_BYTES = 256 * CHUNK
 """What a program reports beyond is not taken in: curves are no place for data."""
-LONGEST_LINE = 64 * 1024
-MOST_KEYS = 200
-MOST_POINTS = 2000
+MAX_LINE_BYTES = 64 * 1024
+MAX_KEYS = 200
+MAX_POINTS = 2000
 MAX_STEP = 2**62
 EVENT_FILES = "events:"  # source of curves from TensorBoard's files, see naming.py
 _ABOUT = {"step", "time", *job_progress.KEYS}  # describe the line or the job and are no curves
@@ -53,7 +53,7 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     Args:
         at_most: bytes to take in before the rest waits for the next call.
     """
-    taken, heard, enough = 0, False, min(attempt.metrics_cursor + at_most, MOST_BYTES)
+    taken, heard, enough = 0, False, min(attempt.metrics_cursor + at_most, MAX_BYTES)
     while (cursor := attempt.metrics_cursor) < enough:
         data = _read(attempt, cursor)
         if not data:
@@ -142,7 +142,7 @@ def append_from(
     """
     rows = Curve.objects.filter(attempt=attempt).values_list("key", "source")
     owners = {key: "" if key.startswith("system/") else source for key, source in rows}
-    max_keys, points = MOST_KEYS + sum(key.startswith("system/") for key in owners), []
+    max_keys, points = MAX_KEYS + sum(key.startswith("system/") for key in owners), []
     for source, own in points_by_source.items():
         keys: dict[str, str | None] = {}
         for name, step, value, at in own:
@@ -172,7 +172,7 @@ class _Lines:
         self.has_progress = False
 
     def add(self, line: bytes) -> None:
-        if not line.strip() or len(line) > LONGEST_LINE:
+        if not line.strip() or len(line) > MAX_LINE_BYTES:
             return
         try:
             row = json.loads(line)
@@ -192,7 +192,7 @@ class _Lines:
                 self._point(named, number, at)
 
     def _point(self, key: str, number: float, at: datetime) -> None:
-        if key not in self.keys and len(self.keys) >= MOST_KEYS:
+        if key not in self.keys and len(self.keys) >= MAX_KEYS:
             return
         self.keys.add(key)
         self.points.append((key, self.step, number, at))
@@ -225,7 +225,7 @@ class Curves:
 
 
 def curves(
-    job: Job, *, attempt: int | None = None, keys: Sequence[str] | None = None, max_points: int = MOST_POINTS
+    job: Job, *, attempt: int | None = None, keys: Sequence[str] | None = None, max_points: int = MAX_POINTS
 ) -> Curves:
     """Curves of an attempt, the newest by default, thinned to `max_points` (2 to 2,000) per key.
 
@@ -245,7 +245,7 @@ def curves(
             points = without_repeated(points)
         elif (np.diff(points["step"]) < 0).any():
             points = points[np.argsort(points["step"], kind="stable")]
-        thinned = thin(points, max(2, min(max_points, MOST_POINTS)))
+        thinned = thin(points, max(2, min(max_points, MAX_POINTS)))
         result.series[curve.key] = list(zip(thinned["step"].tolist(), thinned["value"].tolist(), strict=True))
         result.times[curve.key] = thinned["at"].tolist()
         result.newest[curve.key] = {"step": curve.step, "value": curve.value}
@@ -280,7 +280,7 @@ def thin(points: Points, limit: int) -> Points:
 
 
 def since(
-    job: Job, known_counts: Mapping[str, int], *, limit: int = MOST_POINTS
+    job: Job, known_counts: Mapping[str, int], *, limit: int = MAX_POINTS
 ) -> tuple[dict[str, list[list[float]]] | None, dict[str, int]]:
     """New points of the newest attempt: ({key: [[step, value, unix]]}, the new counts).
 

@@ -28,11 +28,11 @@ from workers.jobs.output.reporting.watched import Watched
 
 AT_ONCE_S, AT_LAST_S = 0.5, 60.0
 """Longest that one call takes, and the last one of an attempt."""
-MOST_READ = 2 * 1024**3
+MAX_READ_BYTES = 2 * 1024**3
 """Bytes of all files of an attempt; what lies behind is not read."""
 OLDER_S = 2.0  # clocks and file systems round
 _SEARCHES: OrderedDict[Path, Search] = OrderedDict()
-_MOST_SEARCHES = 2000
+_MAX_SEARCHES = 2000
 
 
 class _Outrun(Exception):
@@ -68,7 +68,7 @@ def _search(attempt: Attempt) -> Search:
     if search is None:
         search = Search(root, (attempt.started_at or attempt.assigned_at).timestamp() - OLDER_S)
     _SEARCHES[root] = search
-    while len(_SEARCHES) > _MOST_SEARCHES:
+    while len(_SEARCHES) > _MAX_SEARCHES:
         _SEARCHES.popitem(last=False)
     return search
 
@@ -86,7 +86,7 @@ def _ingest_changed(attempt: Attempt, search: Search, deadline: float, *, ended:
     with point_files.alone(attempt.job_id, attempt.number):
         rows = {row.path: row for row in ReportFile.objects.filter(attempt=attempt)}
         harvest = Harvest(deadline)
-        if sum(row.position for row in rows.values()) > MOST_READ:
+        if sum(row.position for row in rows.values()) > MAX_READ_BYTES:
             return 0, False
         changed: dict[str, ReportFile] = {}
         for path in paths:

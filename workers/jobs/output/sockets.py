@@ -20,7 +20,7 @@ from workers.jobs.output import job_stream
 
 SOCKETS_PER_PERSON = 100
 """Open sockets of one person in one web process."""
-LARGEST_MESSAGE = 64 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024
 
 NOT_SIGNED_IN, NOT_FOUND, TOO_MANY, TOO_LARGE = 4401, 4404, 4429, 1009
 
@@ -61,7 +61,7 @@ class JobSocket(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Nothing to say: only the size is minded."""
-        if len(text_data or bytes_data or b"") > LARGEST_MESSAGE:
+        if len(text_data or bytes_data or b"") > MAX_MESSAGE_BYTES:
             await self.close(TOO_LARGE)
 
     async def disconnect(self, code: int) -> None:

@@ -22,7 +22,7 @@ from workers.planning.simulator.simulate import Outcome, simulate
 from workers.planning.simulator.timeline import draw
 
 DAY = 86_400.0
-MOST_DAYS = 3660.0
+MAX_DAYS = 3660.0
 
 
 class Command(BaseCommand):
@@ -123,8 +123,8 @@ def table(workload: workloads.Workload, rows: list[Figures]) -> Iterator[str]:
 def _workload(options: dict[str, Any]) -> workloads.Workload:
     """The workload that the command line names."""
     days = options["days"] or (7 * options["weeks"] if options["weeks"] else None)
-    if days and days > MOST_DAYS:
-        raise CommandError(f"At most {MOST_DAYS:g} days can be simulated.")
+    if days and days > MAX_DAYS:
+        raise CommandError(f"At most {MAX_DAYS:g} days can be simulated.")
     named = {"nodes": "nodes", "cards": "cards"} | {
         f"{key}_s": key for key in ("start_overhead", "restart_overhead", "lost", "grace")
     }

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from workers.planning.planner.limits import unowned
 from workers.planning.planner.snapshot import FULL_CARD, Running, Snapshot, Waiting
 
-MOST_CORES = 512
+MAX_CORES = 512
 """More cores than this are counted in bundles, which keeps a pass short."""
-TOLD_APART = 1000
+MAX_GROUPS = 1000
 """Jobs whose slots are looked for one by one."""
 
 
@@ -31,7 +31,7 @@ def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Wai
     slots = _Slots(snapshot, running, now)
     start_by_job: dict[int, float] = {}
     queue = iter(waiting)
-    for reserve, jobs in ((slots.reserve, islice(queue, TOLD_APART)), (slots.flow, queue)):
+    for reserve, jobs in ((slots.reserve, islice(queue, MAX_GROUPS)), (slots.flow, queue)):
         for job in jobs:
             start = reserve(job)
             if start is not None:
@@ -81,7 +81,7 @@ class _Slots:
         for device in snapshot.devices:
             if device.id in kinds:
                 totals[device.kind] += device.capacity // FULL_CARD
-        self.bundle = max(1, -(-totals["cpu"] // MOST_CORES))
+        self.bundle = max(1, -(-totals["cpu"] // MAX_CORES))
         totals["cpu"] //= self.bundle
         self.machines = {kind: _Bank(total, now) for kind, total in totals.items()}
         self.clusters = {c.id: c for c in snapshot.clusters}

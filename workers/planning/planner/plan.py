@@ -28,7 +28,7 @@ from workers.planning.planner.windows import Openings
 _Kept = tuple[str, str, int, frozenset[int]]
 """What one reservation is for: kind and model of device, the machine or 0, and machines kept for other work."""
 
-MAKING_ROOM = "making_room"
+PREEMPTING = "making_room"
 """Code of a job that running work makes room for; one that was told so is promised the cards."""
 _CLUSTER_FULL = ("cluster_quota", "cluster_cores")
 _NOTHING_IDLE = {"no_cards": "nothing_idle", "no_share": "nothing_idle", "no_cpu": "no_idle_cores"}
@@ -289,7 +289,7 @@ class _Pass:
         self.starts[job.job] = gone_at
         requested = sum(preemption.for_job == job.job for preemption in self.preemptions)
         requested += sum(run.preempting and run.for_job == job.job for run in self.running)
-        self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, requested)})))
+        self.waits.append((job, (PREEMPTING, {"jobs": max(1, requested)})))
 
     def _wait(self, job: Waiting, shape: Shape, held: _Reservation | None) -> None:
         if held is not None and self._fits_free(shape):

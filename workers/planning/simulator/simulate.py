@@ -16,7 +16,7 @@ from typing import Literal
 
 from workers.core.count_classes import JOB
 from workers.planning.planner.order import HALF_LIFE_S
-from workers.planning.planner.plan import MAKING_ROOM, Assignment, Plan, Preemption, plan
+from workers.planning.planner.plan import PREEMPTING, Assignment, Plan, Preemption, plan
 from workers.planning.planner.policy import DEFAULT
 from workers.planning.planner.snapshot import (
     FULL_CARD,
@@ -37,7 +37,7 @@ Decider = Callable[[Snapshot, float], Plan]
 MONDAY = 1_704_067_200.0
 """Second 0 of every workload: 2024-01-01 00:00 UTC, a Monday."""
 CARDS_PER_GROUP = 4
-MOST_QUIET_S = 8 * 86_400.0
+MAX_QUIET_S = 8 * 86_400.0
 """Windows come again every week: where nothing moved for longer, nothing will."""
 NEXT_PASS_S = 1.0
 """A pass that made room for as many jobs as it may is followed by another one."""
@@ -167,7 +167,7 @@ class _Run:
         if kind == "look":
             return job in self.waiting or self._wanted(job, attempt, now)
         if kind == "edge":
-            if now - self.moved <= MOST_QUIET_S:  # later nothing would change any more
+            if now - self.moved <= MAX_QUIET_S:  # later nothing would change any more
                 self.at(now + 86_400.0, "edge", -1)
             return True
         holder = self.running.get(job)
@@ -207,7 +207,7 @@ class _Run:
         for assignment in decided.assignments:
             self.start(assignment, now)
         for job, waits in decided.waits.items():
-            promised = waits.code == MAKING_ROOM
+            promised = waits.code == PREEMPTING
             if self.waiting[job].promised != promised:
                 self.waiting[job] = replace(self.waiting[job], promised=promised)
         if len({preemption.for_job for preemption in decided.preemptions}) >= DEFAULT.most_beneficiaries:

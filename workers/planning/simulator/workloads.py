@@ -19,7 +19,7 @@ from workers.core.count_classes import CLASSES, JOB
 from workers.planning.planner.snapshot import FULL_CARD, ResourceGroup, Window
 
 Scalar = int | float | str | bool | dict
-MOST_DEVICES = 4096
+MAX_DEVICES = 4096
 """More cards than this are a slip of the pen."""
 
 
@@ -180,8 +180,8 @@ def setup_of(raw: Mapping[str, object]) -> Setup:
     if not isinstance(use, dict) or not all(isinstance(v, int | float) and 0 <= v <= 1 for v in use.values()):
         raise WrongWorkload("use says for each kind of job how busy it keeps a card, from 0 to 1")
     setup = dataclasses.replace(setup, use={str(kind): float(part) for kind, part in use.items()})
-    if setup.nodes < 1 or setup.cards < 1 or setup.nodes * setup.cards > MOST_DEVICES:
-        raise WrongWorkload(f"nodes and cards are 1 or more, and at most {MOST_DEVICES} cards together")
+    if setup.nodes < 1 or setup.cards < 1 or setup.nodes * setup.cards > MAX_DEVICES:
+        raise WrongWorkload(f"nodes and cards are 1 or more, and at most {MAX_DEVICES} cards together")
     for name in ("start_overhead_s", "restart_overhead_s", "lost_s", "grace_s"):
         if getattr(setup, name) < 0:
             raise WrongWorkload(f"{name} is not below 0")
@@ -189,7 +189,7 @@ def setup_of(raw: Mapping[str, object]) -> Setup:
 
 
 _NEEDED = ("arrival_s", "user", "runtime_s")
-_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a JSON object"}
+_LABELS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a JSON object"}
 
 _Row = typing.TypeVar("_Row", Work, Limits, Setup, Header)
 
@@ -230,7 +230,7 @@ def _typed(name: str, value: object, hint: object) -> Scalar | None:
             return number
     elif type(value) is wanted:
         return typing.cast(Scalar, value)
-    raise WrongWorkload(f"{name} is {_WORDS[typing.cast(type, wanted)]}, not {json.dumps(value)}")
+    raise WrongWorkload(f"{name} is {_LABELS[typing.cast(type, wanted)]}, not {json.dumps(value)}")
 
 
 def _group(number: int, raw: object, setup: Setup) -> ResourceGroup:

@@ -18,8 +18,8 @@ from workers.resources.clusters import quotas
 
 FLOOR_PART = 8
 """The floor takes at most this part of the largest machine, so that a laptop still runs several jobs."""
-MOST_CPUS = 4096.0
-MOST_MEMORY_MIB = 64 * units.MIB_PER_GIB * 1024
+MAX_CPUS = 4096.0
+MAX_MEMORY_MIB = 64 * units.MIB_PER_GIB * 1024
 
 
 class OverLimit(DomainError):
@@ -132,14 +132,14 @@ def set_bounds(cluster: VirtualCluster, kind: str, new: Bounds, *, by: User | No
     """
     refusals = Refusals()
     with refusals:
-        if not 0 < new.cpus_max <= MOST_CPUS or not new.cpus_min >= 0:
-            raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)},
+        if not 0 < new.cpus_max <= MAX_CPUS or not new.cpus_min >= 0:
+            raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MAX_CPUS)},
                           field="cpus_max")  # fmt: skip
         if new.cpus_min > new.cpus_max:
             raise Invalid(_("The least number of cores is more than the most."), field="cpus_min")
     with refusals:
-        if not 0 < new.memory_max_mib <= MOST_MEMORY_MIB or new.memory_min_mib < 0:
-            raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MOST_MEMORY_MIB)},
+        if not 0 < new.memory_max_mib <= MAX_MEMORY_MIB or new.memory_min_mib < 0:
+            raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MAX_MEMORY_MIB)},
                           field="memory_max_mib")  # fmt: skip
         if new.memory_min_mib > new.memory_max_mib:
             raise Invalid(_("The least memory is more than the most."), field="memory_min_mib")

@@ -23,7 +23,7 @@ from workers.planning import planner_input
 from workers.planning.planner.snapshot import Quota
 from workers.resources.clusters import quotas
 
-LONGEST_PAUSE = timedelta(hours=24)
+MAX_PAUSE = timedelta(hours=24)
 """How long a paused job keeps its devices, where nobody says otherwise."""
 NAMED = 3
 """So many jobs are named in a refusal; the others are counted."""
@@ -37,7 +37,7 @@ def save(
     jobs_per_user: int | None = None,
     environments_per_user: int | None = None,
     max_runtime: timedelta | None = None,
-    max_pause: timedelta | None = LONGEST_PAUSE,
+    max_pause: timedelta | None = MAX_PAUSE,
     default_disk_bytes: int | None = None,
     max_disk_bytes: int | None = None,
     approves_environments: bool = False,

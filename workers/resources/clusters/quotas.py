@@ -16,7 +16,7 @@ from workers.core.models import ClusterDevice, Device, Node, VirtualCluster
 from workers.planning import planner_input
 from workers.planning.planner.snapshot import FULL_CARD, NO_QUOTA, Quota
 
-MOST_CARDS = 100_000
+MAX_GPUS = 100_000
 
 gettext_noop("Simulated card")  # what the fake body calls its cards; drivers name theirs themselves
 
@@ -111,8 +111,8 @@ def _check_kind(cluster: VirtualCluster, present: KindPresent, quota: Quota, bef
     kind = present.kind
     if kind not in KINDS:
         raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
-    if not all(0 <= (n or 0) <= MOST_CARDS for n in (quota.guaranteed, quota.per_user)):
-        raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MOST_CARDS}, field=f"guaranteed_{kind}")
+    if not all(0 <= (n or 0) <= MAX_GPUS for n in (quota.guaranteed, quota.per_user)):
+        raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MAX_GPUS}, field=f"guaranteed_{kind}")
     raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
     if raised and (quota.guaranteed or 0) > present.free:
         raise _too_large(cluster, present, quota.guaranteed or 0)

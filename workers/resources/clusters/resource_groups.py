@@ -20,7 +20,7 @@ from workers.core.models import Node, ResourceGroup, ResourceWindow
 from workers.planning import planner_input
 from workers.planning.planner import windows
 
-MOST_WINDOWS = 10
+MAX_WINDOWS = 10
 CLASS_LABELS = {ENVIRONMENT.name: gettext_lazy("Environment")}
 """Count classes that machines can be kept for: each stands for all kinds of jobs that count as it."""
 
@@ -117,8 +117,8 @@ def check(
         if kinds is not None and (unknown or not registry.has_submittable(kinds)):
             raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
     with refusals:
-        if len(hours) > MOST_WINDOWS:
-            raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+        if len(hours) > MAX_WINDOWS:
+            raise Invalid(_("At most %(most)s windows.") % {"most": MAX_WINDOWS}, field="windows")
         if any(not window.weekdays or not window.weekdays <= frozenset(range(7)) for window in hours):
             raise Invalid(_("Choose at least one weekday for each window."), field="windows")
     refusals.end()

@@ -29,7 +29,7 @@ from workers.resources.monitoring.snapshot import MonitoringSnapshot
 
 log = logging.getLogger(__name__)
 
-KEEP_ENDED = timedelta(days=90)
+ENDED_RETENTION = timedelta(days=90)
 MAX_NAMED_JOBS = 3
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
@@ -70,8 +70,8 @@ def update(snapshot: MonitoringSnapshot, moment: datetime) -> int:
 
 def forget(moment: datetime) -> None:
     """Remove what ended long ago, and silences that are over."""
-    Alarm.objects.filter(ended_at__lt=moment - KEEP_ENDED).delete()
-    AlarmSilence.objects.filter(until__lt=moment - KEEP_ENDED).delete()
+    Alarm.objects.filter(ended_at__lt=moment - ENDED_RETENTION).delete()
+    AlarmSilence.objects.filter(until__lt=moment - ENDED_RETENTION).delete()
 
 
 @transaction.atomic

@@ -18,11 +18,11 @@ from workers.core.models.nodes import SHARES_PER_DEVICE
 from workers.core.states import LIVE, JobState
 
 STEPS = (10, 60, 600)
-KEEP = {10: timedelta(minutes=65), 60: timedelta(hours=25), 600: timedelta(days=31)}
+RETENTION = {10: timedelta(minutes=65), 60: timedelta(hours=25), 600: timedelta(days=31)}
 """How long samples of each step stay: at most 390 + 1,500 + 4,464 rows per machine."""
 SPANS = {"1h": (3600, 10), "6h": (6 * 3600, 60), "1d": (86400, 60), "7d": (7 * 86400, 600), "30d": (30 * 86400, 600)}
 """What a chart may show: name → (seconds, step)."""
-FRESH = timedelta(seconds=30)
+MAX_AGE = timedelta(seconds=30)
 NODE_FIGURES = ("cpu", "memory", "disk", "net_in", "net_out", "gpus", "gpus_held", "gpu_util", "gpu_memory")
 CLUSTER_FIGURES = ("gpus", "running", "waiting")
 CARDS = (Device.Kind.GPU, Device.Kind.NPU)
@@ -51,7 +51,7 @@ def sample(moment: datetime) -> None:
     for small, large in ((10, 60), (60, 600)):
         _roll(NodeSample.objects.all(), NodeSample, "node_id", NODE_FIGURES, small, large, moment)
         _roll(ClusterSample.objects.all(), ClusterSample, "cluster_id", CLUSTER_FIGURES, small, large, moment)
-    for step, span in KEEP.items():
+    for step, span in RETENTION.items():
         old = {"step": step, "at__lt": moment - span}
         for rows in (NodeSample.objects, ClusterSample.objects):
             if rows.filter(step=step, at__lt=moment - span - timedelta(seconds=10 * step)).exists():
@@ -64,7 +64,7 @@ def _nodes(at: datetime, moment: datetime) -> list[NodeSample]:
         devices[device.node_id].append(device)
     rows = []
     for node in Node.objects.exclude(state__in=(Node.State.REMOVED, Node.State.LOST)):
-        fresh = moment - node.heartbeat_at < FRESH
+        fresh = moment - node.heartbeat_at < MAX_AGE
         facts, cards = (node.facts if fresh else {}), devices[node.pk]
         samples = [card.sample for card in cards] if fresh else []
         used = [(sample.get("memory_used_mib"), card.memory_mib) for sample, card in zip(samples, cards, strict=False)]

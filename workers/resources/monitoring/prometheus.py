@@ -20,7 +20,7 @@ from workers.core.models import Alarm, Allocation, Device, Job, Lease, Node, Vir
 from workers.core.models.nodes import SHARES_PER_DEVICE
 from workers.core.pass_metrics import CACHE_KEY
 from workers.core.states import JobState
-from workers.resources.monitoring.history import FRESH
+from workers.resources.monitoring.history import MAX_AGE
 
 MIB = 1024 * 1024
 _NODE = (
@@ -69,11 +69,13 @@ class _Figures(Collector):
 
 def _machines(moment: datetime) -> Iterator[GaugeMetricFamily]:
     nodes = list(Node.objects.exclude(state=Node.State.REMOVED).order_by("name"))
-    yield _gauge("node_up", "1: heard of lately", [((n.name,), moment - n.heartbeat_at < FRESH) for n in nodes], "node")
+    yield _gauge(
+        "node_up", "1: heard of lately", [((n.name,), moment - n.heartbeat_at < MAX_AGE) for n in nodes], "node"
+    )
     yield _gauge(
         "node_state", "Always 1; the state is a label", [((n.name, n.state), 1) for n in nodes], "node", "state"
     )
-    fresh = [node for node in nodes if moment - node.heartbeat_at < FRESH]
+    fresh = [node for node in nodes if moment - node.heartbeat_at < MAX_AGE]
     for name, help_text, fact, factor in _NODE:
         rows = [((n.name,), n.facts[fact] * factor) for n in fresh if n.facts.get(fact) is not None]
         yield _gauge(f"node_{name}", help_text, rows, "node")
@@ -86,7 +88,7 @@ def _machines(moment: datetime) -> Iterator[GaugeMetricFamily]:
     yield _gauge("device_used_shares", "Shares that jobs hold", [(names[d.pk], d.used) for d in devices], *label)
     healthy = [(names[d.pk], d.health == Device.Health.OK) for d in devices]
     yield _gauge("device_healthy", "0: gone, sick, or used by others", healthy, *label)
-    reporting = [d for d in devices if d.kind != Device.Kind.CPU and moment - d.node.heartbeat_at < FRESH]
+    reporting = [d for d in devices if d.kind != Device.Kind.CPU and moment - d.node.heartbeat_at < MAX_AGE]
     for name, help_text, fact, factor in _CARD:
         rows_of_cards = [(names[d.pk], d.sample[fact] * factor) for d in reporting if d.sample.get(fact) is not None]
         yield _gauge(f"device_{name}", help_text, rows_of_cards, *label)

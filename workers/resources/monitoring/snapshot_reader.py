@@ -27,7 +27,7 @@ from workers.resources.monitoring.snapshot import Card, Machine, MonitoringSnaps
 
 log = logging.getLogger(__name__)
 
-STALE = timedelta(seconds=60)
+MAX_AGE = timedelta(seconds=60)
 HOUR = timedelta(hours=1)
 SLOWLY_S = 60.0
 """How often what changes slowly is read again."""
@@ -102,7 +102,7 @@ class SnapshotReader:
 
 def _machine(node: Node, moment: datetime) -> Machine:
     silent = moment - node.heartbeat_at
-    facts: dict[str, Any] = node.facts if silent < STALE else {}
+    facts: dict[str, Any] = node.facts if silent < MAX_AGE else {}
     return Machine(
         name=node.name,
         silent_s=max(0.0, silent.total_seconds()),
@@ -124,7 +124,7 @@ def _cards(moment: datetime) -> tuple[Card, ...]:
     rows = Device.objects.exclude(kind=Device.Kind.CPU).exclude(node__state=Node.State.REMOVED)
     cards = []
     for row in rows.select_related("node"):
-        sample = row.sample if moment - row.node.heartbeat_at < STALE else {}
+        sample = row.sample if moment - row.node.heartbeat_at < MAX_AGE else {}
         cards.append(
             Card(
                 node=row.node.name,

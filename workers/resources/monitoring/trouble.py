@@ -17,9 +17,9 @@ from workers.core import leases
 from workers.core.clock import now
 from workers.core.models import Alarm, Lease, Node
 
-SILENT = timedelta(seconds=30)
+SILENCE_TIMEOUT = timedelta(seconds=30)
 """A scheduler renews its lease every few seconds; one that was replaced is back sooner than this."""
-MACHINES_SILENT = timedelta(seconds=env.NODE_UNREACHABLE_S)
+NODE_SILENCE_TIMEOUT = timedelta(seconds=env.NODE_UNREACHABLE_S)
 
 #: Raised alarms that everybody feels, by rule.
 FELT: dict[str, Any] = {
@@ -32,10 +32,10 @@ def sentences() -> list[Any]:
     """Present problems, the worst first; empty without any."""
     moment, messages = now(), []
     last = Node.objects.exclude(state=Node.State.REMOVED).aggregate(last=Max("heartbeat_at"))["last"]
-    if last is not None and moment - last > MACHINES_SILENT:
+    if last is not None and moment - last > NODE_SILENCE_TIMEOUT:
         messages.append(_("No machine answers at the moment: nothing new starts. What waits keeps its place."))
     planned = Lease.objects.filter(name=leases.SCHEDULER).values_list("renewed_at", flat=True).first()
-    if planned is not None and moment - planned > SILENT:
+    if planned is not None and moment - planned > SILENCE_TIMEOUT:
         messages.append(_("Nobody plans the queue at the moment: nothing new starts. Running jobs go on."))
     raised = Alarm.objects.filter(ended_at=None, raised_at__isnull=False, rule__key__in=FELT)
     broken = set(raised.values_list("rule__key", flat=True))

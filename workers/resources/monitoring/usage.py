@@ -20,7 +20,7 @@ from workers.core.models import Allocation, Attempt, Device, Job, VirtualCluster
 from workers.core.models.nodes import SHARES_PER_DEVICE
 
 BY = ("user", "group", "cluster")
-LONGEST = timedelta(days=366)
+MAX_DURATION = timedelta(days=366)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Sum:
 
 def first_start(user: User, *, until: datetime) -> datetime | None:
     """When the first attempt of the year before `until` got its devices, of those that `user` may see."""
-    attempts = Attempt.objects.filter(job__in=Job.objects.visible_to(user), assigned_at__gte=until - LONGEST)
+    attempts = Attempt.objects.filter(job__in=Job.objects.visible_to(user), assigned_at__gte=until - MAX_DURATION)
     first: datetime | None = attempts.aggregate(first=Min("assigned_at"))["first"]
     return first
 
@@ -84,7 +84,7 @@ def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> R
     """
     if by not in BY:
         raise Invalid(_("Ask for one of %(spans)s.") % {"spans": ", ".join(BY)})
-    if not begin < end or end - begin > LONGEST + timedelta(days=1):
+    if not begin < end or end - begin > MAX_DURATION + timedelta(days=1):
         raise Invalid(_("The last day comes after the first, at most a year later."))
     moment = now()
     begin, end = begin.astimezone(UTC), end.astimezone(UTC)  # else a day has 24 hours when clocks are put forward

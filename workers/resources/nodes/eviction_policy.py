@@ -29,7 +29,7 @@ MARGIN_MIB, MARGIN_PART = 2048, 10
 """Host memory that evictions leave alone: two GiB, or a tenth where that is more."""
 
 
-FRESH = timedelta(seconds=60)
+MAX_AGE = timedelta(seconds=60)
 
 
 SETTLES = timedelta(seconds=15)
@@ -140,7 +140,7 @@ def spare_mib(moment: datetime) -> dict[int, int]:
     spare_by_node = {}
     for node in nodes:
         total, used, at = node.facts.get("memory_total_mib"), node.facts.get("memory_used_mib"), seen_at[node.pk]
-        if not total or used is None or at is None or moment - at > FRESH:
+        if not total or used is None or at is None or moment - at > MAX_AGE:
             continue
         measured = total - used - unseen[node.pk]
         promised = total - bound[node.pk] - moved[node.pk]

@@ -22,7 +22,7 @@ from workers.resources.nodes import card_catalogue, eviction_policy, guards, scr
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-STALE = timedelta(seconds=60)
+MAX_AGE = timedelta(seconds=60)
 """An older sample says nothing about now."""
 LOADS = {
     "light": (_("Light load"), "arrow-down"),
@@ -163,7 +163,7 @@ def _rows(nodes: Any) -> Any:
 
 
 def _view(node: Node, user: User) -> NodeView:
-    fresh = now() - node.heartbeat_at < STALE and node.state != Node.State.LOST
+    fresh = now() - node.heartbeat_at < MAX_AGE and node.state != Node.State.LOST
     sample = dict(node.facts) if fresh else {}
     devices = [_device(device, user, fresh) for device in node.devices.all()]
     utils = [view.util for view in devices if view.device.kind == Device.Kind.GPU and view.util is not None]

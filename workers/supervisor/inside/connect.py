@@ -13,7 +13,7 @@ import sys
 
 CHUNK = 262144
 CONNECT_S = 90.0  # the proxy looks the name up and tries each address, half a minute for either
-LONGEST = 65536  # bytes of the proxy's answer
+MAX_BYTES = 65536  # bytes of the proxy's answer
 FAILED = 255
 USAGE = "usage: aip-connect [--listen LOCAL_PORT] HOST PORT\n"
 
@@ -63,7 +63,7 @@ def _tunnel(proxy: str, host: str, port: int) -> socket.socket:
         connection.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode())
         head = _head(connection)
         if head.split(b" ", 2)[1:2] != [b"200"]:
-            why = connection.recv(LONGEST).decode(errors="replace").strip()
+            why = connection.recv(MAX_BYTES).decode(errors="replace").strip()
             raise OSError(why or head.partition(b"\r\n")[0].decode(errors="replace"))
     except BaseException:
         connection.close()
@@ -73,7 +73,7 @@ def _tunnel(proxy: str, host: str, port: int) -> socket.socket:
 
 def _head(connection: socket.socket) -> bytes:
     head = b""
-    while not head.endswith(b"\r\n\r\n") and len(head) < LONGEST:
+    while not head.endswith(b"\r\n\r\n") and len(head) < MAX_BYTES:
         try:
             byte = connection.recv(1)  # what follows belongs to the server
         except ConnectionError:

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workers.supervisor.inside.requests import Job, Request
 
-MOST_WAITING = 32  # connections that nobody has taken up yet
+MAX_WAITING = 32  # connections that nobody has taken up yet
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -29,7 +29,7 @@ def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
     pick_up = socket.socket(socket.AF_UNIX)
     name, secret = os.urandom(16).hex(), os.urandom(16).hex()  # names stand in /proc/net/unix for all to read
     pick_up.bind(_address(name))
-    pick_up.listen(MOST_WAITING)
+    pick_up.listen(MAX_WAITING)
     answer(connection, {"ok": True, "port": server.getsockname()[1], "key": f"{name}.{secret}"})
     waiting: dict[int, socket.socket] = {}
     number = 0
@@ -42,7 +42,7 @@ def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
         if server in ready:
             arrived, peer = server.accept()
             number += 1
-            if len(waiting) >= MOST_WAITING:  # whoever should have taken up the oldest does so no more
+            if len(waiting) >= MAX_WAITING:  # whoever should have taken up the oldest does so no more
                 waiting.pop(min(waiting)).close()
             waiting[number] = arrived
             answer(connection, {"id": number, "peer": list(peer[:2])})

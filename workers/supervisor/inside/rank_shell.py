@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FRAME = struct.Struct(">cI")  # as `sessions` writes them
 CHUNK = 65536
 FAILED = 255
-PATIENCE_S = 30.0  # for the socket to be there: the platform's process behind it may be starting
+TIMEOUT_S = 30.0  # for the socket to be there: the platform's process behind it may be starting
 LOOK_S = 0.2
 _ALONE = ("-x", "-X", "-n", "-q", "-T", "-a", "-A", "-4", "-6", "-K")  # of ssh and rsh, without a meaning here
 _WITH_VALUE = ("-l", "-p", "-o", "-i", "-F")
@@ -73,7 +73,7 @@ def _connected(path: str) -> socket.socket:
     Raises:
         OSError: it does not come.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:

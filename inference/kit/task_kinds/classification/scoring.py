@@ -16,8 +16,8 @@ from inference.kit.samples import counts
 from inference.kit.samples.ground_truth import Sample, Truth
 from inference.kit.task_kinds.classification.answer import probabilities
 
-KEPT_ANSWERS = 5
-SMALLEST = 1e-15
+MAX_PREDICTIONS = 5
+EPSILON = 1e-15
 
 
 def lines(
@@ -94,7 +94,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
             "recall": float(macro[1]),
             "f1": float(macro[2]),
             "recall_5": _top(shares, label, 5),
-            "classification_loss": float(-np.log(np.maximum(of_truth, SMALLEST)).mean()),
+            "classification_loss": float(-np.log(np.maximum(of_truth, EPSILON)).mean()),
             "threshold": 0.0,
         },
         "thresholds": counts.THRESHOLDS,
@@ -110,7 +110,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     sizes = {sample.path: sample for sample in truth.samples}
     images = []
     for row, line in enumerate(lines):
-        best = np.argsort(-shares[row], kind="stable")[:KEPT_ANSWERS]
+        best = np.argsort(-shares[row], kind="stable")[:MAX_PREDICTIONS]
         sample = sizes[line["path"]]
         images.append(
             {
@@ -120,7 +120,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
                 "truth": ids[label[row]],
                 "answers": [[ids[column], round(float(shares[row, column]), 6)] for column in best],
                 "right": bool(answer[row] == label[row]),
-                "badness": round(float(-np.log(max(of_truth[row], SMALLEST))), 6),
+                "badness": round(float(-np.log(max(of_truth[row], EPSILON))), 6),
                 "cells": [f"{label[row]},{answer[row]}"],
             }
         )

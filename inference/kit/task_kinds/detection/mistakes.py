@@ -32,7 +32,7 @@ from inference.kit.task_kinds.mistaken import BACKGROUND, BOTH, CLASS, DUPLICATE
 RIGHT, PASSED = "right", "passed"  # passed: it is in a crowd and does not count
 FOUND, NEAR = 0.5, 0.1  # overlaps
 MENDED = {CLASS, LOCATION}
-MOST = 100  # answers of an image and class, as COCO counts them
+MAX_PREDICTIONS = 100  # answers of an image and class, as COCO counts them
 RECALLS = np.linspace(0, 1, 101)
 Answers = Sequence[Sequence[float]]  # class id, score, x1, y1, x2, y2; best first
 Forgiven = Callable[[Sequence[float], Sequence[Box]], bool]
@@ -74,7 +74,7 @@ def _counted(answers: Answers) -> Iterator[Sequence[float]]:
     number: dict[float, int] = {}
     for answer in sorted(answers, key=lambda answer: -answer[1]):
         number[answer[0]] = number.get(answer[0], 0) + 1
-        if number[answer[0]] <= MOST:
+        if number[answer[0]] <= MAX_PREDICTIONS:
             yield answer
 
 
@@ -229,5 +229,5 @@ def to_rows(judged: Sequence[Judged]) -> list[list[Any]]:
             *(round(float(side), 2) for side in item.corners),
             item.truth_class,
         ]
-        for item in wrong[:MOST]
+        for item in wrong[:MAX_PREDICTIONS]
     ]

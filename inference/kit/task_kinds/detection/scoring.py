@@ -22,7 +22,7 @@ from inference.kit.task_kinds.detection.answer import detections
 from inference.kit.task_kinds.matching import boxes_overlap, ranked
 
 MATCH_IOU = 0.5
-KEPT_BOXES = 100
+MAX_BOXES = 100
 STATS = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
 
 
@@ -304,7 +304,7 @@ def _image(
         "width": sample.width,
         "height": sample.height,
         "truth": [[t.class_id, *t.corners, index in right] for index, t in enumerate(truths)],
-        "answers": [list(b) for b in answers[:KEPT_BOXES] if b[1] >= min(0.05, threshold)],
+        "answers": [list(b) for b in answers[:MAX_BOXES] if b[1] >= min(0.05, threshold)],
         "tp": len(right),
         "fp": wrong,
         "fn": len(truths) - len(right),

@@ -26,7 +26,7 @@ from inference.kit.task_kinds.segmentation import runs
 from training.presets.tiling.masks import Patch, patch
 
 MASKS = "masks"  # role of what tiles are put together to: a Patch for each place
-MOST_CELLS = 64  # along each side of the grid an outline is drawn from
+MAX_CELLS = 64  # along each side of the grid an outline is drawn from
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Found:
         x0, y0, x1, y1 = self.cells
         if x1 <= x0 or y1 <= y0:
             return []
-        across, down = min(x1 - x0, MOST_CELLS), min(y1 - y0, MOST_CELLS)
+        across, down = min(x1 - x0, MAX_CELLS), min(y1 - y0, MAX_CELLS)
         step = np.array([(x1 - x0) / across, (y1 - y0) / down])
         traced = outlines(self.drawn(across, down))
         return [(ring * step + (x0, y0)).round(1).ravel().tolist() for ring in traced]

@@ -17,7 +17,7 @@ LINES = {
     8: ((3, 2),), 9: ((0, 2),), 10: ((1, 0), (3, 2)), 11: ((1, 2),), 12: ((3, 1),), 13: ((0, 1),), 14: ((3, 0),),
 }  # fmt: skip
 STRAIGHT = 0.02  # of a cell: a corner closer to the line of its neighbours is left out
-SMALLEST = 1.0  # cells: an outline around less is left out
+MIN_AREA_CELLS = 1.0  # cells: an outline around less is left out
 
 
 def outlines(grid: NDArray[np.float32]) -> list[NDArray[np.float64]]:
@@ -44,7 +44,7 @@ def outlines(grid: NDArray[np.float32]) -> list[NDArray[np.float64]]:
             at = following.pop(at)
         rings.append(_corners((np.array(ring) - 0.5).clip(0, grid.shape[::-1])))
     sized = sorted(((abs(area(ring)), index) for index, ring in enumerate(rings)), reverse=True)
-    return [rings[index] for size, index in sized if size >= SMALLEST]
+    return [rings[index] for size, index in sized if size >= MIN_AREA_CELLS]
 
 
 def area(ring: NDArray[np.float64]) -> float:

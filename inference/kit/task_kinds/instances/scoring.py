@@ -20,7 +20,7 @@ from inference.kit.task_kinds.segmentation import truth_maps
 
 ELLIPSE = "ellipse"  # shape used for a box where the model does not name one
 APS = ("ap", "ap50", "ap75")
-MOST = 100  # objects of an image are kept, as COCO counts them
+MAX_OBJECTS = 100  # objects of an image are kept, as COCO counts them
 
 
 def lines(
@@ -42,7 +42,7 @@ def lines(
         if (placement.width, placement.height) != (sample.width, sample.height):
             raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
         detected = objects(spec, outputs, row, placement, limits)
-        selected = [item for item in detected if item.index in mapping][:MOST]
+        selected = [item for item in detected if item.index in mapping][:MAX_OBJECTS]
         lines.append(
             {
                 "path": sample.path,

@@ -32,7 +32,7 @@ PERSON = (
 )  # COCO's seventeen points, and how far apart two people put each of them
 SIGMAS = (0.026, 0.025, 0.025, 0.035, 0.035, *(0.079,) * 2, *(0.072,) * 2, *(0.062,) * 2, *(0.107,) * 2,
           *(0.087,) * 2, *(0.089,) * 2)  # fmt: skip
-USUAL_SIGMA = 0.05  # for points without a measured value
+DEFAULT_SIGMA = 0.05  # for points without a measured value
 
 Points = dict[str, list[float]]  # name → x, y, score
 
@@ -249,7 +249,7 @@ def _average_precision(judged: Sequence[Mapping[str, Any]], category: Mapping[st
     ]  # fmt: skip
     if not results:
         return 0.0
-    sigmas = SIGMAS if tuple(names) == PERSON else (USUAL_SIGMA,) * len(names)
+    sigmas = SIGMAS if tuple(names) == PERSON else (DEFAULT_SIGMA,) * len(names)
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(
             {"info": {}, "images": [{"id": image} for image in images], "annotations": truths, "categories": [category]}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from inference.kit.contracts.layouts import per_class
-from inference.kit.contracts.schema import BOX, CLASS, SHARE, TEXT, WHOLE, a_list, an_object
+from inference.kit.contracts.schema import BOX, CLASS, INTEGER, SHARE, TEXT, a_list, an_object
 from inference.kit.contracts.served_task import SHAPES, Answer, Arrays
 from inference.kit.model_io import decode
 from inference.kit.model_io.requested import Requested
@@ -126,7 +126,10 @@ ITEM = an_object(
     share=SHARE,
     score=SHARE,
     box=BOX,
-    mask={**an_object(size=a_list(WHOLE, "Height and width."), counts=TEXT), "description": "COCO's compressed runs."},
+    mask={
+        **an_object(size=a_list(INTEGER, "Height and width."), counts=TEXT),
+        "description": "COCO's compressed runs.",
+    },
 )
 ANSWER = Answer(
     outputs=("logits",),

@@ -15,7 +15,7 @@ from inference.kit.samples import counts
 from inference.kit.samples.ground_truth import Sample, Truth
 from inference.kit.task_kinds.tagging.answer import scores_of
 
-SMALLEST = 1e-15
+EPSILON = 1e-15
 
 
 def lines(
@@ -71,7 +71,7 @@ def evaluate(truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict
         classes.append({"id": item.id, "name": item.name, "truths": truths, "tp": tp, "fp": fp, **own})
     precisions = [entry["ap"] for entry in classes if entry["ap"] is not None]
     curves = [entry["pr"] for entry in classes if entry["pr"]]
-    surprise = -np.log(np.maximum(np.where(present, scores, 1 - scores), SMALLEST)).mean(1)
+    surprise = -np.log(np.maximum(np.where(present, scores, 1 - scores), EPSILON)).mean(1)
     matrix = np.zeros((len(ids) + 1,) * 2, int)
     images = [
         _image(

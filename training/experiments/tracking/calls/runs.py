@@ -17,7 +17,7 @@ from training.experiments.tracking.logged_models import note_metrics
 from training.experiments.tracking.pages_of_rows import paged
 
 MOST_METRICS, MOST_PARAMS, MOST_TAGS, MOST_TOGETHER = 1000, 100, 100, 1000
-MOST_HISTORY = 25_000
+MAX_HISTORY = 25_000
 
 
 def _run(context: CallContext) -> Run:
@@ -43,7 +43,7 @@ def create(context: CallContext) -> Answer:
         context.caller,
         experiment,
         name=body.text("run_name"),
-        tags=body.pairs("tags", max_length=runs.LONGEST_TAG),
+        tags=body.pairs("tags", max_length=runs.MAX_TAG_LENGTH),
         begun=body.moment("start_time"),
     )
     return {"run": shapes.run(run)}
@@ -141,7 +141,9 @@ def log_model(context: CallContext) -> Answer:
     run, model_json = _run(context), context.body.text("model_json", max_length=100_000, needed=True)
     before = shapes.tags_of(run).get("mlflow.log-model.history", "[]")[1:-1]
     history = f"[{before}, {model_json}]" if before else f"[{model_json}]"
-    runs.set_tags(run, {"mlflow.log-model.history": history if len(history) <= runs.LONGEST_TAG else f"[{model_json}]"})
+    runs.set_tags(
+        run, {"mlflow.log-model.history": history if len(history) <= runs.MAX_TAG_LENGTH else f"[{model_json}]"}
+    )
     return {}
 
 
@@ -175,7 +177,7 @@ def history(context: CallContext) -> Answer:
     body = context.body
     run, name = context.caller.run(_uid(body)), body.text("metric_key", needed=True)
     points, token = paged(
-        figures.history(run, name), body.integer("max_results"), body.text("page_token"), max_rows=MOST_HISTORY
+        figures.history(run, name), body.integer("max_results"), body.text("page_token"), max_rows=MAX_HISTORY
     )
     return {"metrics": [shapes.metric(name, point) for point in points]} | token
 

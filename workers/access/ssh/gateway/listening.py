@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workers.access.ssh.gateway.connection import Gateway
 
 
-MOST_OPENING = 16
+MAX_OPENING = 16
 
 
 class JobListener(asyncssh.SSHListener):
@@ -32,7 +32,7 @@ class JobListener(asyncssh.SSHListener):
         self.asked = requested_port or self.port  # what the client calls it
         self.reader, self.writer = reader, writer
         self.gateway.listeners += 1
-        self._turns = asyncio.Semaphore(MOST_OPENING)
+        self._turns = asyncio.Semaphore(MAX_OPENING)
         self._task = asyncio.create_task(self._run())
 
     def get_port(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FRAME = struct.Struct(">cI")
 KINDS = {b"O", b"R", b"X"}  # output, errors, the end
-MOST_EARLY = 64  # sizes and signals, which no window bounds
+MAX_EARLY = 64  # sizes and signals, which no window bounds
 COULD_NOT = 255  # as ssh itself ends where it came to nothing
 SIGNAL = re.compile(r"[A-Z0-9]{2,10}\Z")
 
@@ -93,7 +93,7 @@ class Session(Bridge, asyncssh.SSHServerSession):
             frame = FRAME.pack(kind, len(part)) + part
             if self.early is None:
                 self.send(frame)
-            elif kind in b"IE" or len(self.early) < MOST_EARLY:
+            elif kind in b"IE" or len(self.early) < MAX_EARLY:
                 self.early.append(frame)
 
     def data_received(self, data: bytes, datatype: int | None) -> None:

@@ -115,7 +115,7 @@ class JobOutputViewSet(NumberedViewSet):
         params = queries.read_filters(request)
         named = ",".join(filter(None, (params.get("key"), params.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
-        max_points = queries.read_int(params, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        max_points = queries.read_int(params, "max_points", metrics.MAX_POINTS) or metrics.MAX_POINTS
         curves = metrics.curves(job, attempt=attempt_scope.attempt(job, params), keys=keys, max_points=max_points)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 

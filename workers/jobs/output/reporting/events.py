@@ -18,9 +18,9 @@ from workers.jobs.output.reporting import crc32c, graphs, histograms, hparams, p
 from workers.jobs.output.reporting.harvest import Harvest, Shown, Source, name_of, step_of
 from workers.jobs.output.reporting.watched import Watched
 
-MOST_RECORD = 32 * 1024 * 1024
-LONGEST_TEXT = 16 * 1024
-MOST_VALUES = 5000
+MAX_RECORD_BYTES = 32 * 1024 * 1024
+MAX_TEXT_BYTES = 16 * 1024
+MAX_VALUES = 5000
 """Values of one record; more are not looked at."""
 _HEADER, _FOOTER = 12, 4
 NOTHING = memoryview(b"")
@@ -43,7 +43,7 @@ def read(watched: Watched, harvest: Harvest) -> None:
         behind = watched.position + _HEADER + length + _FOOTER
         if behind > watched.size:
             return
-        if length > MOST_RECORD:
+        if length > MAX_RECORD_BYTES:
             harvest.miss("record_too_large")
         else:
             data = os.pread(watched.descriptor, length + _FOOTER, watched.position + _HEADER)
@@ -89,7 +89,7 @@ class _Event:
                 event.graph = value
             elif number == 5 and kind == protobuf.BYTES:
                 parts = (part for inner, how, part in protobuf.fields(value) if inner == 1 and how == protobuf.BYTES)
-                event.values = [part for _, part in zip(range(MOST_VALUES), parts, strict=False)]
+                event.values = [part for _, part in zip(range(MAX_VALUES), parts, strict=False)]
         return event
 
 
@@ -191,10 +191,10 @@ def _image(tag: str, data: memoryview, event: _Event, harvest: Harvest) -> None:
 
 
 def _text(tag: str, parts: list[memoryview], event: _Event, harvest: Harvest) -> None:
-    text = "\n".join(protobuf.text(part, LONGEST_TEXT) for part in parts[:100])
+    text = "\n".join(protobuf.text(part, MAX_TEXT_BYTES) for part in parts[:100])
     facts = {
-        "text": text[:LONGEST_TEXT],
-        "cut": len(text) > LONGEST_TEXT or any(len(p) > 4 * LONGEST_TEXT for p in parts),
+        "text": text[:MAX_TEXT_BYTES],
+        "cut": len(text) > MAX_TEXT_BYTES or any(len(p) > 4 * MAX_TEXT_BYTES for p in parts),
     }
     harvest.show(Shown("text", name_of(tag.removesuffix("/text_summary")), event.step, event.at, facts))
 

@@ -13,12 +13,12 @@ from workers.jobs.output.reporting import csv_files, projector, sdk_media, train
 
 ROOTS = ("outputs", "code")
 """Below the run directory: where a program's outputs go, and the folder it works in (`runs/` of SummaryWriter)."""
-MOST_ENTRIES = 20_000
+MAX_ENTRIES = 20_000
 """Names read in one search. A folder of more is looked at as far as that goes."""
-MOST_FOLDERS = 2_000
-MOST_FOUND = 300
-DEEPEST = 12
-LONGEST_PATH = 400
+MAX_FOLDERS = 2_000
+MAX_FOUND = 300
+MAX_DEPTH = 12
+MAX_PATH_LENGTH = 400
 RESTS_S = 2.0  # a folder that changed so lately may have changed again within the clock's step
 OWN_EVENTS = ".aip"  # of presets, which say the same in metrics.jsonl
 PACE = 20  # a search is made again after so many times what it took
@@ -73,7 +73,7 @@ class Search:
         entries = 0
         while waiting:
             path = waiting.popleft()
-            folder = self._folder(path, before.get(path), MOST_ENTRIES - entries)
+            folder = self._folder(path, before.get(path), MAX_ENTRIES - entries)
             if folder is None:
                 continue
             if folder is not before.get(path):
@@ -81,11 +81,11 @@ class Search:
             self._known[path] = folder
             paths += folder.files
             waiting.extend(folder.folders)
-            if entries >= MOST_ENTRIES or len(self._known) >= MOST_FOLDERS:
+            if entries >= MAX_ENTRIES or len(self._known) >= MAX_FOLDERS:
                 self.more = self.more or bool(waiting)
                 break
-        self.more = self.more or len(paths) > MOST_FOUND
-        self._found = sorted(paths[:MOST_FOUND], key=lambda item: (reader_of(item.rpartition("/")[2]) != "media", item))
+        self.more = self.more or len(paths) > MAX_FOUND
+        self._found = sorted(paths[:MAX_FOUND], key=lambda item: (reader_of(item.rpartition("/")[2]) != "media", item))
         self._next = started_at + max(SOONEST_S, PACE * (self.clock() - started_at))
         return self._found
 
@@ -108,10 +108,10 @@ class Search:
 
     def _add_entry(self, path: str, entry: os.DirEntry[str], into: _Folder) -> None:
         into.entries += 1
-        if len(path) > LONGEST_PATH or not path.isprintable():
+        if len(path) > MAX_PATH_LENGTH or not path.isprintable():
             return
         if entry.is_dir(follow_symlinks=False):
-            if path.count("/") <= DEEPEST and entry.name not in (".git", "__pycache__", "node_modules", ".venv"):
+            if path.count("/") <= MAX_DEPTH and entry.name not in (".git", "__pycache__", "node_modules", ".venv"):
                 into.folders.append(path)
         elif reader_of(entry.name) and entry.is_file(follow_symlinks=False) and self._is_new(path, entry):
             into.files.append(path)

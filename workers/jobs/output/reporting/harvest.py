@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 MAX_STEP = 2**62
 _NO_NAME = re.compile(r"[\x00-\x1f\x7f]+")
 
@@ -91,9 +91,9 @@ class Harvest:
 def name_of(name: str) -> str:
     """A name of something to look at: without control characters, and not too long."""
     name = _NO_NAME.sub(" ", name).strip() or "?"
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= MAX_NAME_LENGTH:
         return name
-    return f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return f"{name[: MAX_NAME_LENGTH - 9]}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def step_of(value: Any) -> int | None:

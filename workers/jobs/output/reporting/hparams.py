@@ -6,8 +6,8 @@ from typing import Any
 
 from workers.jobs.output.reporting import protobuf
 
-MOST = 500
-LONGEST_TEXT = 300
+MAX_PARAMS = 500
+MAX_TEXT_LENGTH = 300
 _SESSION_BEGINS, _HPARAMS, _KEY, _VALUE = 3, 1, 1, 2
 _NUMBER, _TEXT, _BOOL = 2, 3, 4
 
@@ -23,7 +23,7 @@ def read(content: memoryview) -> dict[str, Any]:
         if number != _SESSION_BEGINS or kind != protobuf.BYTES:
             continue
         for inner, how, entry in protobuf.fields(session):
-            if inner == _HPARAMS and how == protobuf.BYTES and len(params) < MOST:
+            if inner == _HPARAMS and how == protobuf.BYTES and len(params) < MAX_PARAMS:
                 name, value = _entry(entry)
                 params[name] = value
     return params
@@ -44,7 +44,7 @@ def _value(message: memoryview) -> Any:
         if number == _NUMBER and kind == protobuf.FIXED64:
             return protobuf.double(part)
         if number == _TEXT and kind == protobuf.BYTES:
-            return protobuf.text(part, LONGEST_TEXT)
+            return protobuf.text(part, MAX_TEXT_LENGTH)
         if number == _BOOL and kind == protobuf.VARINT:
             return bool(part)
     return None

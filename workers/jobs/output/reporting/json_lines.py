@@ -17,7 +17,7 @@ from workers.jobs.output.reporting.watched import Watched
 STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 TIMES = ("time", "timestamp", "wall_time", "_timestamp")
 LOOKED_AT = 64 * 1024  # bytes without any step, after which a file is left alone
-MOST_NAMES = 200  # of one line
+MAX_NAMES = 200  # of one line
 
 
 def read(watched: Watched, harvest: Harvest) -> None:
@@ -73,6 +73,6 @@ def numbers_in(row: dict[str, Any]) -> list[tuple[str, float]]:
             else [(key, value)]
         )
         pairs += [(name, number) for name, value_of in inner if (number := finite(value_of)) is not None]
-        if len(pairs) >= MOST_NAMES:
+        if len(pairs) >= MAX_NAMES:
             break
-    return pairs[:MOST_NAMES]
+    return pairs[:MAX_NAMES]

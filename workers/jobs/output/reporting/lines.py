@@ -9,7 +9,7 @@ from workers.jobs.output.reporting.harvest import Harvest
 from workers.jobs.output.reporting.watched import Watched
 
 CHUNK = 256 * 1024
-LONGEST = 64 * 1024
+MAX_BYTES = 64 * 1024
 
 
 def new(watched: Watched, harvest: Harvest) -> Iterator[bytes]:
@@ -30,7 +30,7 @@ def new(watched: Watched, harvest: Harvest) -> Iterator[bytes]:
         harvest.taken += end
         for line in data[:end].split(b"\n")[:-1]:
             watched.position += len(line) + 1
-            if len(line) > LONGEST:
+            if len(line) > MAX_BYTES:
                 harvest.miss("line_too_long")
             elif line.strip():
                 yield line

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message, Wording, message
 
-WORDS = {
+LABELS = {
     "file_broken": Wording(_("Damaged files: %(count)s. What stands before the damage is shown.")),
     "record_broken": Wording(_("%(count)s records are damaged and left out.")),
     "record_too_large": Wording(_("%(count)s records are larger than 32 MiB and left out.")),
@@ -28,10 +28,10 @@ WORDS = {
 
 def register() -> None:
     """Make the texts known; called once when the app is ready."""
-    wording.register("report_file", WORDS)
+    wording.register("report_file", LABELS)
 
 
 def list_messages(missed: Mapping[str, int]) -> list[Message]:
     """A message for each code that is known, the most frequent first."""
     rows = sorted(missed.items(), key=lambda row: -row[1])
-    return [message(f"report_file.{code}", count=count) for code, count in rows if code in WORDS]
+    return [message(f"report_file.{code}", count=count) for code, count in rows if code in LABELS]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-LARGEST = 16 * 1024 * 1024  # bytes as they come
-MOST_PIXELS = 24_000_000
-LONGEST_SIDE = 1024  # of what is kept
+MAX_BYTES = 16 * 1024 * 1024  # bytes as they come
+MAX_PIXELS = 24_000_000
+MAX_SIDE_PX = 1024  # of what is kept
 _FORMATS = ("PNG", "JPEG", "GIF")
 _QUALITY = 88
 
@@ -26,20 +26,20 @@ class Picture:
 
 def read(data: bytes) -> Picture | None:
     """An image as it is stored, at most 1,024 pixels a side; None for invalid or too large data."""
-    if len(data) > LARGEST:
+    if len(data) > MAX_BYTES:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with Image.open(io.BytesIO(data), formats=_FORMATS) as source:
                 original = source.size
-                if not 0 < original[0] * original[1] <= MOST_PIXELS:
+                if not 0 < original[0] * original[1] <= MAX_PIXELS:
                     return None
                 jpeg = source.format == "JPEG"
                 if jpeg:
-                    source.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+                    source.draft("RGB", (MAX_SIDE_PX, MAX_SIDE_PX))
                 image = _plain(source)
-            image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            image.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX))
             output = io.BytesIO()
             if jpeg:
                 image.convert("RGB").save(output, "JPEG", quality=_QUALITY)

@@ -12,7 +12,7 @@ from workers.jobs.output.reporting.harvest import Harvest, Shown, name_of
 from workers.jobs.output.reporting.watched import Watched
 
 NAME, LABELS = "tensors.tsv", "metadata.tsv"
-LARGEST = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 def read(watched: Watched, harvest: Harvest, read_sibling: Callable[[str, int], bytes]) -> None:
@@ -24,10 +24,10 @@ def read(watched: Watched, harvest: Harvest, read_sibling: Callable[[str, int], 
     if watched.memory.get("seen") == watched.signature or watched.is_fresh:
         return
     watched.memory["seen"] = watched.signature
-    if watched.size > LARGEST:
+    if watched.size > MAX_BYTES:
         harvest.miss("file_too_large")
         return
-    rows = os.pread(watched.descriptor, LARGEST, 0).split(b"\n", vectors.MOST + 1)[: vectors.MOST]
+    rows = os.pread(watched.descriptor, MAX_BYTES, 0).split(b"\n", vectors.MOST + 1)[: vectors.MOST]
     harvest.taken += watched.size
     try:
         rows_of_numbers = [np.array(row.split(b"\t")[: vectors.WIDEST], np.float32) for row in rows if row.strip()]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-MOST_FIELDS = 200_000
+MAX_FIELDS = 200_000
 """Fields of one message that are looked at; a message of more was made to cost time."""
-_LONGEST_VARINT = 10
+_MAX_VARINT_LENGTH = 10
 
 
 class Malformed(ValueError):
@@ -31,7 +31,7 @@ def fields(message: memoryview | bytes) -> Iterator[Field]:
     end = len(data)
     while offset < end:
         count += 1
-        if count > MOST_FIELDS:
+        if count > MAX_FIELDS:
             raise Malformed("too many fields")
         tag, offset = _varint(data, offset)
         number, kind = tag >> 3, tag & 7
@@ -53,7 +53,7 @@ def fields(message: memoryview | bytes) -> Iterator[Field]:
 
 def _varint(data: memoryview, offset: int) -> tuple[int, int]:
     value = shift = 0
-    for _ in range(_LONGEST_VARINT):
+    for _ in range(_MAX_VARINT_LENGTH):
         if offset >= len(data):
             raise Malformed("the message ends within a number")
         byte = data[offset]

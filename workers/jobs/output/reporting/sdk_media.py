@@ -17,8 +17,8 @@ from workers.jobs.output.reporting.harvest import Harvest, Shown, name_of, step_
 from workers.jobs.output.reporting.watched import Watched
 
 FOLDER, NAME = "aip-media", "media.jsonl"
-LARGEST = 16 * 1024 * 1024
-LONGEST_TEXT = 16 * 1024
+MAX_BYTES = 16 * 1024 * 1024
+MAX_TEXT_BYTES = 16 * 1024
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1000, 50, 300
 Beside = Callable[[str, int], bytes]
 
@@ -45,7 +45,7 @@ def read(watched: Watched, harvest: Harvest, read_sibling: Beside) -> None:
 
 
 def _image(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
-    data = read_sibling(str(row.get("file", "")), LARGEST)
+    data = read_sibling(str(row.get("file", "")), MAX_BYTES)
     return Shown("image", name, step, at, {}, data) if data else None
 
 
@@ -63,13 +63,13 @@ def _histogram(row: dict[str, Any], name: str, step: int, at: float, read_siblin
 
 
 def _text(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
-    text = read_sibling(str(row.get("file", "")), 4 * LONGEST_TEXT).decode("utf-8", "replace")
-    return Shown("text", name, step, at, {"text": text[:LONGEST_TEXT], "cut": len(text) > LONGEST_TEXT})
+    text = read_sibling(str(row.get("file", "")), 4 * MAX_TEXT_BYTES).decode("utf-8", "replace")
+    return Shown("text", name, step, at, {"text": text[:MAX_TEXT_BYTES], "cut": len(text) > MAX_TEXT_BYTES})
 
 
 def _table(row: dict[str, Any], name: str, step: int, at: float, read_sibling: Beside) -> Shown | None:
     try:
-        table = json.loads(read_sibling(str(row.get("file", "")), LARGEST))
+        table = json.loads(read_sibling(str(row.get("file", "")), MAX_BYTES))
     except (ValueError, RecursionError):
         return None
     columns, rows = (table.get("columns"), table.get("rows")) if isinstance(table, dict) else (None, None)

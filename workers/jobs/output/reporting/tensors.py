@@ -10,8 +10,8 @@ import numpy as np
 
 from workers.jobs.output.reporting import protobuf
 
-MOST_VALUES = 100_000
-MOST_TEXTS = 1000
+MAX_VALUES = 100_000
+MAX_TEXTS = 1000
 _DTYPES = {
     1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 10: "?", 17: "<u2", 19: "<f2", 22: "<u4",
     23: "<u8",
@@ -48,15 +48,15 @@ def read(message: memoryview) -> Tensor | None:
         elif number == 4 and kind == protobuf.BYTES:
             content = value
         elif number == 8 and kind == protobuf.BYTES:
-            if len(texts) < MOST_TEXTS:
+            if len(texts) < MAX_TEXTS:
                 texts.append(value)
         elif number in _FIXED and kind in (protobuf.BYTES, protobuf.FIXED32, protobuf.FIXED64):
             parts.append(protobuf.numbers(kind, value, _FIXED[number]).astype(float))
         elif number in _WHOLE or number == _RAW:
-            integers = protobuf.varints(kind, value, MOST_VALUES)
+            integers = protobuf.varints(kind, value, MAX_VALUES)
             parts.append(_halves(integers, dtype) if number == _RAW else np.array(integers, float))
         count += len(parts[-1]) if parts else 0
-        if count > MOST_VALUES:
+        if count > MAX_VALUES:
             return None
     if dtype == _STRING:
         return Tensor(shape, np.empty(0), texts)
@@ -67,7 +67,7 @@ def read(message: memoryview) -> Tensor | None:
             return None
         values = decoded
     size = prod(shape)
-    if len(values) == 1 and 1 < size <= MOST_VALUES:  # one value stands for all
+    if len(values) == 1 and 1 < size <= MAX_VALUES:  # one value stands for all
         values = np.repeat(values, size)
     return Tensor(shape, values, []) if len(values) == size and size else None
 
@@ -90,12 +90,12 @@ def _shape(message: memoryview) -> tuple[int, ...]:
 def _content(content: memoryview, dtype: int) -> np.ndarray[Any, np.dtype[Any]] | None:
     if dtype == _BFLOAT16:
         return (
-            (protobuf.numbers(protobuf.BYTES, content, "<u2")[:MOST_VALUES].astype("<u4") << 16)
+            (protobuf.numbers(protobuf.BYTES, content, "<u2")[:MAX_VALUES].astype("<u4") << 16)
             .view("<f4")
             .astype(float)
         )
     numpy_type = _DTYPES.get(dtype)
-    if numpy_type is None or len(content) > MOST_VALUES * np.dtype(numpy_type).itemsize:
+    if numpy_type is None or len(content) > MAX_VALUES * np.dtype(numpy_type).itemsize:
         return None
     return protobuf.numbers(protobuf.BYTES, content, numpy_type).astype(float)
 

@@ -16,8 +16,8 @@ from workers.jobs.output.reporting.harvest import Harvest, Source, step_of
 from workers.jobs.output.reporting.watched import Watched
 
 NAME = "trainer_state.json"
-LARGEST = 8 * 1024 * 1024
-MOST_SEEN = 20
+MAX_BYTES = 8 * 1024 * 1024
+MAX_SEEN = 20
 CHECKPOINT = re.compile(r"(?:^|/)checkpoint-\d+\Z")
 _NO_FIGURES = {"step", "epoch", "total_flos"}
 _PREFIXES = (("eval_", "eval/"), ("test_", "test/"))
@@ -30,7 +30,7 @@ def read(watched: Watched, harvest: Harvest) -> None:
         return
     signatures.pop(watched.path, None)
     signatures[watched.path] = watched.signature
-    while len(signatures) > MOST_SEEN:
+    while len(signatures) > MAX_SEEN:
         del signatures[next(iter(signatures))]
     history = _history(watched, harvest)
     source = Source("trainer_state", CHECKPOINT.sub("", watched.folder), shy=True)
@@ -41,12 +41,12 @@ def read(watched: Watched, harvest: Harvest) -> None:
 
 
 def _history(watched: Watched, harvest: Harvest) -> list[Any]:
-    if watched.size > LARGEST:
+    if watched.size > MAX_BYTES:
         harvest.miss("file_too_large")
         return []
     harvest.taken += watched.size
     try:
-        state = json.loads(os.pread(watched.descriptor, LARGEST, 0))
+        state = json.loads(os.pread(watched.descriptor, MAX_BYTES, 0))
     except (ValueError, RecursionError):  # just being written
         return []
     history = state.get("log_history") if isinstance(state, dict) else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 MOST, WIDEST = 5000, 4096
-LONGEST_LABEL = 80
+MAX_LABEL_LENGTH = 80
 _ROUNDS, _SPARE = 12, 6  # of the power iteration, and directions beyond the two that make it exact sooner
 Matrix = np.ndarray[Any, np.dtype[Any]]
 
@@ -19,7 +19,7 @@ def flat(rows: Matrix, labels: Sequence[str]) -> tuple[dict[str, Any], bytes]:
     total = len(rows)
     rows = rows[:MOST]
     points, shares = plane(rows)
-    texts = [str(label)[:LONGEST_LABEL] for label in labels[: len(rows)]]
+    texts = [str(label)[:MAX_LABEL_LENGTH] for label in labels[: len(rows)]]
     content = {"points": [[float(f"{x:.5g}"), float(f"{y:.5g}")] for x, y in points.tolist()], "labels": texts}
     facts = {"vectors": total, "shown": len(rows), "width": int(rows.shape[1]), "shares": shares}
     return facts, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()

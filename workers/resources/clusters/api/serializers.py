@@ -12,12 +12,12 @@ from workers.core import disk_limits
 from workers.core.models import ClusterDevice, Job, Membership, VirtualCluster
 from workers.resources.clusters import bounds
 
-MOST = 100_000
+MAX_VALUE = 100_000
 
 
 def amount() -> serializers.IntegerField:
     """A limit that may be absent."""
-    return serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True, default=None)
+    return serializers.IntegerField(min_value=0, max_value=MAX_VALUE, required=False, allow_null=True, default=None)
 
 
 class QuotaSerializer(StrictMixin, serializers.ModelSerializer[ClusterDevice]):
@@ -69,8 +69,8 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
 
     name = serializers.CharField(max_length=50)
     devices = QuotaSerializer(many=True, required=False)
-    jobs_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
-    environments_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
+    jobs_per_user = serializers.IntegerField(min_value=0, max_value=MAX_VALUE, required=False, allow_null=True)
+    environments_per_user = serializers.IntegerField(min_value=0, max_value=MAX_VALUE, required=False, allow_null=True)
     approves_environments = serializers.BooleanField(
         required=False, help_text="Environments wait until somebody in charge of the cluster lets them start."
     )
@@ -104,9 +104,9 @@ class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
 
     kind = serializers.CharField(max_length=8)
     cpus_min = serializers.FloatField(min_value=0)
-    cpus_max = serializers.FloatField(min_value=0.1, max_value=bounds.MOST_CPUS)
+    cpus_max = serializers.FloatField(min_value=0.1, max_value=bounds.MAX_CPUS)
     memory_min_mib = serializers.IntegerField(min_value=0)
-    memory_max_mib = serializers.IntegerField(min_value=1, max_value=bounds.MOST_MEMORY_MIB)
+    memory_max_mib = serializers.IntegerField(min_value=1, max_value=bounds.MAX_MEMORY_MIB)
 
 
 class MemberOut(OutMixin, serializers.ModelSerializer[Membership]):

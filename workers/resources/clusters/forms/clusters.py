@@ -20,10 +20,10 @@ from workers.core.models import VirtualCluster
 from workers.planning import planner_input
 from workers.planning.planner.snapshot import Quota
 from workers.resources.clusters import bounds, members, quotas
-from workers.resources.clusters.clusters import LONGEST_PAUSE
+from workers.resources.clusters.clusters import MAX_PAUSE
 from workers.resources.clusters.quotas import KindPresent
 
-MOST = 100_000
+MAX_VALUE = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ClusterForm(forms.Form):
     max_pause_hours = forms.FloatField(
         label=_("Longest pause in hours"),
         required=False,
-        initial=units.number(LONGEST_PAUSE.total_seconds() / 3600),
+        initial=units.number(MAX_PAUSE.total_seconds() / 3600),
         min_value=0.01,
         max_value=24 * 365,
         help_text=_(
@@ -59,13 +59,17 @@ class ClusterForm(forms.Form):
         ),
     )
     jobs_per_user = forms.IntegerField(
-        label=_("Running jobs per person"), required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
+        label=_("Running jobs per person"),
+        required=False,
+        min_value=0,
+        max_value=MAX_VALUE,
+        help_text=_("Empty: no limit."),
     )
     environments_per_user = forms.IntegerField(
         label=_("Running environments per person"),
         required=False,
         min_value=0,
-        max_value=MOST,
+        max_value=MAX_VALUE,
         help_text=_("Empty: no limit."),
     )
 
@@ -99,7 +103,7 @@ class ClusterForm(forms.Form):
                 label=guaranteed,
                 required=False,
                 min_value=0,
-                max_value=MOST,
+                max_value=MAX_VALUE,
                 help_text=_("For work without cards. Empty: no limit, and none of its own.")
                 if kind.kind == CPU.name
                 else _("Empty: no limit, and none of its own."),
@@ -110,7 +114,7 @@ class ClusterForm(forms.Form):
                 help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
             )
             self.fields[f"per_user_{kind.kind}"] = forms.IntegerField(
-                label=per_user, required=False, min_value=0, max_value=MOST
+                label=per_user, required=False, min_value=0, max_value=MAX_VALUE
             )
 
     def rows(self) -> Iterator[KindRow]:
@@ -226,7 +230,7 @@ class BoundsForm(forms.Form):
     """Least and most cores and memory of one job on devices of one kind."""
 
     cpus_min = forms.FloatField(label=_("Least cores"), min_value=0)
-    cpus_max = forms.FloatField(label=_("Most cores"), min_value=0.1, max_value=bounds.MOST_CPUS)
+    cpus_max = forms.FloatField(label=_("Most cores"), min_value=0.1, max_value=bounds.MAX_CPUS)
     memory_min_mib = forms.IntegerField(label=_("Least memory (MiB)"), min_value=0)
     memory_max_gib = forms.FloatField(label=_("Most memory (GiB)"), min_value=0.01, max_value=64 * 1024)
 

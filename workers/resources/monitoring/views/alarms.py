@@ -35,7 +35,7 @@ def _shown(alarm: Alarm) -> Alarm:
 def index(request: SignedInRequest) -> HttpResponse:
     """What is wrong now, and what was; `?q=`, `?severity=`, `?rule=`, `?ordering=`. htmx gets the tables alone."""
     wanted = {name: request.GET.get(name, "") for name in ("severity", "rule")}
-    wanted["query"] = request.GET.get("q", "")[: search.MAX_WORDS]
+    wanted["query"] = request.GET.get("q", "")[: search.MAX_QUERY_LENGTH]
     past = Alarm.objects.visible_to(request.user).narrowed(**wanted).exclude(raised_at=None).exclude(ended_at=None)
     page = ENDED.page(request, past.select_related("rule"))
     quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")

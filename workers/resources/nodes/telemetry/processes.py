@@ -9,7 +9,7 @@ from typing import Any
 
 PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1024 * 1024)
 TICKS_S = os.sysconf("SC_CLK_TCK")
-MOST = 200
+MAX_PROCESSES = 200
 #: One of these stands in the command line of each of our processes; most others are passed over by that alone.
 _MARKS = (b"valkey-server", b"redis-server", b"aiplatform", b"manage.py", b"celery", b"supervisor/")
 
@@ -35,7 +35,7 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
     up_s = float((proc / "uptime").read_text().split()[0])
     rows: list[Service] = []
     for entry in proc.iterdir():
-        if not entry.name.isdigit() or len(rows) >= MOST:
+        if not entry.name.isdigit() or len(rows) >= MAX_PROCESSES:
             continue
         try:
             line = (entry / "cmdline").read_bytes()
