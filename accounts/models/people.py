@@ -21,10 +21,8 @@ from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.prepared import PreparedQuery
 
 
-class NoRights(NotAllowed):
+class NoRights(NotAllowed, code="no_rights"):
     """An account without a role."""
-
-    code = "no_rights"
 
 
 class Role(models.Model):

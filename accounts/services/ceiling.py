@@ -11,16 +11,12 @@ from accounts.models import Role, User, UserGroup
 from aiplatform.lib.errors import NotAllowed
 
 
-class BeyondYou(NotAllowed):
+class BeyondYou(NotAllowed, code="beyond_you"):
     """The caller's own rights do not suffice."""
 
-    code = "beyond_you"
 
-
-class FirstAdministrator(NotAllowed):
+class FirstAdministrator(NotAllowed, code="first_administrator"):
     """The first administrator's account cannot be changed by others."""
-
-    code = "first_administrator"
 
 
 def covers(by: User | None, actions: Iterable[Action]) -> bool:

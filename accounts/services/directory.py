@@ -28,9 +28,7 @@ STRATEGY = SYNC
 MAIL, PERSON, PHONE, GROUPS = "mail", "cn", "telephoneNumber", "memberOf"
 
 
-class DirectoryAway(DomainError):
-    code = "directory_away"
-    status = 503
+class DirectoryAway(DomainError, code="directory_away", status=503): ...
 
 
 def sign_in(username: str, password: str) -> User | None:

@@ -27,11 +27,8 @@ log = logging.getLogger(__name__)
 MAX_NAMESAKES = 1000
 
 
-class NotLetIn(DomainError):
+class NotLetIn(DomainError, code="not_let_in", status=403):
     """The person was authenticated, but may not enter here."""
-
-    code = "not_let_in"
-    status = 403
 
 
 @dataclass(frozen=True, slots=True)

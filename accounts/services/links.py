@@ -22,9 +22,7 @@ PASSWORD_LIVES = timedelta(hours=1)
 Purpose = OneTimeLink.Purpose
 
 
-class LinkUsedUp(DomainError):
-    code = "link_used_up"
-    status = 410
+class LinkUsedUp(DomainError, code="link_used_up", status=410): ...
 
 
 def _issue(purpose: str, lives: timedelta, user: User | None = None) -> str:

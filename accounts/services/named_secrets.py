@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from django.db import IntegrityError, transaction
 from django.utils.timezone import now
@@ -28,12 +27,8 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}", re.ASCII)
 _VALUE = "value"  # what a value is sealed as
 
 
-class MissingSecret(DomainError):
+class MissingSecret(DomainError, code="secret_missing", status=400, field="secrets"):
     """A person has no secret of a name that something needs."""
-
-    code: ClassVar[str] = "secret_missing"
-    status: ClassVar[int] = 400
-    field: ClassVar[str | None] = "secrets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,16 +36,11 @@ LEEWAY_S = 60  # that the provider's clock may differ
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 
 
-class ProviderAway(DomainError):
-    code = "provider_away"
-    status = 503
+class ProviderAway(DomainError, code="provider_away", status=503): ...
 
 
-class NotProved(DomainError):
+class NotProved(DomainError, code="not_proved", status=422):
     """The provider's answer proves nothing. The reason is in the log, not on the page."""
-
-    code = "not_proved"
-    status = 422
 
 
 def is_on() -> bool:

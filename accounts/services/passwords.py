@@ -16,9 +16,7 @@ ALPHABET = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing
 LENGTH = 20  # 20 of 56 signs: 116 bits
 
 
-class WeakPassword(Invalid):
-    code = "weak_password"
-    field = "password"
+class WeakPassword(Invalid, code="weak_password", field="password"): ...
 
 
 def generate() -> str:

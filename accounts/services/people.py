@@ -16,17 +16,13 @@ from accounts.services import audit, ceiling, passwords, sessions
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 
 
-class UsernameTaken(DomainError):
-    code = "username_taken"
-    field = "username"
+class UsernameTaken(DomainError, code="username_taken", field="username"): ...
 
 
-class LastAdministrator(DomainError):
-    code = "last_administrator"
+class LastAdministrator(DomainError, code="last_administrator"): ...
 
 
-class NotYourself(DomainError):
-    code = "not_yourself"
+class NotYourself(DomainError, code="not_yourself"): ...
 
 
 def _clean(user: User, *but: str) -> None:

@@ -15,13 +15,10 @@ from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 
 
-class LeftWithoutRole(DomainError):
-    code = "left_without_role"
+class LeftWithoutRole(DomainError, code="left_without_role"): ...
 
 
-class PresetRole(DomainError):
-    code = "preset_role"
-    status = 403
+class PresetRole(DomainError, code="preset_role", status=403): ...
 
 
 MAX_NAMED = 5  # in a sentence

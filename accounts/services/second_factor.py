@@ -25,18 +25,11 @@ RECOVERY_CODES = 10
 DRIFT = 1  # steps of 30 s that a phone's clock may be off
 
 
-class WrongCode(DomainError):
-    code = "wrong_code"
-    status = 422
-    field = "code"
+class WrongCode(DomainError, code="wrong_code", status=422, field="code"): ...
 
 
-class Needed(DomainError):
+class Needed(DomainError, code="second_factor_needed", status=401, field="code"):
     """Signing in needs a code as well."""
-
-    code = "second_factor_needed"
-    status = 401
-    field = "code"
 
 
 def _wrong() -> WrongCode:

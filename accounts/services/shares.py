@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
@@ -14,9 +14,7 @@ from accounts.services import audit, finding
 from aiplatform.lib.errors import Invalid, NotFound
 
 
-class WrongLevel(Invalid):
-    code: ClassVar[str] = "wrong_level"
-    field: ClassVar[str] = "level"
+class WrongLevel(Invalid, code="wrong_level", field="level"): ...
 
 
 def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:

@@ -29,9 +29,7 @@ KINDS = {
 }
 
 
-class KeyTaken(DomainError):
-    code = "ssh_key_taken"
-    field = "line"
+class KeyTaken(DomainError, code="ssh_key_taken", field="line"): ...
 
 
 def _wrong() -> Invalid:

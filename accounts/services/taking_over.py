@@ -17,8 +17,7 @@ from aiplatform.lib.errors import NotAllowed
 KEY = "acts_for"  # in the session: id of the account
 
 
-class NoChain(NotAllowed):
-    code = "no_chain"
+class NoChain(NotAllowed, code="no_chain"): ...
 
 
 def allowed(by: User, person: User) -> None:

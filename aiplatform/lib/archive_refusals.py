@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
@@ -46,8 +44,5 @@ wording.register(
 )
 
 
-class ArchiveRefused(DomainError):
+class ArchiveRefused(DomainError, code="archive_refused", status=400):
     """The archive is broken, dangerous or too large; nothing of it was written."""
-
-    code: ClassVar[str] = "archive_refused"
-    status: ClassVar[int] = 400

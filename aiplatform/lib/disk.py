@@ -6,7 +6,6 @@ import errno
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import ClassVar
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
@@ -35,11 +34,8 @@ _POSTGRESQL_FULL = "53100"
 _SQLITE_MAYBE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
-class DiskFull(DomainError):
+class DiskFull(DomainError, code="disk_full", status=507):
     """The platform's disk has no room for the requested operation; nothing of it was saved."""
-
-    code: ClassVar[str] = "disk_full"
-    status: ClassVar[int] = 507
 
     def __init__(self, message: object = None, /, *, field: str | None = None, **facts: object) -> None:
         super().__init__(wording.message(FULL) if message is None else message, field=field, **facts)

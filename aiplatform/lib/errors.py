@@ -9,11 +9,18 @@ from aiplatform.lib.wording import Message
 
 
 class DomainError(Exception):
-    """A refusal by a rule of the platform; API and pages show `message`."""
+    """A refusal by a rule of the platform; API and pages show `message`.
+
+    A subclass declares what differs: `class QuotaExceeded(DomainError, code="quota_exceeded", field="gpus"): ...`
+    """
 
     code: ClassVar[str] = "refused"  # stable: scripts match on it
-    status: ClassVar[int] = 409  # HTTP status of the API answer
-    field: ClassVar[str | None] = None  # form field to blame, if one is to blame
+    status: ClassVar[int] = 409  # HTTP status of the API response
+    field: ClassVar[str | None] = None  # form field that shows the error
+
+    def __init_subclass__(cls, *, code: str = "", status: int = 0, field: str = "") -> None:
+        super().__init_subclass__()
+        cls.code, cls.status, cls.field = code or cls.code, status or cls.status, field or cls.field
 
     def __init__(self, message: object, /, *, field: str | None = None, **facts: object) -> None:
         self.worded = message if isinstance(message, Message) else None  # for rows, which others read
@@ -74,29 +81,18 @@ class Refusals:
             raise first
 
 
-class NotAllowed(DomainError):
-    code = "not_allowed"
-    status = 403
+class NotAllowed(DomainError, code="not_allowed", status=403): ...
 
 
-class Invalid(DomainError):
+class Invalid(DomainError, code="invalid", status=400):
     """The request itself is wrong: a value out of range, a name with odd characters."""
 
-    code = "invalid"
-    status = 400
 
-
-class NameTaken(DomainError):
+class NameTaken(DomainError, code="name_taken", field="name"):
     """Another thing has this name already."""
 
-    code = "name_taken"
-    field = "name"
+
+class NotFound(DomainError, code="not_found", status=404): ...
 
 
-class NotFound(DomainError):
-    code = "not_found"
-    status = 404
-
-
-class StillInUse(DomainError):
-    code = "still_in_use"
+class StillInUse(DomainError, code="still_in_use"): ...

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import IO, Any, BinaryIO, ClassVar
+from typing import IO, Any, BinaryIO
 
 from django.utils.translation import gettext as _
 
@@ -26,11 +26,8 @@ COPY_BLOCK_BYTES = 1 << 20
 """Folders within one another that a lenient walk looks into: each costs as much as all above it."""
 
 
-class OutsideRoot(DomainError):
+class OutsideRoot(DomainError, code="outside_root", status=403):
     """A path leaves the folder it must stay in, or meets a link or a special file."""
-
-    code: ClassVar[str] = "outside_root"
-    status: ClassVar[int] = 403
 
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 3000  # of every file system; a path leaves room for the root above it

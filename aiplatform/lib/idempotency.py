@@ -38,14 +38,10 @@ _KEY = re.compile(r"[\x21-\x7e]{8,100}\Z")
 Method = Callable[..., Response]
 
 
-class KeyReused(DomainError):
-    code = "idempotency_key_reused"
-    status = 422
+class KeyReused(DomainError, code="idempotency_key_reused", status=422): ...
 
 
-class StillWorking(DomainError):
-    code = "idempotency_in_progress"
-    status = 409
+class StillWorking(DomainError, code="idempotency_in_progress", status=409): ...
 
 
 def once(method: Method) -> Method:

@@ -26,11 +26,8 @@ ANSWER_BYTES = 4096
 WEB: Mapping[str, int] = {"https": 443, "http": 80}
 
 
-class ForbiddenAddress(Invalid):
+class ForbiddenAddress(Invalid, code="forbidden_address", field="webhook_url"):
     """The address is in this machine's own network, or no web address."""
-
-    code = "forbidden_address"
-    field = "webhook_url"
 
 
 class InnerAddress(ForbiddenAddress):

@@ -12,11 +12,8 @@ from aiplatform.lib.errors import DomainError
 log = logging.getLogger(__name__)
 
 
-class TooOften(DomainError):
+class TooOften(DomainError, code="too_often", status=429):
     """The limit is reached for this person or address."""
-
-    code = "too_often"
-    status = 429
 
 
 def count(name: str, *, within_s: int) -> int:

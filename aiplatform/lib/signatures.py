@@ -28,11 +28,8 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-class BadSignature(DomainError):
+class BadSignature(DomainError, code="bad_signature", status=403):
     """A delivery that was not proven to come from who knows the secret, now."""
-
-    code = "bad_signature"
-    status = 403
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,11 @@ SIGN_EVERY = 5_000  # rows between two signs of life
 Live = Q(state__in=[Export.State.QUEUED, Export.State.CONVERTING])
 
 
-class AlreadyConverting(DomainError):
-    code = "already_converting"
+class AlreadyConverting(DomainError, code="already_converting"): ...
 
 
-class NotFilled(DomainError):
+class NotFilled(DomainError, code="not_ready"):
     """The images of a large set are still being listed."""
-
-    code = "not_ready"
 
 
 def start(

@@ -30,20 +30,15 @@ MAX_SHAPES = 50_000
 MAX_REV = 2**31 - 1
 
 
-class BadEdit(DomainError):
+class BadEdit(DomainError, code="bad_edit", status=400):
     """An edit is malformed; the whole request is refused and nothing of it is stored.
 
     The answer's facts name the edit (`event`) and the place in the request (`path`).
     """
 
-    code = "bad_edit"
-    status = 400
 
-
-class WrongShapeForClass(BadEdit):
+class WrongShapeForClass(BadEdit, code="wrong_shape_for_class"):
     """A class that is drawn as one kind of shape was given another kind."""
-
-    code = "wrong_shape_for_class"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,20 +23,15 @@ FOLLOWS = {
 }
 
 
-class ImageAccepted(DomainError):
+class ImageAccepted(DomainError, code="image_accepted"):
     """The image is accepted, so annotators cannot change it."""
 
-    code = "image_accepted"
+
+class NothingToReview(DomainError, code="nothing_to_review"): ...
 
 
-class NothingToReview(DomainError):
-    code = "nothing_to_review"
-
-
-class ImageChanged(DomainError):
+class ImageChanged(DomainError, code="image_changed"):
     """The image changed since the reviewer looked at it."""
-
-    code = "image_changed"
 
 
 def draws(user: User, task: ImageTask) -> bool:

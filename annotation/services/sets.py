@@ -24,15 +24,11 @@ AT_ONCE = 2_000  # images and shapes that are taken within the request; more are
 MAX_CLASSES = 1_000
 
 
-class SourceNotFit(DomainError):
+class SourceNotFit(DomainError, code="source_not_fit", field="source"):
     """Only a dataset that is ready and has images can be annotated."""
 
-    code = "source_not_fit"
-    field = "source"
 
-
-class ClassInUse(StillInUse):
-    code = "class_in_use"
+class ClassInUse(StillInUse, code="class_in_use"): ...
 
 
 def create(

@@ -15,10 +15,8 @@ from annotation.models import AnnotationSet, ImageTask
 from annotation.services import review
 
 
-class NothingDrawn(DomainError):
+class NothingDrawn(DomainError, code="nothing_drawn"):
     """The image has no shapes; it is submitted only with a confirmation that it shows none."""
-
-    code = "nothing_drawn"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,8 @@ from datasets.files import homes, journal
 from datasets.files.models import SharedFolder
 
 
-class Closed(DomainError):
+class Closed(DomainError, code="closed", status=403):
     """The file system lets the platform not in, or not write."""
-
-    code = "closed"
-    status = 403
 
 
 @dataclass(frozen=True)

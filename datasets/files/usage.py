@@ -6,7 +6,6 @@ import stat
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import ClassVar
 
 from django.db.models import F, Q
 from django.urls import reverse
@@ -36,11 +35,8 @@ MAX_BYTES = 1 << 60
 """Larger than any home; sparse files report any size."""
 
 
-class HomeFull(DomainError):
+class HomeFull(DomainError, code="home_full", status=413):
     """A home would hold more than one person may keep."""
-
-    code: ClassVar[str] = "home_full"
-    status: ClassVar[int] = 413
 
 
 def for_user(user: User) -> HomeUsage:

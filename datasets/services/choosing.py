@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qsl
 
 from django.utils.translation import gettext as _
@@ -31,10 +31,8 @@ CONTENT = {"yes": Asset.Content.OBJECTS, "empty": Asset.Content.EMPTY, "no": Ass
 Query = Mapping[str, list[str]]
 
 
-class NothingChosen(DomainError):
+class NothingChosen(DomainError, code="nothing_chosen"):
     """No image of the version is meant."""
-
-    code: ClassVar[str] = "nothing_chosen"
 
 
 def parse(text: str) -> Query:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -20,20 +20,14 @@ NAME_MAX, INTRO_MAX = 25, 50
 Visibility, Source = Dataset.Visibility, Dataset.Source
 
 
-class NameTaken(DomainError):
-    code: ClassVar[str] = "dataset_exists"
-    field: ClassVar[str] = "name"
+class NameTaken(DomainError, code="dataset_exists", field="name"): ...
 
 
-class NotOwner(NotAllowed):
+class NotOwner(NotAllowed, code="not_owner"):
     """The dataset is public, but only its owner may change it."""
 
-    code: ClassVar[str] = "not_owner"
 
-
-class VisibilityLocked(DomainError):
-    code: ClassVar[str] = "visibility_locked"
-    field: ClassVar[str] = "visibility"
+class VisibilityLocked(DomainError, code="visibility_locked", field="visibility"): ...
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.timezone import now
@@ -33,17 +33,12 @@ REPORT_RETENTION = timedelta(days=30)  # an import that waits so long for an agr
 ENDED_RETENTION = timedelta(days=7)
 
 
-class Unlabelled(DomainError):
+class Unlabelled(DomainError, code="unlabelled", field="allow_unlabelled"):
     """Annotation files are there, and nothing of them would be imported."""
 
-    code: ClassVar[str] = "unlabelled"
-    field: ClassVar[str] = "allow_unlabelled"
 
-
-class NotNow(DomainError):
+class NotNow(DomainError, code="not_now"):
     """The import is not in a state that allows this."""
-
-    code: ClassVar[str] = "not_now"
 
 
 @transaction.atomic

@@ -7,7 +7,7 @@ different images have one path, the later one goes into a folder named after its
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -25,10 +25,8 @@ MAX_VERSIONS = 100  # versions
 MAX_PATH_LENGTH = 500
 
 
-class CannotMerge(DomainError):
+class CannotMerge(DomainError, code="cannot_merge"):
     """The versions do not go together."""
-
-    code: ClassVar[str] = "cannot_merge"
 
 
 class Classes:

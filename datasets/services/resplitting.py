@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,10 +19,8 @@ from datasets.services import rewriting
 from datasets.services.splitting import Item, Wish, deal, groups_of
 
 
-class CannotSplit(DomainError):
+class CannotSplit(DomainError, code="cannot_split"):
     """The images cannot be split as requested."""
-
-    code: ClassVar[str] = "cannot_split"
 
 
 def items_of(version: DatasetVersion) -> list[Item]:

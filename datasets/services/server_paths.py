@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
 
 from django.utils.translation import gettext as _
 
@@ -19,16 +18,10 @@ from aiplatform import env
 from aiplatform.lib.errors import DomainError
 
 
-class PathRefused(DomainError):
-    code: ClassVar[str] = "path_refused"
-    status: ClassVar[int] = 403
-    field: ClassVar[str] = "server_path"
+class PathRefused(DomainError, code="path_refused", status=403, field="server_path"): ...
 
 
-class PathMissing(DomainError):
-    code: ClassVar[str] = "path_missing"
-    status: ClassVar[int] = 400
-    field: ClassVar[str] = "server_path"
+class PathMissing(DomainError, code="path_missing", status=400, field="server_path"): ...
 
 
 def roots() -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -27,9 +27,7 @@ MAX_DEPTH = 3  # archives within one another
 _ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".tar.zst")
 
 
-class CannotRead(DomainError):
-    code: ClassVar[str] = "cannot_read"
-    status: ClassVar[int] = 400
+class CannotRead(DomainError, code="cannot_read", status=400): ...
 
 
 def files(row: Import, claim: ImportClaim) -> tuple[Path, dict[str, Any]]:

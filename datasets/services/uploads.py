@@ -6,7 +6,7 @@ import re
 import secrets
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Sum
@@ -22,9 +22,7 @@ from aiplatform.lib.files import free_bytes, remove_tree
 from datasets.models import DatasetVersion, Upload
 
 
-class TooLarge(DomainError):
-    code: ClassVar[str] = "too_large"
-    status: ClassVar[int] = 413
+class TooLarge(DomainError, code="too_large", status=413): ...
 
 
 def create(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:

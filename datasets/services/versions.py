@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -33,11 +33,8 @@ ROWS = 2000  # per transaction: other writers get their turn
 Progress = Callable[[int], None]
 
 
-class AnnotationsRefused(DomainError):
+class AnnotationsRefused(DomainError, code="annotations_refused", status=400):
     """The COCO file does not fit the images."""
-
-    code: ClassVar[str] = "annotations_refused"
-    status: ClassVar[int] = 400
 
 
 def allocate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -35,10 +35,8 @@ from inference.registry.prediction_lines import Line
 NAME = "predicted"
 
 
-class CannotDraft(DomainError):
+class CannotDraft(DomainError, code="cannot_draft"):
     """No annotation can be made of these answers."""
-
-    code: ClassVar[str] = "cannot_draft"
 
 
 def can_draft(prediction: Prediction) -> bool:

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -30,10 +30,8 @@ AT_ONCE = 200  # rows that are sent together
 _T = TypeVar("_T")
 
 
-class NoPlaces(DomainError):
+class NoPlaces(DomainError, code="no_places"):
     """Answers of this task lie nowhere on a picture."""
-
-    code: ClassVar[str] = "no_places"
 
 
 def has_places(prediction: Prediction) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -34,11 +34,8 @@ BOUNDS = {"score_threshold": (0.0, 1.0), "max_detections": (1, 10_000), "batch":
 INTEGER_FIELDS = ("max_detections", "batch")
 
 
-class CannotPredict(DomainError):
+class CannotPredict(DomainError, code="cannot_predict", field="model_version"):
     """Model and pictures do not fit each other."""
-
-    code: ClassVar[str] = "cannot_predict"
-    field: ClassVar[str] = "model_version"
 
 
 def submit(

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from django.utils.translation import gettext as _
 
@@ -25,12 +24,8 @@ AT_ONCE = 500  # paths per database query
 HEADERS = ("path", "file", "file_name", "filename", "name", "image", "sample")
 
 
-class ListRefused(DomainError):
+class ListRefused(DomainError, code="list_refused", status=400, field="listed"):
     """The list of pictures cannot be used."""
-
-    code: ClassVar[str] = "list_refused"
-    status: ClassVar[int] = 400
-    field: ClassVar[str] = "listed"
 
 
 def folder(path: str, *, by: User) -> Path:

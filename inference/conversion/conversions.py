@@ -50,17 +50,12 @@ WEIGHTS = (".onnx", ".safetensors")
 UNFIT = (ModelVersion.Source.CONVERTED, ModelVersion.Source.COMPOSED)  # what they were made of is converted
 
 
-class CannotConvert(DomainError):
+class CannotConvert(DomainError, code="cannot_convert", field="model_version"):
     """This version cannot be converted, or not by this user."""
 
-    code = "cannot_convert"
-    field = "model_version"
 
-
-class NotKept(DomainError):
+class NotKept(DomainError, code="variant_not_kept"):
     """A variant cannot become a version."""
-
-    code = "variant_not_kept"
 
 
 class _Made(Exception):

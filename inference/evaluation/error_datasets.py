@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -32,10 +32,8 @@ MAX_IMAGES = 5_000
 NAME = "evaluation"  # of the source of imports
 
 
-class NothingToMend(DomainError):
+class NothingToMend(DomainError, code="nothing_to_mend"):
     """No image is behind what was chosen."""
-
-    code: ClassVar[str] = "nothing_to_mend"
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,8 @@ MAX_NAME = 100
 MAX_GPUS = 1  # of ours; an own script may have more
 
 
-class CannotEvaluate(DomainError):
+class CannotEvaluate(DomainError, code="cannot_evaluate"):
     """Model and data do not fit each other."""
-
-    code = "cannot_evaluate"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ are one transaction, and a second call finds the verdict there.
 from __future__ import annotations
 
 import logging
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -27,8 +27,7 @@ log = logging.getLogger(__name__)
 MAX_RULES = 20  # rules of a model
 
 
-class NoRule(NotFound):
-    code: ClassVar[str] = "no_rule"
+class NoRule(NotFound, code="no_rule"): ...
 
 
 def metrics_of(model: Model) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -20,10 +18,8 @@ PASSED, REFUSED = "passed", "refused"
 ANSWERS = (PASSED, REFUSED)
 
 
-class AlreadyAnswered(DomainError):
+class AlreadyAnswered(DomainError, code="already_answered"):
     """The question was decided, or this person has answered it."""
-
-    code: ClassVar[str] = "already_answered"
 
 
 def outcome(step: StepRun) -> Done | Message | None:

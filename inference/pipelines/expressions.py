@@ -26,17 +26,12 @@ MAX_SUGGESTIONS = 5  # names that a refusal lists
 Value = float | str | bool | None  # value of a name; None and NaN: measured without a result
 
 
-class NoAnswer(DomainError):
+class NoAnswer(DomainError, code="no_answer", status=400):
     """The rule has no answer with these figures: it has failed, and this says why."""
 
-    code = "no_answer"
-    status = 400
 
-
-class UnknownFigure(NoAnswer):
+class UnknownFigure(NoAnswer, code="unknown_figure"):
     """The rule names a metric that was not measured."""
-
-    code = "unknown_figure"
 
 
 @dataclass(frozen=True, slots=True)

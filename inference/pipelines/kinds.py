@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -53,10 +53,8 @@ MAX_TEXT_LENGTH = 20_000
 MAX_SECRETS = 50  # of one step
 
 
-class StepFailed(DomainError):
+class StepFailed(DomainError, code="step_failed"):
     """What a step does went wrong; the message is kept in its row."""
-
-    code: ClassVar[str] = "step_failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Max
@@ -21,10 +21,8 @@ MAX_AT_ONCE = 500
 MANUAL = {"by": "manual"}
 
 
-class NotNow(DomainError):
+class NotNow(DomainError, code="not_now"):
     """The run is not in a state that allows this."""
-
-    code: ClassVar[str] = "not_now"
 
 
 def start(

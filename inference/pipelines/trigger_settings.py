@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.utils.timezone import get_default_timezone_name
@@ -26,10 +26,8 @@ from workers.core.models import AlarmRule
 K = PipelineTrigger.Kind
 
 
-class BeganNone(DomainError):
+class BeganNone(DomainError, code="began_none"):
     """A delivery was accepted and starts no run: an earlier run is active, or its run was refused."""
-
-    code: ClassVar[str] = "began_none"
 
 
 MAX_TRIGGERS = 20  # triggers of one pipeline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -22,11 +22,8 @@ EMPTY: Mapping[str, Any] = {"format": graph.FORMAT, "steps": {}}
 MOST_NAME, MOST_DESCRIPTION, MOST_NOTE = 80, 500, 200
 
 
-class DraftChanged(DomainError):
+class DraftChanged(DomainError, code="draft_changed", status=412):
     """Another window, or another machine, has saved this draft since."""
-
-    code: ClassVar[str] = "draft_changed"
-    status: ClassVar[int] = 412
 
 
 @transaction.atomic

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from django.db import transaction
 from django.utils.timezone import now
@@ -19,9 +18,7 @@ MAX_ALIASES = 50  # in one model
 TAKEN = frozenset({"latest", "newest"})  # they would say something else than they do
 
 
-class NoAlias(NotFound):
-    code: ClassVar[str] = "no_alias"
-    field: ClassVar[str] = "alias"
+class NoAlias(NotFound, code="no_alias", field="alias"): ...
 
 
 def check_name(name: str, *, field: str = "alias") -> None:

@@ -21,10 +21,8 @@ from workers.jobs.resource_request import Resources, cluster_for
 FILE = "baseline.json"  # in the outputs
 
 
-class NoBaseline(DomainError):
+class NoBaseline(DomainError, code="no_baseline"):
     """There is nothing that a baseline could be made of."""
-
-    code = "no_baseline"
 
 
 def data_of(version: ModelVersion, user: User) -> DatasetVersion | None:

@@ -13,12 +13,8 @@ from aiplatform.lib.errors import DomainError
 BLOCK = 1 << 20
 
 
-class TooLarge(DomainError):
+class TooLarge(DomainError, code="too_large", status=400, field="path"):
     """More bytes came than are taken."""
-
-    code = "too_large"
-    status = 400
-    field = "path"
 
 
 def copy_rest(source: BinaryIO, target: Path, *, max_bytes: int) -> int:

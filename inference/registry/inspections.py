@@ -68,12 +68,8 @@ REQUEST = Bounds(60, 256 << 10)
 WORKER = Bounds(1800, 64 << 20)
 
 
-class ModelRefused(DomainError):
+class ModelRefused(DomainError, code="model_refused", status=400, field="file"):
     """The files are no model, or not a safe one."""
-
-    code = "model_refused"
-    status = 400
-    field = "file"
 
 
 class TooSlow(ModelRefused):

@@ -44,10 +44,8 @@ MAX_BYTES = 1 << 20  # of what is read of its outputs
 Act = ModelTask.Act
 
 
-class CannotMeasure(DomainError):
+class CannotMeasure(DomainError, code="cannot_measure"):
     """There is nothing to run in this version."""
-
-    code = "cannot_measure"
 
 
 class _Made(Exception):

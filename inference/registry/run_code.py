@@ -14,10 +14,8 @@ PACKAGE = Path(inference.__file__).parent
 DEVICE_KINDS = ("gpu", "cpu")  # what its programs compute on
 
 
-class Vanished(DomainError):
+class Vanished(DomainError, code="vanished"):
     """The model or the data was deleted before the job could start."""
-
-    code = "vanished"
 
 
 def copy_code(run: RunDir, *packages: str) -> None:
@@ -40,7 +38,7 @@ def _copy_presets(run: RunDir) -> None:
     source = Path(tiling.__file__).parent
     target = run.code / Path(*tiling.__name__.split("."))
     shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for module in (cores, groups):
-        shutil.copyfile(module.__file__, target.parent / Path(module.__file__).name)
+    for module in (cores.__file__, groups.__file__):
+        shutil.copy(module, target.parent)
     for above in (target.parent, target.parent.parent):
         (above / "__init__.py").touch()

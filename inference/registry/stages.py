@@ -7,7 +7,6 @@ another user than the one who made the version.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from django.db import transaction
 from django.utils.timezone import now
@@ -28,25 +27,16 @@ MOVES: Mapping[str, tuple[Stage, ...]] = {
 }
 
 
-class WrongStage(DomainError):
+class WrongStage(DomainError, code="wrong_stage", field="stage"):
     """The version cannot move there from where it is."""
 
-    code: ClassVar[str] = "wrong_stage"
-    field: ClassVar[str] = "stage"
 
-
-class NeedsAnotherPerson(DomainError):
+class NeedsAnotherPerson(DomainError, code="needs_another_person", field="stage"):
     """A group asks for approval by another user."""
 
-    code: ClassVar[str] = "needs_another_person"
-    field: ClassVar[str] = "stage"
 
-
-class Archived(DomainError):
+class Archived(DomainError, code="version_archived", field="model_version"):
     """An archived version must not be used for anything new."""
-
-    code: ClassVar[str] = "version_archived"
-    field: ClassVar[str] = "model_version"
 
 
 def check_in_use(version: ModelVersion, *, field: str = "model_version") -> None:

@@ -53,17 +53,13 @@ KEPT: Mapping[str, Any] = {
 }
 
 
-class CannotServe(DomainError):
-    code = "cannot_serve"
-    field = "model_version"
+class CannotServe(DomainError, code="cannot_serve", field="model_version"): ...
 
 
-class AlreadyUp(DomainError):
-    code = "already_running"
+class AlreadyUp(DomainError, code="already_running"): ...
 
 
-class NotUp(DomainError):
-    code = "not_running"
+class NotUp(DomainError, code="not_running"): ...
 
 
 def create(

@@ -33,11 +33,8 @@ MAX_SERVICES = 32  # services in one process
 MAX_MIB = 256  # of the files of a model that shares
 
 
-class CannotShare(DomainError):
+class CannotShare(DomainError, code="cannot_share", field=OPTION):
     """This service needs a process of its own."""
-
-    code = "cannot_share"
-    field = OPTION
 
 
 def wants(service: Service) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
@@ -21,8 +21,7 @@ from workers.core.states import Reason
 from workers.jobs import actions as queue
 
 
-class ModelWithdrawn(DomainError):
-    code: ClassVar[str] = "model_withdrawn"
+class ModelWithdrawn(DomainError, code="model_withdrawn"): ...
 
 
 def usable_version(service: Service, number: int | None = None) -> ModelVersion:

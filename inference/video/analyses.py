@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -33,17 +33,12 @@ MAX_RATE = 240.0
 WATCHING = tuple(name for name, task in TASKS.items() if task.answer.detect)  # tasks whose models find objects
 
 
-class CannotWatch(DomainError):
+class CannotWatch(DomainError, code="cannot_watch", field="model_version"):
     """This version cannot watch a video."""
 
-    code: ClassVar[str] = "cannot_watch"
-    field: ClassVar[str] = "model_version"
 
-
-class NoDecoder(DomainError):
+class NoDecoder(DomainError, code="no_decoder"):
     """Nothing is installed that reads videos."""
-
-    code: ClassVar[str] = "no_decoder"
 
 
 def submit(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import ClassVar
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -22,11 +21,8 @@ SUFFIXES = (
 )
 
 
-class VideoRefused(DomainError):
+class VideoRefused(DomainError, code="video_refused", field="file"):
     """This file is not taken."""
-
-    code: ClassVar[str] = "video_refused"
-    field: ClassVar[str] = "file"
 
 
 def store(*, user: User, source: Path, filename: str) -> VideoFile:

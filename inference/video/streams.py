@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from django.conf import settings
@@ -14,12 +13,8 @@ from inference.video.watcher import gate
 MAX_LENGTH = 500
 
 
-class StreamRefused(DomainError):
+class StreamRefused(DomainError, code="stream_refused", status=400, field="url"):
     """This address is no stream's, or leads where it may not."""
-
-    code: ClassVar[str] = "stream_refused"
-    field: ClassVar[str] = "url"
-    status: ClassVar[int] = 400
 
 
 def check(url: str) -> None:

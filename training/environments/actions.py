@@ -24,10 +24,8 @@ HOURS = 2.0  # of the button
 MAX_HOURS = 24 * 7
 
 
-class NotNow(DomainError):
+class NotNow(DomainError, code="not_now"):
     """The environment is not in a state in which that could be done."""
-
-    code = "not_now"
 
 
 @transaction.atomic

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from django.utils.translation import gettext as _
 
@@ -30,10 +29,8 @@ START_S = 30.0
 UNKNOWN = "?"  # of an environment that was not looked into yet
 
 
-class NotStarted(DomainError):
+class NotStarted(DomainError, code="vscode_not_started"):
     """VS Code does not run, and could not be started."""
-
-    code: ClassVar[str] = "vscode_not_started"
 
 
 def folders() -> list[Path]:

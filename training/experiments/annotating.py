@@ -22,10 +22,8 @@ MAX_VIEWS = 200
 _TAG = re.compile(r"[\w][\w .:/@+-]{0,99}\Z")
 
 
-class TooMany(DomainError):
+class TooMany(DomainError, code="too_many"):
     """No more of them are kept."""
-
-    code = "too_many"
 
 
 @dataclass(frozen=True)

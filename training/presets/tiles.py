@@ -124,8 +124,8 @@ class Tiles:
         largest_count = max((len(self.corners(row)) for row in range(len(self.sizes))), default=0)
         if largest_count > MAX_TILES:
             raise Refused(
-                f"An image has {largest_count} tiles of {side} pixels, more than {MAX_TILES}: choose a larger tile or a "
-                "smaller tile_overlap."
+                f"An image has {largest_count} tiles of {side} pixels, more than {MAX_TILES}: choose a larger tile "
+                "or a smaller tile_overlap."
             )
 
         def read_image(row: int) -> np.ndarray:

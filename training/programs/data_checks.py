@@ -10,14 +10,10 @@ from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 
 
-class VersionNotReady(DomainError):
-    code = "version_not_ready"
-    field = "version"
+class VersionNotReady(DomainError, code="version_not_ready", field="version"): ...
 
 
-class WrongTask(DomainError):
-    code = "wrong_task"
-    field = "version"
+class WrongTask(DomainError, code="wrong_task", field="version"): ...
 
 
 def check_annotated(user: User, version: DatasetVersion, *, field: str = "version") -> None:

@@ -28,16 +28,10 @@ LIMITS = archives.Limits(max_bytes=2 << 30, max_files=20_000)
 LOOKING_S = 30.0
 
 
-class BadCode(DomainError):
-    code = "bad_code"
-    status = 400
-    field = "code_upload"
+class BadCode(DomainError, code="bad_code", status=400, field="code_upload"): ...
 
 
-class BadStartFile(DomainError):
-    code = "bad_start_file"
-    status = 400
-    field = "start_file"
+class BadStartFile(DomainError, code="bad_start_file", status=400, field="start_file"): ...
 
 
 def from_archive(*, owner: User, archive: Path, name: str) -> CodeSnapshot:

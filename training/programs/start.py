@@ -8,10 +8,8 @@ from aiplatform.lib.errors import DomainError
 from workers.core.models import Attempt
 
 
-class CannotRun(DomainError):
+class CannotRun(DomainError, code="cannot_run"):
     """The job was fine when it was submitted and no longer is."""
-
-    code = "cannot_run"
 
 
 def meeting_place(attempt: Attempt) -> tuple[str, int]:

@@ -22,9 +22,7 @@ MAX_META_BYTES = 1 << 20
 _NAME = re.compile(r"(\d{1,6})/(step-\d{6,12})\Z")
 
 
-class NoCheckpoint(DomainError):
-    code = "no_checkpoint"
-    field = "checkpoint"
+class NoCheckpoint(DomainError, code="no_checkpoint", field="checkpoint"): ...
 
 
 @dataclass(frozen=True)

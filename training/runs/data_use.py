@@ -16,9 +16,7 @@ from training.runs.models import TrainingJob
 TRAIN, EVAL = "train", "eval"
 
 
-class NotRestorable(DomainError):
-    code = "not_restorable"
-    field = "checkpoint"
+class NotRestorable(DomainError, code="not_restorable", field="checkpoint"): ...
 
 
 def rows(training: TrainingJob) -> list[tuple[str, DatasetVersion | None, str]]:

@@ -21,10 +21,7 @@ MAX_HINT = 200
 SHOW_BATCH = "-ShowBatch"
 
 
-class BadSwitch(DomainError):
-    code = "bad_switch"
-    status = 400
-    field = "extra"
+class BadSwitch(DomainError, code="bad_switch", status=400, field="extra"): ...
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,10 @@ MAX_TEXT = 2000
 MAX_LINES = 32_768  # characters of a text in several lines
 
 
-class BadParameter(DomainError):
-    code = "bad_parameter"
-    status = 400
-    field = "params"
+class BadParameter(DomainError, code="bad_parameter", status=400, field="params"): ...
 
 
-class UnknownPreset(DomainError):
-    code = "unknown_preset"
-    status = 400
-    field = "preset"
+class UnknownPreset(DomainError, code="unknown_preset", status=400, field="preset"): ...
 
 
 def preset_named(name: str) -> Preset:

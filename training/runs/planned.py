@@ -41,10 +41,8 @@ PLAIN = (
 )  # fmt: skip
 
 
-class NotNow(DomainError):
+class NotNow(DomainError, code="not_now"):
     """The plan is not in a state that allows this."""
-
-    code = "not_now"
 
 
 def plan(

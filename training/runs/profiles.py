@@ -45,8 +45,7 @@ with profile(steps=10, skip=5) as profiling:
 )
 
 
-class NoProfile(NotFound):
-    code = "no_profile"
+class NoProfile(NotFound, code="no_profile"): ...
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -23,10 +23,8 @@ S = Study.State
 MAX_ENQUEUED = 1000
 
 
-class NotNow(DomainError):
+class NotNow(DomainError, code="not_now"):
     """The study is not in a state that allows this."""
-
-    code: ClassVar[str] = "not_now"
 
 
 def nudge(study: Study) -> None:

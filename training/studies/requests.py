@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -28,12 +28,8 @@ from workers.jobs import submission
 OWN = ("name", "secrets", "code", "parameter_set", "parameter_set_version", "parent", "explicit", *CODE_FIELDS)
 
 
-class BadTraining(DomainError):
+class BadTraining(DomainError, code="bad_training", status=400, field="training"):
     """The training of a study that cannot be made as it is."""
-
-    code: ClassVar[str] = "bad_training"
-    status = 400
-    field = "training"
 
 
 def taken(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str, Value]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -33,12 +33,8 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
 _LABELS = {"true": True, "false": False}
 
 
-class BadRange(DomainError):
+class BadRange(DomainError, code="bad_range", status=400, field="space"):
     """A range that is none, or that its parameter cannot have."""
-
-    code: ClassVar[str] = "bad_range"
-    status = 400
-    field = "space"
 
 
 @dataclass(frozen=True)

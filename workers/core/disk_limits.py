@@ -26,11 +26,8 @@ MIB = 1 << 20
 _RANKS = 128  # project numbers of one attempt
 
 
-class OverDiskLimit(DomainError):
+class OverDiskLimit(DomainError, code="over_limit", field="max_disk_bytes"):
     """More disk space than a job of this cluster can request."""
-
-    code = "over_limit"
-    field = "max_disk_bytes"
 
 
 def limit_bytes(job: Job) -> int | None:

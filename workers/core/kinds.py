@@ -107,10 +107,8 @@ class Launch:
         return cls(**values | {name: [Path(p) for p in values.get(name, ())] for name in _PATHS})
 
 
-class NotYet(DomainError):
+class NotYet(DomainError, code="not_yet"):
     """Raised by `prepare`: the job cannot begin now, through no fault of its own, and is tried again soon."""
-
-    code = "not_yet"
 
 
 class JobKind:

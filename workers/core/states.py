@@ -164,8 +164,7 @@ GROUPS: Mapping[str, frozenset[JobState]] = {
 }
 
 
-class IllegalMove(DomainError):
-    code = "illegal_move"
+class IllegalMove(DomainError, code="illegal_move"): ...
 
 
 def next_state(state: str, event: Event) -> JobState:

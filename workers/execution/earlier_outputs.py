@@ -15,10 +15,8 @@ from workers.core.states import COMPLETED
 from workers.jobs.output import files
 
 
-class OutputsGone(DomainError):
+class OutputsGone(DomainError, code="outputs_gone"):
     """A job was to read what an earlier one left, and it is no longer there."""
-
-    code = "outputs_gone"
 
 
 def folder_of(job: Job) -> Path | None:

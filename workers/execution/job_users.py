@@ -22,14 +22,11 @@ from workers.supervisor import sandbox
 log = logging.getLogger(__name__)
 
 
-class Unreadable(DomainError):
-    code = "unreadable"
+class Unreadable(DomainError, code="unreadable"): ...
 
 
-class ShutOut(DomainError):
+class ShutOut(DomainError, code="shut_out"):
     """A job whose user cannot get to files of its own on this machine."""
-
-    code = "shut_out"
 
 
 def uid_of(owner_id: int) -> int:

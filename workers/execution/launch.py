@@ -44,8 +44,7 @@ ADDITIONS: Registry[Callable[[Launch, Attempt], Launch]] = Registry("addition to
 WAITS = ".waits"  # why, written where the kind says that the job cannot begin yet
 
 
-class TookTooLong(DomainError):
-    code = "launch_took_too_long"
+class TookTooLong(DomainError, code="launch_took_too_long"): ...
 
 
 def send(attempt: Attempt, leads: Mapping[int, Device]) -> None:

@@ -36,16 +36,12 @@ with open(sys.argv[1], "rb") as lock:
 """
 
 
-class OwnerGone(DomainError):
+class OwnerGone(DomainError, code="reservation_owner_gone"):
     """The process that the GPUs were reserved for has ended before the job began."""
 
-    code = "reservation_owner_gone"
 
-
-class NotReserved(DomainError):
+class NotReserved(DomainError, code="not_reserved"):
     """No virtual cluster takes the reservation; the text is the last refusal."""
-
-    code = "not_reserved"
 
 
 class ReservationKind(JobKind):

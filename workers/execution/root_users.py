@@ -23,10 +23,8 @@ MAX_UID = 1 << 31
 PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
-class NoRootHere(DomainError):
+class NoRootHere(DomainError, code="no_root_here"):
     """A job that needs root inside was placed on a node that has none."""
-
-    code = "no_root_here"
 
 
 @cache

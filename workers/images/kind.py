@@ -98,8 +98,7 @@ class EngineKind(JobKind):
         return shown + ([Fact(_("Packages"), engine.requirements, code=True)] if engine.requirements else [])
 
 
-class NothingToBuild(DomainError):
-    code = "nothing_to_build"
+class NothingToBuild(DomainError, code="nothing_to_build"): ...
 
 
 def _facts(run: RunDir) -> dict[str, object] | None:

@@ -24,10 +24,8 @@ MAX_REASON_LENGTH = 300
 Answer = Approval.Answer
 
 
-class AnsweredAlready(DomainError):
+class AnsweredAlready(DomainError, code="answered_already"):
     """The request is answered already, or the job does not wait any more."""
-
-    code = "answered_already"
 
 
 def is_needed(owner: User, cluster: VirtualCluster, kind: str) -> bool:

@@ -25,10 +25,8 @@ MAX_DURATION = timedelta(days=365)
 MAX_REASON_LENGTH = 300
 
 
-class NoTimeNeeded(DomainError):
+class NoTimeNeeded(DomainError, code="no_time_needed"):
     """The job has no limit, has ended, or is waiting for an answer already."""
-
-    code = "no_time_needed"
 
 
 @transaction.atomic

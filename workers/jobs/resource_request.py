@@ -64,10 +64,7 @@ class Resources(TypedDict, total=False):
     max_runtime: timedelta | None
 
 
-class NotAMember(DomainError):
-    code = "not_a_member"
-    status = 403
-    field = "cluster"
+class NotAMember(DomainError, code="not_a_member", status=403, field="cluster"): ...
 
 
 def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:

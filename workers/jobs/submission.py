@@ -26,10 +26,8 @@ MAX_PAIRS = 10_000
 """How many rows say what the jobs of one array follow."""
 
 
-class NeverFits(DomainError):
+class NeverFits(DomainError, code="never_fits"):
     """No machine, or no limit, could ever hold this; the code of the reason is in `facts`."""
-
-    code = "never_fits"
 
 
 @transaction.atomic

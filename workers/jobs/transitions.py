@@ -54,10 +54,8 @@ _MESSAGES = {  # what the event log says where neither message nor reason is giv
 _UNDONE = frozenset({S.FAILED, S.STOPPED})  # where a restored job had a result before, that stands
 
 
-class StaleReport(DomainError):
+class StaleReport(DomainError, code="stale_report"):
     """An older attempt reports, or another caller moved the job first."""
-
-    code = "stale_report"
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,8 @@ SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that
 MAX_LENGTH = 300
 
 
-class NotKnown(DomainError):
+class NotKnown(DomainError, code="device_not_known", status=401):
     """The code or the token of a device is not known, or no longer."""
-
-    code = "device_not_known"
-    status = 401
 
 
 def create(*, user: User, name: str, days_offline: int = 7) -> EdgeGroup:

@@ -24,11 +24,8 @@ from inference.registry.selftest import self_tests
 PACKAGE_RETENTION = timedelta(days=1)  # since they were made, after nobody wants them
 
 
-class CannotRelease(DomainError):
+class CannotRelease(DomainError, code="cannot_release", field="version"):
     """This version cannot go to devices."""
-
-    code = "cannot_release"
-    field = "version"
 
 
 def of(version: ModelVersion, *, by: User) -> EdgePackage:

@@ -19,10 +19,8 @@ MAX_BYTES = 2 << 20  # of a picture
 MAX_DAYS = 90
 
 
-class SamplesOff(DomainError):
+class SamplesOff(DomainError, code="samples_off"):
     """The group keeps no pictures, or no longer."""
-
-    code = "samples_off"
 
 
 def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User) -> EdgeGroup:

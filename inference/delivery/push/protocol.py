@@ -17,14 +17,12 @@ from aiplatform.lib.errors import DomainError
 Came = Callable[[int], None]
 
 
-class PushFailed(DomainError):
+class PushFailed(DomainError, code="push_failed"):
     """A place did not take what was sent; the message says why and what to do.
 
     Attributes:
         again: whether the same may go well a little later.
     """
-
-    code: ClassVar[str] = "push_failed"
 
     def __init__(self, message: wording.Message, *, again: bool = False) -> None:
         super().__init__(message)

@@ -43,10 +43,8 @@ S = Push.State
 LIVE = (S.WAITING, S.RUNNING)
 
 
-class CannotPush(DomainError):
+class CannotPush(DomainError, code="cannot_push"):
     """This version cannot go to this place now."""
-
-    code = "cannot_push"
 
 
 class _Ended(Exception):

@@ -21,10 +21,8 @@ ROLE = "eval"  # of its data, in AIP_DATASETS
 FINISH_GRACE_S = 30.0  # a script may not listen: it hears TERM soon
 
 
-class CannotJudge(DomainError):
+class CannotJudge(DomainError, code="vanished"):
     """The model or the data of the script is no longer there for its owner."""
-
-    code = "vanished"
 
 
 def launch(evaluation: Evaluation, job: Job, attempt: Attempt, run: RunDir) -> Launch:

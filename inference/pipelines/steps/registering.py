@@ -118,8 +118,8 @@ class ConvertStep(StepKind):
     outputs = (Port("model", gettext_lazy("Model"), "model"), Port("figures", gettext_lazy("Figures"), "figures"))
     params = (
         Param("targets", gettext_lazy("Variants"), default=", ".join(variant_catalog.DEFAULT_TARGETS),
-              help=gettext_lazy("With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, tensorrt, "
-            "tensorrt_fp16.")),
+              help=gettext_lazy("With commas between them: fp32, fp16, int8, int8_dynamic, openvino, int8_openvino, "
+                                "tensorrt, tensorrt_fp16.")),
         Param("max_loss", gettext_lazy("Largest loss"), form="number", default=conversions.MAX_LOSS, low=0, high=1,
               help=gettext_lazy("By how much the main figure may be lower than that of the model as it is, 0 to 1.")),
         Param("keep", gettext_lazy("What becomes versions"), form="choice", default=conversions.KEEP_ALL,

@@ -16,11 +16,8 @@ from inference.registry.models import ModelVersion
 KINDS = (ENSEMBLE, CHAIN)
 
 
-class CannotCompose(DomainError):
+class CannotCompose(DomainError, code="cannot_compose", field="parts"):
     """These versions do not answer together."""
-
-    code = "cannot_compose"
-    field = "parts"
 
 
 def check(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:

@@ -49,10 +49,8 @@ MAX_DURATION = timedelta(minutes=15)  # of the job
 Source = ModelVersion.Source
 
 
-class AlreadyUsed(DomainError):
+class AlreadyUsed(DomainError, code="already_used"):
     """A version was made of this trial before."""
-
-    code = "already_used"
 
 
 @dataclass(frozen=True)
@@ -193,10 +191,8 @@ def files_of(task: ModelTask) -> Files:
     return replies.decode_files(json.loads((folder / SUMMARY).read_bytes()))
 
 
-class Gone(DomainError):
+class Gone(DomainError, code="gone"):
     """The files of the trial are no longer there."""
-
-    code = "gone"
 
 
 def params(task: ModelTask) -> dict[str, Any]:

@@ -14,12 +14,8 @@ from inference.registry.formats.folder import find_weights, home_of, survey
 from inference.registry.inspector import variants
 
 
-class CannotTry(DomainError):
+class CannotTry(DomainError, code="cannot_try", status=400, field="file"):
     """There is nothing in these files that could be tried."""
-
-    code = "cannot_try"
-    status = 400
-    field = "file"
 
 
 def weights(folder: Path) -> Path:

@@ -28,10 +28,8 @@ MAX_BYTES = 8 << 30
 Act = ModelTask.Act
 
 
-class CannotExport(DomainError):
+class CannotExport(DomainError, code="cannot_export"):
     """This version cannot become a program of torch."""
-
-    code = "cannot_export"
 
 
 def check(version: ModelVersion) -> None:

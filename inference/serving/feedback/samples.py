@@ -69,16 +69,12 @@ HOLDERS.register(HolderKind(Service, "services"))
 ENDINGS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif", "HEIF": "heic"}
 
 
-class TooManySamples(DomainError):
+class TooManySamples(DomainError, code="too_many_samples"):
     """Too many images wait for annotation."""
 
-    code = "too_many_samples"
 
-
-class NoSamples(DomainError):
+class NoSamples(DomainError, code="no_samples"):
     """There is nothing to annotate."""
-
-    code = "no_samples"
 
 
 def store(

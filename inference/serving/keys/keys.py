@@ -26,8 +26,7 @@ MAX_NAME = 100
 MAX_DURATION = timedelta(days=3650)
 
 
-class TooManyKeys(DomainError):
-    code = "too_many_keys"
+class TooManyKeys(DomainError, code="too_many_keys"): ...
 
 
 @transaction.atomic

@@ -30,23 +30,16 @@ MIN_REQUESTS = 200
 MAX_FAILED = 0.5
 
 
-class TrialOpen(DomainError):
+class TrialOpen(DomainError, code="trial_open", field="model_version"):
     """Something else is being tried, or the service is on its way to another model."""
 
-    code = "trial_open"
-    field = "model_version"
 
-
-class NoTrial(DomainError):
+class NoTrial(DomainError, code="no_trial"):
     """Nothing is being tried."""
 
-    code = "no_trial"
 
-
-class NotReady(DomainError):
+class NotReady(DomainError, code="trial_not_ready"):
     """What is tried does not answer."""
-
-    code = "trial_not_ready"
 
 
 def start(*, service: Service, version: ModelVersion, mode: str, percent: int, by: User) -> ServiceTrial:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -28,8 +27,7 @@ CPUS = 0.5
 LASTS = timedelta(hours=8)
 
 
-class NoEvents(DomainError):
-    code: ClassVar[str] = "no_event_files"
+class NoEvents(DomainError, code="no_event_files"): ...
 
 
 def folder(source: Job) -> Path | None:

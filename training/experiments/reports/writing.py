@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -20,17 +20,12 @@ MOST_REPORTS, LONGEST_TITLE = 500, 150
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a title into lines, or steer a terminal
 
 
-class ChangedMeanwhile(DomainError):
+class ChangedMeanwhile(DomainError, code="changed_meanwhile", field="version"):
     """Somebody saved a newer version than the one that was changed."""
 
-    code: ClassVar[str] = "changed_meanwhile"
-    field: ClassVar[str | None] = "version"
 
-
-class TooMany(DomainError):
+class TooMany(DomainError, code="too_many"):
     """No more of them are kept."""
-
-    code: ClassVar[str] = "too_many"
 
 
 def check(*, user: User, title: str = "-", text: str = "", visibility: str = Visibility.PRIVATE) -> None:

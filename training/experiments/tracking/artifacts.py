@@ -41,11 +41,8 @@ BLOCK = 1 << 20
 Parts = tuple[bytes, ...]
 
 
-class NoRoom(DomainError):
+class NoRoom(DomainError, code="quota_exceeded", status=507):
     """A person keeps as many bytes of files as they may."""
-
-    code = "quota_exceeded"
-    status = 507
 
 
 @dataclass(frozen=True)

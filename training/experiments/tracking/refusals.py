@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
@@ -22,32 +20,20 @@ BY_STATUS = {
 }
 
 
-class Unknown(DomainError):
+class Unknown(DomainError, code="not_implemented", status=501):
     """A call that the platform does not answer."""
 
-    code: ClassVar[str] = "not_implemented"
-    status: ClassVar[int] = 501
 
-
-class Stranger(DomainError):
+class Stranger(DomainError, code="not_signed_in", status=401):
     """The caller is not authenticated."""
 
-    code: ClassVar[str] = "not_signed_in"
-    status: ClassVar[int] = 401
 
-
-class There(DomainError):
+class There(DomainError, code="already_exists", status=400):
     """Something of this name is there already: MLflow answers 400, and its clients look for the code."""
 
-    code: ClassVar[str] = "already_exists"
-    status: ClassVar[int] = 400
 
-
-class Missing(DomainError):
+class Missing(DomainError, code="not_found", status=404):
     """Nothing of this id, or nothing for who asks: the sentence is the same."""
-
-    code: ClassVar[str] = "not_found"
-    status: ClassVar[int] = 404
 
 
 class NoSuchId(Missing):

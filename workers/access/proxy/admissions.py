@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
@@ -34,12 +33,10 @@ SESSION = timedelta(hours=12)
 MAX_OPEN = 50  # admissions of one person to one port; the oldest end
 
 
-class NotRunning(DomainError):
-    code: ClassVar[str] = "job_not_running"
+class NotRunning(DomainError, code="job_not_running"): ...
 
 
-class NeedsName(DomainError):
-    code: ClassVar[str] = "ports_need_names"
+class NeedsName(DomainError, code="ports_need_names"): ...
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import ClassVar
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -25,25 +24,19 @@ MAX_PATH_LENGTH = 200
 MOST_COOKIES, LONGEST_COOKIE = 50, 100
 
 
-class TooManyPorts(DomainError):
-    code: ClassVar[str] = "too_many_ports"
+class TooManyPorts(DomainError, code="too_many_ports"): ...
 
 
-class PortTaken(DomainError):
-    code: ClassVar[str] = "port_taken"
-    field: ClassVar[str] = "port"
+class PortTaken(DomainError, code="port_taken", field="port"): ...
 
 
-class PortsOff(DomainError):
-    code: ClassVar[str] = "ports_off"
+class PortsOff(DomainError, code="ports_off"): ...
 
 
-class JobOver(DomainError):
-    code: ClassVar[str] = "job_ended"
+class JobOver(DomainError, code="job_ended"): ...
 
 
-class OfThePlatform(DomainError):
-    code: ClassVar[str] = "port_of_the_platform"
+class OfThePlatform(DomainError, code="port_of_the_platform"): ...
 
 
 @transaction.atomic

@@ -24,16 +24,12 @@ ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that looks like another
 GROUPS, LENGTH = 4, 4  # 16 of 31 letters: 79 bits
 
 
-class NoSsh(DomainError):
+class NoSsh(DomainError, code="no_ssh"):
     """This installation offers no SSH."""
 
-    code = "no_ssh"
 
-
-class JobOver(DomainError):
+class JobOver(DomainError, code="job_over"):
     """A job that has ended has no inside any more."""
-
-    code = "job_over"
 
 
 def digest(secret: str) -> str:

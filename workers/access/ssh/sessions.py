@@ -21,10 +21,8 @@ RETENTION = timedelta(days=90)
 MOST_PER_JOB, MOST_PER_PERSON = 64, 128
 
 
-class SessionOver(DomainError):
+class SessionOver(DomainError, code="session_over"):
     """It had ended already."""
-
-    code = "session_over"
 
 
 def start(admission: Admission, *, address: str, client: str, gateway: str) -> SshSession | None:

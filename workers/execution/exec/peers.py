@@ -46,10 +46,8 @@ MAX_SESSIONS = 256  # sessions of one rank at a time
 Rank = tuple[int, int, int]
 
 
-class NoPeer(DomainError):
+class NoPeer(DomainError, code="no_peer"):
     """No other rank of the job is meant."""
-
-    code = "no_peer"
 
 
 def make(own: Rank, uid: int, *, is_open: bool = False) -> Path:

@@ -45,10 +45,8 @@ _COMM = PROGRAM[:15]  # the kernel keeps so many letters
 _MAX_LOG_LENGTH = 2048
 
 
-class Unavailable(DomainError):
+class Unavailable(DomainError, code="mps_unavailable"):
     """No daemon can serve a job now. `worded` says why; the job runs without."""
-
-    code = "mps_unavailable"
 
 
 def program() -> str:

@@ -29,14 +29,11 @@ log = logging.getLogger(__name__)
 CLAIMS = Claims(ttl=timedelta(minutes=10), epoch="tries", clock=clock.now, ends_with_process=True)
 
 
-class NotHere(DomainError):
-    code = "image_not_here"
+class NotHere(DomainError, code="image_not_here"): ...
 
 
-class CannotLookUp(DomainError):
+class CannotLookUp(DomainError, code="cannot_look_up"):
     """An image that is no tag of a registry and exists on no node."""
-
-    code = "cannot_look_up"
 
 
 def add(

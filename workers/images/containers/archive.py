@@ -22,10 +22,8 @@ BLOCK = tarfile.BLOCKSIZE
 END = bytes(2 * BLOCK)  # of an archive, and of nothing that was cut
 
 
-class BrokenBlob(DomainError):
+class BrokenBlob(DomainError, code="broken_blob"):
     """A blob in the data folder has another digest; it was removed, so that it is fetched again."""
-
-    code = "broken_blob"
 
 
 def stream(manifest: Manifest, name: str, path_of: Callable[[str], Path]) -> tuple[int, Iterator[bytes]]:

@@ -32,8 +32,7 @@ _KEPT = ("Env", "WorkingDir", "User", "Labels", "ExposedPorts", "Volumes", "Stop
 _STARTS = ("Entrypoint", "Cmd")
 
 
-class CannotCommit(DomainError):
-    code = "cannot_save"
+class CannotCommit(DomainError, code="cannot_save"): ...
 
 
 def described(below: Image) -> dict[str, Any]:

@@ -43,8 +43,7 @@ LOAD_S = 1800.0  # an engine unpacks gigabytes meanwhile
 MAX_ATTEMPTS = 5
 
 
-class CannotFetch(DomainError):
-    code = "cannot_fetch_image"
+class CannotFetch(DomainError, code="cannot_fetch_image"): ...
 
 
 def engine(answer_s: float = 30.0) -> Engine | None:

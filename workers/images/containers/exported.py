@@ -22,8 +22,7 @@ PIECE = 1 << 20
 LEVEL = 3
 
 
-class BrokenArchive(DomainError):
-    code = "broken_layer"
+class BrokenArchive(DomainError, code="broken_layer"): ...
 
 
 def write(pieces: Iterable[bytes], target: Path, alive: Callable[[int], object]) -> tuple[int, int, str]:

@@ -21,10 +21,8 @@ SAY_S = 10.0  # between two lines of progress in a log
 STAMP_FILE = ".image"  # in the run directory: when the last line was
 
 
-class CannotUse(DomainError):
+class CannotUse(DomainError, code="cannot_use_image"):
     """A job cannot run in its container image on this machine."""
-
-    code = "cannot_use_image"
 
 
 def with_container(launch: Launch, use: ImageUse, image: Image) -> Launch:

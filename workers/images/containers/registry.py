@@ -38,10 +38,8 @@ MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.dock
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class RegistryRefused(DomainError):
+class RegistryRefused(DomainError, code="registry_refused"):
     """A registry refused a request; the message gives the reason and what to do."""
-
-    code = "registry_refused"
 
 
 @dataclass(frozen=True)

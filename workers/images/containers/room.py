@@ -14,11 +14,8 @@ from workers.supervisor.engine import Engine
 UNPACKED = 3  # layers come packed, to about a third
 
 
-class EngineFull(DomainError):
+class EngineFull(DomainError, code="engine_full", status=507):
     """An engine finds no room for an image on its own disk."""
-
-    code = "engine_full"
-    status = 507
 
 
 def check(own: Engine, needed: int) -> None:

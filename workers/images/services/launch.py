@@ -32,10 +32,8 @@ from workers.supervisor import sandbox
 TIMEOUT_S = 1800.0  # for the engine of a job that holds its place already
 
 
-class CannotUse(DomainError):
+class CannotUse(DomainError, code="cannot_use_image"):
     """A job cannot run in its image on this machine."""
-
-    code = "cannot_use_image"
 
 
 def with_image(launch: Launch, job: Job) -> Launch:

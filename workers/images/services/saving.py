@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -50,10 +49,8 @@ RENEW_S = 5.0
 STEP_S = 0.05
 
 
-class CannotSave(DomainError):
+class CannotSave(DomainError, code="cannot_save"):
     """A job of which nothing can be saved now."""
-
-    code: ClassVar[str] = "cannot_save"
 
 
 def why_not(job: Job, by: User) -> str:

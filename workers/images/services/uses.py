@@ -15,10 +15,8 @@ from workers.images.store import engines
 from workers.supervisor import sandbox
 
 
-class ImageGone(DomainError):
+class ImageGone(DomainError, code="image_gone"):
     """A job was submitted with an image that is no longer there for its owner."""
-
-    code = "image_gone"
 
 
 def check(user: User, image: Image | None, *, field: str = "image") -> None:

@@ -37,8 +37,7 @@ PIP = "#!{}\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main(
 YOUNG_S = 3600.0  # a box may be made before its row says where
 
 
-class NoBox(DomainError):
-    code = "no_box"
+class NoBox(DomainError, code="no_box"): ...
 
 
 def make(job: Job, uid: int, *, marked: bool = True) -> Path:

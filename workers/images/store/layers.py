@@ -15,8 +15,7 @@ from workers.supervisor import log_lines
 MAX_LAYERS = 30  # saved on top of one another; the kernel takes hundreds
 
 
-class BrokenLayer(DomainError):
-    code = "broken_layer"
+class BrokenLayer(DomainError, code="broken_layer"): ...
 
 
 def chain(image: Image) -> list[Image]:

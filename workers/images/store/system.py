@@ -58,10 +58,8 @@ CLOSED = (
 NO_DAEMONS = "#!/bin/sh\nexit 101\n"  # packages ask it whether to start what they brought; nothing here would
 
 
-class NotLookedThrough(DomainError):
+class NotLookedThrough(DomainError, code="machine_not_looked_through"):
     """What is closed on this machine is not known, so nothing of it is opened."""
-
-    code = "machine_not_looked_through"
 
 
 def folders(box: Path, uid: int, home: str) -> list[dict[str, str]]:

@@ -23,10 +23,8 @@ _MODES = 0o777
 _BLOCK = 1 << 20
 
 
-class BadLayer(DomainError):
+class BadLayer(DomainError, code="bad_layer"):
     """A packed layer that is not what it should be; nothing of it is kept."""
-
-    code = "bad_layer"
 
 
 def unpack(

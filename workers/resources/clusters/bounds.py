@@ -22,10 +22,8 @@ MAX_CPUS = 4096.0
 MAX_MEMORY_MIB = 64 * units.MIB_PER_GIB * 1024
 
 
-class OverLimit(DomainError):
+class OverLimit(DomainError, code="over_limit"):
     """More cores or memory than a job of this cluster may use; the figures are in `facts`."""
-
-    code = "over_limit"
 
 
 @dataclass(frozen=True)

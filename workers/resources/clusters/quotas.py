@@ -21,10 +21,8 @@ MAX_GPUS = 100_000
 gettext_noop("Simulated card")  # what the fake body calls its cards; drivers name theirs themselves
 
 
-class QuotaTooLarge(DomainError):
+class QuotaTooLarge(DomainError, code="quota_too_large"):
     """More cards guaranteed than the machines have; the figures are in `facts`."""
-
-    code = "quota_too_large"
 
 
 @dataclass(frozen=True)

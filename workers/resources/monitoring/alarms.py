@@ -34,9 +34,7 @@ MAX_NAMED_JOBS = 3
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
-class AddressTaken(DomainError):
-    code = "address_taken"
-    field = "target"
+class AddressTaken(DomainError, code="address_taken", field="target"): ...
 
 
 def ensure_rules() -> None:

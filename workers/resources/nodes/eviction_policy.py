@@ -47,10 +47,8 @@ CANNOT = {
 }
 
 
-class NotProven(DomainError):
+class NotProven(DomainError, code="eviction_not_proven"):
     """The machine cannot evict, or no proof has shown yet that it can."""
-
-    code = "eviction_not_proven"
 
 
 def obstacle(node: Node) -> str:

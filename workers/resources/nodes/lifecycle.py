@@ -38,19 +38,14 @@ _PROBE = re.compile(r"[0-9a-f]{32}\Z")
 _LOCAL = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
 
-class JoinTokenInvalid(DomainError):
-    code = "join_token_invalid"
-    status = 403
+class JoinTokenInvalid(DomainError, code="join_token_invalid", status=403): ...
 
 
-class OneMachineOnly(DomainError):
+class OneMachineOnly(DomainError, code="one_machine_only"):
     """Database or broker cannot be reached from another machine."""
 
-    code = "one_machine_only"
 
-
-class DataRootDiffers(DomainError):
-    code = "data_root_differs"
+class DataRootDiffers(DomainError, code="data_root_differs"): ...
 
 
 @dataclass(frozen=True)
@@ -202,10 +197,8 @@ def claim(name: str, machine: str, *, rejoin: bool) -> Node:
     return row
 
 
-class Removed(DomainError):
+class Removed(DomainError, code="node_removed"):
     """The machine may not work any more."""
-
-    code = "node_removed"
 
 
 @transaction.atomic

@@ -48,10 +48,8 @@ class MpsView:
     gain: str
 
 
-class MpsImpossible(DomainError):
+class MpsImpossible(DomainError, code="mps_impossible"):
     """The node reports that it cannot share its GPUs by MPS, or has none."""
-
-    code = "mps_impossible"
 
 
 @transaction.atomic
