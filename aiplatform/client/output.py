@@ -167,7 +167,10 @@ class Formatted:
     shape: Format
 
     def __call__(self, row: Any) -> object:
-        return self.shape(dig(row, self.path) if self.path else row)
+        try:
+            return self.shape(dig(row, self.path) if self.path else row)
+        except KeyError:  # an older platform does not report the field
+            return ""
 
 
 def titled(fields: Iterable[Column]) -> list[Column]:

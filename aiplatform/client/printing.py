@@ -59,6 +59,6 @@ def as_pdf(html: bytes, target: Path) -> None:
         except (OSError, subprocess.TimeoutExpired) as exc:
             raise ClientError(f"{program} could not print the report: {exc}. Leave out --pdf for the HTML.") from exc
         if not printed.exists():
-            lines = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
             raise ClientError(f"{program} could not print the report: {lines[0][:300]}. Leave out --pdf for the HTML.")
         shutil.move(printed, target)

@@ -180,10 +180,16 @@ class Group:
 
 
 class _Cleaned(string.Formatter):
-    """Formats texts without their control characters."""
+    """Formats texts without their control characters, and fields that an older platform does not report as nothing."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_field(field_name, args, kwargs)
+        except KeyError:
+            return "", field_name
 
     def format_field(self, value: Any, spec: str) -> str:
-        return str(format(output.clean(value) if isinstance(value, str) else value, spec))
+        return output.clean(value) if isinstance(value, str) else str(format(value, spec))
 
 
 def message(template: str, args: argparse.Namespace, row: Any) -> str:

@@ -54,8 +54,8 @@ def in_rows(model: Any, column: str, page: str, order: str = "-pk") -> Find:
         order: which rows come first.
     """
 
-    def find(user: Any, words: str, limit: int) -> list[Hit]:
-        rows = filter_by_text(model.objects.visible_to(user), words, column).order_by(order, "-pk")
+    def find(user: Any, text: str, limit: int) -> list[Hit]:
+        rows = filter_by_text(model.objects.visible_to(user), text, column).order_by(order, "-pk")
         return [Hit(name, reverse(page, args=[pk])) for pk, name in rows.values_list("pk", column)[:limit]]
 
     return find

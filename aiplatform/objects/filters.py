@@ -89,8 +89,8 @@ class ObjectFilters(FilterSet):
     @classmethod
     def for_page(cls, request: Any, rows: QuerySet[Any]) -> Self:
         """Filters of a page; values that are not valid filter nothing."""
-        given = {name: request.GET.get(PAGE_NAMES.get(name, name), "") for name in cls.base_filters}
-        return cls(given, queryset=rows, request=request)
+        values = {name: request.GET.get(PAGE_NAMES.get(name, name), "") for name in cls.base_filters}
+        return cls(values, queryset=rows, request=request)
 
     @classmethod
     def for_api(cls, request: Any, rows: QuerySet[Any]) -> Self:
@@ -101,8 +101,8 @@ class ObjectFilters(FilterSet):
         """
         filters = cls(request.query_params, queryset=rows, request=request)
         for name in filters.errors:
-            words = ", ".join(str(value) for value, _label in filters.form.fields[name].choices if value)
-            raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": words})
+            choices = ", ".join(str(value) for value, _label in filters.form.fields[name].choices if value)
+            raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": choices})
         return filters
 
     @classmethod
@@ -112,10 +112,10 @@ class ObjectFilters(FilterSet):
             {
                 "kind": control,
                 "name": PAGE_NAMES.get(name, name),
-                "label": one.label,
-                "choices": getattr(one, "offered", ()),
+                "label": object_filter.label,
+                "choices": getattr(object_filter, "offered", ()),
             }
-            for name, one in cls.base_filters.items()
-            if (control := getattr(one, "control", "")) and one.label
+            for name, object_filter in cls.base_filters.items()
+            if (control := getattr(object_filter, "control", "")) and object_filter.label
         ]
         return sorted(controls, key=lambda control: control["kind"] != Words.control)

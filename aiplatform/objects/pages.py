@@ -227,8 +227,8 @@ class ObjectPages(Generic[Row]):
         """The page of an object; `context` replaces what `details` says."""
         is_own = self.rows(request, "editable_by").filter(pk=row.pk).exists()
         standard = {"row": row, "may_change": is_own and request.user.can(self.change_permission)}
-        whole = {**standard, **self.details(request, row, is_own), **context}
-        return self.render(request, template or self.detail_template, whole, status)
+        full_context = {**standard, **self.details(request, row, is_own), **context}
+        return self.render(request, template or self.detail_template, full_context, status)
 
     def render_form(self, request: SignedInRequest, form: Any, row: Row | None = None) -> HttpResponse:
         """The form page, with everything that is wrong at once."""
@@ -288,7 +288,7 @@ class ObjectPages(Generic[Row]):
             standard["delete"] = Page(POST)
         members = {name: getattr(kind, name) for base in reversed(kind.__mro__) for name in vars(base)}
         declared = {name: getattr(method, "page", None) for name, method in members.items()}
-        return standard | {name: one for name, one in declared.items() if isinstance(one, Page)}
+        return standard | {name: declaration for name, declaration in declared.items() if isinstance(declaration, Page)}
 
     def _url_name(self, name: str) -> str:
         word = name.replace("_", "-")

@@ -121,8 +121,8 @@ class PredictionViewSet(ObjectViewSet):
     forbids_change = True
 
     def get_queryset(self) -> Any:
-        seen = PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user)
-        return super().get_queryset().prefetch_related(Prefetch("made", seen))
+        datasets = PredictedData.objects.visible_to(self.request.user).seen_by(self.request.user)
+        return super().get_queryset().prefetch_related(Prefetch("made", datasets))
 
     @extend_schema(request=PredictionIn, responses={201: PredictionOut})
     @once_in_parts

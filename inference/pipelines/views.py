@@ -65,7 +65,9 @@ class PipelinePages(ObjectPages[Pipeline]):
             row.last_label = states.get(row.last_state, "")
         open_approvals = StepApproval.objects.visible_to(request.user).answerable_by(request.user)
         approvals = open_approvals.select_related("step_run__run__pipeline")
-        return {"asked": [one for one in approvals if not one.answers.filter(person=request.user).exists()]}
+        return {
+            "asked": [approval for approval in approvals if not approval.answers.filter(person=request.user).exists()]
+        }
 
 
 @needs(Action.JOBS_SUBMIT)

@@ -75,7 +75,7 @@ class VideoFilePages(ObjectPages[VideoFile]):
 @needs(Action.EVALUATIONS_SUBMIT)
 def video_new(request: SignedInRequest) -> HttpResponse:
     """The form of an analysis; `?model_version=`, `?video=` fill in what is known, `?again=` all of an analysis."""
-    form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_known(request))
+    form = VideoForm(request.POST or None, request.FILES or None, user=request.user, initial=_initial_values(request))
     if form.is_valid():
         with errors_shown_on(form):
             analyses.check_decoder()
@@ -93,7 +93,7 @@ def video_new(request: SignedInRequest) -> HttpResponse:
     return render(request, "inference/video_new.html", context, status=422 if form.errors else 200)
 
 
-def _known(request: SignedInRequest) -> dict[str, Any]:
+def _initial_values(request: SignedInRequest) -> dict[str, Any]:
     initial: dict[str, Any] = {name: request.GET[name] for name in ("model_version", "video") if name in request.GET}
     again = request.GET.get("again", "")
     if again.isascii() and again.isdigit() and len(again) < 10:

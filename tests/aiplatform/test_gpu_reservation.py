@@ -74,7 +74,7 @@ def platform():
 
 
 def reserve(folder, platform, *, most=2, wait_s=60.0, facts=None):
-    return reservation.reserve(GPUS, facts or {}, 100.0, folder=folder, most=most, wait_s=wait_s, pause=platform)
+    return reservation.reserve(GPUS, facts or {}, 100.0, folder=folder, max_gpus=most, wait_s=wait_s, pause=platform)
 
 
 def test_reservation_holds_gpus_by_a_job_and_releases_them(node, cluster, olga, folder, platform):

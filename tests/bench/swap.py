@@ -98,7 +98,7 @@ def loaded(count: int, **limits: int) -> Iterator[Loaded]:
     import django
 
     django.setup()
-    from inference.delivery.edge.device.about import picture
+    from inference.delivery.edge.device.about import gradient_png
     from tests.factories.models import zipped
     from tests.inference import tiny
     from tests.journeys.up import call, first_admin, running, until
@@ -118,7 +118,7 @@ def loaded(count: int, **limits: int) -> Iterator[Loaded]:
         )
         route = f"services/{service['id']}/"
         until(lambda: ask("GET", route)["state"] == "ready", 60, "The service")
-        callers = Callers(up.port, f"/serve/{service['slug']}/predict", token, picture())
+        callers = Callers(up.port, f"/serve/{service['slug']}/predict", token, gradient_png())
         threads = [threading.Thread(target=callers.ask) for _number in range(count)]
         for thread in threads:
             thread.start()

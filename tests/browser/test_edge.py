@@ -85,7 +85,7 @@ def test_rule_is_set_pictures_come_and_a_dataset_is_made(
     device = EdgeDevice.objects.select_related("group__wanted", "group__before", "group__owner").get()
     for number in range(3):
         image = Image.new("RGB", (320, 240), (80 * number, 90, 120))
-        sampling.keep(
+        sampling.store(
             device=device, picture=pictures.encoded(image, "JPEG"), why="low_score", package=group.wanted.sha256,
             answers=[{"name": "red", "score": 0.3, "box": [10, 10, 90, 90]}],
         )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
+from aiplatform.cli import client_files
 from aiplatform.client import nouns
 from aiplatform.client.output import Formatted
 from aiplatform.client.verbs import Verb
@@ -107,7 +108,15 @@ def test_declared_verb_fits_the_description_of_the_api(description, words, verb)
 @pytest.mark.parametrize(("words", "verb"), DECLARED, ids=[words for words, _ in DECLARED])
 def test_declared_verb_fills_its_route_and_prints_something(words, verb):
     assert verb.parameters <= {item.field for item in verb.arguments}
-    assert verb.done or verb.prints or verb.finish or verb.show or verb.table is not None or verb.record is not None
+    assert (
+        verb.done
+        or verb.prints
+        or verb.finish
+        or verb.show
+        or verb.file
+        or verb.table is not None
+        or verb.record is not None
+    )
     assert not verb.confirm or any(item.name == "yes" for item in verb.arguments)
 
 
@@ -134,3 +143,12 @@ def test_help_imports_only_the_module_of_the_noun():
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "rollback" in done.stdout
+
+
+def test_client_in_one_file_loads_all_verbs(tmp_path):
+    [file, _wheel] = client_files.write(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(file)!r}); from aip_client import nouns; len(list(nouns.all_verbs()))"
+
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -25,7 +25,7 @@ def test_cli_makes_a_group_adds_a_device_and_releases_a_model(real_aip, alice, t
     assert real_aip(alice, "edge", "rollback", "Gates") != 0
     assert real_aip(alice, "edge", "release", "Gates", "cells:1", "--share", "33") != 0
     device = EdgeDevice.objects.get()
-    logs.keep(device, [[1_700_000_000_000, "disk is \x1b[31modd"]])
+    logs.store(device, [[1_700_000_000_000, "disk is \x1b[31modd"]])
     speed = {"package": device.group.wanted.sha256, "p50_ms": 20.5, "p95_ms": 21, "runs": 9, "threads": 4}
     speeds.record(device, speed, hardware={"card": "Orin"})
     assert real_aip(alice, "edge", "log", device.pk) == 0

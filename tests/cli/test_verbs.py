@@ -73,6 +73,16 @@ def test_messages_contain_no_control_characters_of_a_response(aip, platform, cap
     assert "\x1b" not in capsys.readouterr().err
 
 
+def test_fields_that_an_older_platform_does_not_report_stay_empty(aip, platform, capsys):
+    platform.answers("GET /api/v1/devices/", [{"node": "n1", "model": "A100"}])
+    platform.answers("POST /api/v1/nodes/3/evict/", {"name": "n1"})
+
+    assert aip("nodes", "devices") == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["n1", "A100"]
+    assert aip("nodes", "evict", "3") == 0
+    assert capsys.readouterr().err == "n1 is .\n"
+
+
 def test_argument_cannot_change_the_route(aip, platform):
     assert aip("jobs", "show", "../clusters/1") == 5
 

@@ -22,7 +22,7 @@ HARMLESS = {
 }
 #: Patterns that only the running code knows, and why they are safe.
 UNKNOWN = {
-    "training.presets.groups:found": "of a user, applied in a process of its own with a limit of CPU time",
+    "training.presets.groups:match": "of a user, applied in a process of its own with a limit of CPU time",
     "training.runs.folds": "of a user, compiled to be checked, never applied here; at most 200 characters",
     "inference.evaluation.notes": "two literal sentences with one gap",
     "training.programs.request_text": "a random word and digits",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.delivery.edge import agent_download, fleet
-from inference.delivery.edge.device.about import picture
+from inference.delivery.edge.device.about import gradient_png
 from tests.running import free_port
 
 
@@ -81,7 +81,7 @@ def predict(port: int, body: bytes = b"") -> Any:
     """Return the prediction of a device's model for an image."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
-        connection.request("POST", "/predict", body or picture())
+        connection.request("POST", "/predict", body or gradient_png())
         answer = connection.getresponse()
         assert answer.status == 200
         return json.loads(answer.read())

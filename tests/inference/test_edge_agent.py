@@ -276,7 +276,7 @@ def test_devices_follow_a_rotation_of_the_key_and_no_older_one(alice, group, ver
     assert device.round() == "same"
     assert json.loads((device.root / "trust.json").read_text())["version"] == 2
 
-    monkeypatch.setattr(keys, "_kept", lambda: old)  # a thief with the key of before
+    monkeypatch.setattr(keys, "_load", lambda: old)  # a thief with the key of before
     assert device.round() in ("older", "bad_signature")
 
 

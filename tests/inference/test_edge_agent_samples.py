@@ -88,12 +88,12 @@ def test_agent_killed_while_it_sends_loses_nothing_and_sends_nothing_twice(alice
 
     for _time in range(2):
         assert device.round(AIP_EDGE_DIE=step).startswith("died -9")
-        assert ServiceSample.objects.count() + len(samples.there()) >= 4  # each is on one side at least
+        assert ServiceSample.objects.count() + len(samples.list_stored()) >= 4  # each is on one side at least
     for _time in range(2):
         assert device.round() == "same"
 
     assert sorted(len(row_.sha256) for row_ in ServiceSample.objects.all()) == [64] * 4
-    assert samples.there() == []
+    assert samples.list_stored() == []
     lines = [text for _number, text in row(group).log.lines]
     assert lines.count("updated") == 1
     assert lines.count("agent 1 begins") >= 2
@@ -105,7 +105,7 @@ def test_agent_that_may_not_lets_no_picture_leave_and_says_so(alice, group, devi
 
     assert device.round("--no-samples") == "same"
 
-    assert (ServiceSample.objects.count(), samples.there(), row(group).samples) == (0, [], "forbidden")
+    assert (ServiceSample.objects.count(), samples.list_stored(), row(group).samples) == (0, [], "forbidden")
     assert "No picture leaves this device" in str(row(group).log.lines)
 
 
@@ -116,23 +116,23 @@ def test_group_that_keeps_no_longer_takes_what_waits_on_its_devices_away(alice, 
 
     assert device.round() == "same"
 
-    assert (ServiceSample.objects.count(), samples.there(), row(group).samples) == (0, [], "off")
+    assert (ServiceSample.objects.count(), samples.list_stored(), row(group).samples) == (0, [], "off")
 
 
 @pytest.mark.long
 def test_picture_that_the_server_never_takes_goes_and_one_without_room_waits(alice, group, device, monkeypatch):
     assert device.round() == "updated"
     stored = kept_on(device, 1)
-    stored.keep(b"\xff\xd8\xff no picture", HEAD)
+    stored.store(b"\xff\xd8\xff no picture", HEAD)
     (device.root / "samples" / "000000000000001-torn").write_bytes(b"{")
     monkeypatch.setattr(samples, "MAX_SAMPLES", 0)
     assert device.round() == "same"
-    assert len(stored.there()) == 2  # the torn one is gone; where there is no room the next waits, too
+    assert len(stored.list_stored()) == 2  # the torn one is gone; where there is no room the next waits, too
     monkeypatch.undo()
 
     assert device.round() == "same"
 
-    assert (ServiceSample.objects.count(), stored.there()) == (1, [])
+    assert (ServiceSample.objects.count(), stored.list_stored()) == (1, [])
 
 
 @pytest.mark.long

@@ -25,12 +25,12 @@ def device(alice):
 
 
 def texts(device):
-    return [line["text"] for line in logs.of(device)[0]]
+    return [line["text"] for line in logs.for_device(device)[0]]
 
 
 def test_lines_that_come_twice_are_there_once_and_in_order(device):
-    logs.keep(device, [[1, "one"], [2, "two"]])
-    logs.keep(device, [[1, "one"], [2, "two"], [3, "three"]])
+    logs.store(device, [[1, "one"], [2, "two"]])
+    logs.store(device, [[1, "one"], [2, "two"], [3, "three"]])
 
     assert texts(device) == ["one", "two", "three"]
 
@@ -42,7 +42,7 @@ def test_lines_that_come_twice_are_there_once_and_in_order(device):
     rollback=True,
 )  # fmt: skip
 def test_what_is_no_line_is_passed_over(device, lines):
-    logs.keep(device, lines)
+    logs.store(device, lines)
 
     assert texts(device) == []
 
@@ -50,19 +50,19 @@ def test_what_is_no_line_is_passed_over(device, lines):
 def test_newest_lines_stay_and_no_more_than_a_days_share_is_taken(device, monkeypatch):
     monkeypatch.setattr(logs, "MAX_BYTES", 100)
     monkeypatch.setattr(logs, "A_DAY", 300)
-    logs.keep(device, [[number, "x" * 34] for number in range(1, 9)])  # 50 bytes each with its number
+    logs.store(device, [[number, "x" * 34] for number in range(1, 9)])  # 50 bytes each with its number
 
-    lines, left_out = logs.of(device)
+    lines, left_out = logs.for_device(device)
 
     assert (len(lines), left_out) == (2, 2)
     EdgeLog.objects.update(day=now().date() - timedelta(days=1))
-    assert logs.of(device)[1] == 0
-    logs.keep(device, [[9, "a new day"]])
+    assert logs.for_device(device)[1] == 0
+    logs.store(device, [[9, "a new day"]])
     assert texts(device)[-1] == "a new day"
 
 
 def test_page_shows_lines_as_words_the_newest_last_and_the_api_gives_them(device, client, alice, bob, api):
-    logs.keep(device, [[1_700_000_000_000, "first <script>alert(1)</script>"], [2**52, "second"]])
+    logs.store(device, [[1_700_000_000_000, "first <script>alert(1)</script>"], [2**52, "second"]])
     client.force_login(alice)
     url = reverse("inference:edge-device", args=[device.pk])
 
@@ -94,13 +94,13 @@ def test_diary_outlives_the_agent_stays_small_and_numbers_only_grow(tmp_path, mo
     monkeypatch.setattr(diary, "MOST_BYTES", 300)
     first = Diary(tmp_path / "diary")
     for number in range(60):
-        first.say(f"line {number}\nof two")
-    first.say("")
+        first.add(f"line {number}\nof two")
+    first.add("")
     with (tmp_path / "diary").open("a") as out:
         out.write("17")  # a power cut
 
     again = Diary(tmp_path / "diary")
-    again.say("last")
+    again.add("last")
 
     lines = [text for _number, text in again.lines]
     numbers = [number for number, _text in again.lines]
@@ -114,10 +114,10 @@ def test_diary_sends_no_more_than_a_days_share(tmp_path, monkeypatch):
     monkeypatch.setattr(diary, "A_DAY", 25)
     made = Diary(tmp_path / "diary")
     for number in range(4):
-        made.say(f"ten bytes{number}")
+        made.add(f"ten bytes{number}")
 
-    lines = made.after(0)
+    lines = made.lines_after(0)
     made.sent(lines)
 
     assert [text for _number, text in lines] == ["ten bytes0", "ten bytes1"]
-    assert made.after(lines[-1][0]) == []
+    assert made.lines_after(lines[-1][0]) == []

@@ -215,25 +215,25 @@ def test_device_keeps_so_many_and_lets_the_oldest_go(tmp_path, monkeypatch):
     made = kept_by(tmp_path, percent=100)
 
     for number in (*range(5), 4):
-        made.keep(b"picture %d" % number, HEAD)
+        made.store(b"picture %d" % number, HEAD)
 
-    assert [on_device.read(path)[1] for path in made.there()] == [b"picture 2", b"picture 3", b"picture 4"]
+    assert [on_device.read(path)[1] for path in made.list_stored()] == [b"picture 2", b"picture 3", b"picture 4"]
     monkeypatch.setattr(on_device, "MOST_BYTES", 150)
-    made.keep(b"p" * 50, HEAD)
-    assert sum(path.stat().st_size for path in made.there()) <= 150
+    made.store(b"p" * 50, HEAD)
+    assert sum(path.stat().st_size for path in made.list_stored()) <= 150
 
 
 def test_device_keeps_by_score_and_by_chance_and_nothing_where_that_is_forbidden(tmp_path):
     made = kept_by(tmp_path / "a", below=0.5)
-    assert made._why([{"score": 0.9}, {"score": 0.4}]) == "low_score"
-    assert (made._why([{"score": 0.9}]), made._why([])) == ("", "")
-    assert kept_by(tmp_path / "b", percent=100)._why([]) == "chance"
-    made.keep(b"picture", HEAD)
+    assert made._reason([{"score": 0.9}, {"score": 0.4}]) == "low_score"
+    assert (made._reason([{"score": 0.9}]), made._reason([])) == ("", "")
+    assert kept_by(tmp_path / "b", percent=100)._reason([]) == "chance"
+    made.store(b"picture", HEAD)
 
     made.follow(None)
     forbidden = on_device.Samples(tmp_path / "a", lambda picture: picture, allowed=False)
     forbidden.follow({"percent": 100})
-    forbidden.keep(b"picture", HEAD)
+    forbidden.store(b"picture", HEAD)
 
     assert (made.state, forbidden.state) == ("off", "forbidden")
-    assert made.there() == []
+    assert made.list_stored() == []

@@ -80,7 +80,7 @@ def test_outputs_that_take_too_long_to_look_through_are_offered(alice, cluster, 
 def test_file_that_grows_while_it_is_copied_ends_at_the_limit(alice, home, monkeypatch):
     (home / "net.onnx").write_bytes(b"x" * 1000)
     brought = imports.from_home(alice, "net.onnx")
-    monkeypatch.setattr(imports, "MOST_BYTES", 500)
+    monkeypatch.setattr(imports, "MAX_BYTES", 500)
 
     with pytest.raises(DomainError) as raised:
         brought.bring(home / "into")

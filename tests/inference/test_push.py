@@ -177,9 +177,9 @@ def test_push_that_is_stopped_while_it_is_sent_ends(alice, version, target, far,
     original = pushes.PROTOCOLS["put"]
 
     class Endless:
-        def send(self, address, parcel, came):
+        def send(self, destination, parcel, on_sent):
             while True:
-                came(1)
+                on_sent(1)
                 ticked.wait(0.01)  # pause: a slow line
 
     import threading
@@ -247,8 +247,8 @@ def test_secret_is_in_no_row_in_no_log_and_in_no_print(alice, version, target, f
         pushed(alice, version, target, content="files")
 
     rows = [str(vars(row)) for model in (PushTarget, Push) for row in model.objects.all()]
-    assert "t0ken-of-alice" not in "".join(rows) + caplog.text + repr(pushes.place_of(target))
-    assert pushes.place_of(target).secret == "t0ken-of-alice"
+    assert "t0ken-of-alice" not in "".join(rows) + caplog.text + repr(pushes.to_destination(target))
+    assert pushes.to_destination(target).secret == "t0ken-of-alice"
 
 
 def test_secret_sealed_under_another_key_is_asked_for_anew(alice, version, target, settings):

@@ -100,10 +100,10 @@ def test_target_that_moves_needs_its_secret_anew(api, target, far):
     moved = api.patch(route, {"address": "http://127.0.0.1:9/"}, format="json")
     assert (moved.status_code, "secret" in str(moved.json())) == (400, True)
     assert api.patch(route, {"name": "Rack"}, format="json").json()["name"] == "Rack"
-    assert pushes.place_of(PushTarget.objects.get()).secret == SECRET
+    assert pushes.to_destination(PushTarget.objects.get()).secret == SECRET
     both = api.patch(route, {"address": "http://127.0.0.1:9/", "secret": "other"}, format="json")
     assert both.status_code == 200
-    assert pushes.place_of(PushTarget.objects.get()).secret == "other"
+    assert pushes.to_destination(PushTarget.objects.get()).secret == "other"
 
 
 def test_target_is_its_owners_unless_it_is_for_the_groups(alice, bob, target, tmp_path):

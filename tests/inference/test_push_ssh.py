@@ -9,7 +9,7 @@ import pytest
 
 from aiplatform.lib.errors import DomainError
 from inference.delivery.push import ssh, targets
-from inference.delivery.push.protocol import Parcel, Place, PushFailed
+from inference.delivery.push.protocol import Destination, Parcel, PushFailed
 from inference.delivery.push.protocols import PROTOCOLS
 from tests.inference.far_ssh import reachable
 
@@ -27,7 +27,7 @@ def far(tmp_path, monkeypatch):
 
 def place(far, secret="right", **more):
     fields = {"host_key": far.host_key.export_public_key().decode().strip()} | more
-    return Place(far.address, {"username": "alice"}, secret, allowed=["127.0.0.1"], **fields)
+    return Destination(far.address, {"username": "alice"}, secret, allowed=["127.0.0.1"], **fields)
 
 
 def parcel():
@@ -126,8 +126,8 @@ def test_full_disk_is_said(far):
 
 
 def test_folder_below_the_home_is_named_by_a_tilde(far):
-    home = Place(far.address.replace("/srv/models", "/~/models"), {"username": "alice"}, "right")
+    home = Destination(far.address.replace("/srv/models", "/~/models"), {"username": "alice"}, "right")
 
     assert ssh._folder(home) == "models"
-    assert ssh._folder(Place("ssh://h/~", {})) == "."
-    assert ssh._folder(Place("ssh://h", {})) == "/"
+    assert ssh._folder(Destination("ssh://h/~", {})) == "."
+    assert ssh._folder(Destination("ssh://h", {})) == "/"

@@ -12,7 +12,7 @@ import pytest
 
 from aiplatform.lib.errors import DomainError
 from inference.delivery.push import http_client, oci, sigv4, targets
-from inference.delivery.push.protocol import Parcel, Place, PushFailed
+from inference.delivery.push.protocol import Destination, Parcel, PushFailed
 from inference.delivery.push.protocols import PROTOCOLS
 from tests.cases import case_table
 from tests.fakes.registry import certificate
@@ -71,8 +71,8 @@ def test_certificate_of_the_house_is_believed_where_its_authority_was_given(tmp_
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(ca, own)
     with serving(Folder, context) as far:
-        assert refused("put", Place(far.address, {}, "right", allowed=HOUSE)) == ("push.certificate", False)
-        believed = Place(far.address, {}, "right", ca=ca.read_text(), allowed=HOUSE)
+        assert refused("put", Destination(far.address, {}, "right", allowed=HOUSE)) == ("push.certificate", False)
+        believed = Destination(far.address, {}, "right", ca=ca.read_text(), allowed=HOUSE)
         assert sent("put", believed) == (f"{far.address}/cells_v1_package.zip", len(DATA))
         far.trouble = "full"
         assert refused("put", believed)[0] in ("push.no_room", "push.silent")  # as it hangs up
@@ -87,7 +87,7 @@ def bucket():
 
 def in_bucket(far, secret=SECRET_KEY, **options):
     options = {"bucket": "models", "region": "eu-x", "access_key": ACCESS_KEY, "path_style": True} | options
-    return Place(far.address, options, secret, allowed=HOUSE)
+    return Destination(far.address, options, secret, allowed=HOUSE)
 
 
 def test_object_store_takes_a_package_whose_name_needs_encoding(bucket):
@@ -124,7 +124,9 @@ def test_object_store_knows_its_keys_and_its_buckets(bucket):
 
 def test_bucket_in_the_host_name_is_judged_under_that_name(bucket):
     """The name with the bucket as prefix is another one: its address is checked again."""
-    target = Place("http://localhost", {"bucket": "models", "region": "x", "access_key": "k", "path_style": False}, "s")
+    target = Destination(
+        "http://localhost", {"bucket": "models", "region": "x", "access_key": "k", "path_style": False}, "s"
+    )
 
     assert PROTOCOLS["s3"]._root(target) == "http://models.localhost/"
 
@@ -138,7 +140,7 @@ def registry(monkeypatch):
 
 
 def in_registry(far, secret="right", **options):
-    return Place(f"{far.address}/lab/models", {"username": "alice"} | options, secret, allowed=HOUSE)
+    return Destination(f"{far.address}/lab/models", {"username": "alice"} | options, secret, allowed=HOUSE)
 
 
 def test_registry_takes_an_artifact_in_chunks_and_not_twice(registry):
@@ -209,7 +211,7 @@ def director():
 
 
 def at_director(far, secret="right"):
-    return Place(far.address, {"username": "alice", "upload_path": "/rest/packages"}, secret, allowed=HOUSE)
+    return Destination(far.address, {"username": "alice", "upload_path": "/rest/packages"}, secret, allowed=HOUSE)
 
 
 def test_director_takes_a_package_in_a_session_that_ends(director):
@@ -250,18 +252,18 @@ def test_address_is_judged_at_each_connection_and_reached_as_it_was_judged(monke
     with serving(Folder) as far:
         port = far.server_address[1]
         monkeypatch.setattr("aiplatform.lib.outbound.socket.getaddrinfo", resolved)
-        target = Place(f"http://shelf.example:{port}/m", {}, "right", allowed=["127.0.0.0/8"])
-        assert http_client.ask(target, "HEAD", target.address, http_client.token_header("right")).status == 404
+        target = Destination(f"http://shelf.example:{port}/m", {}, "right", allowed=["127.0.0.0/8"])
+        assert http_client.request(target, "HEAD", target.address, http_client.token_header("right")).status == 404
         for _moved in range(2):
             with pytest.raises(PushFailed) as caught:
-                http_client.ask(Place(target.address, {}, "right"), "HEAD", target.address)
+                http_client.request(Destination(target.address, {}, "right"), "HEAD", target.address)
             assert caught.value.worded.code == "push.inner"
         assert len(far.asked) == 1
 
 
 def test_secret_goes_out_of_the_house_only_encrypted():
     with pytest.raises(PushFailed) as caught:
-        http_client.reach("http://93.184.215.14/x", Place("http://93.184.215.14/x", {}, "right"))
+        http_client.reach("http://93.184.215.14/x", Destination("http://93.184.215.14/x", {}, "right"))
 
     assert caught.value.worded.code == "push.insecure"
 

@@ -108,15 +108,15 @@ def test_pictures_go_along_only_where_the_owner_lets_them_and_the_reader_may_see
     assert (self_tests.for_package(version, bob).samples, self_tests.for_package(version, bob).pictures) == (2, 0)
     assert "2 of them are pictures of colours_detection v1" in content
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["self_test"]["pictures"] == 2
-    first = packages.of(version, by=alice)
-    assert packages.of(version, by=alice) == first
+    first = packages.for_version(version, by=alice)
+    assert packages.for_version(version, by=alice) == first
     answer = api.patch(
         f"/api/v1/models/{version.model_id}/", {"packages_pictures": False}, content_type="application/json"
     )
     assert answer.json()["packages_pictures"] is False
     version.refresh_from_db()
     assert self_tests.for_package(version, alice).pictures == 0
-    assert packages.of(version, by=alice) != first
+    assert packages.for_version(version, by=alice) != first
     assert "drawn by the platform alone" in client.get(page).content.decode()
     client.post(f"{page}edit/", {"description": "", "visibility": "private", "packages_pictures": "on"})
     assert self_tests.for_package(ModelVersion.objects.get(pk=version.pk), alice).pictures == 2
@@ -181,4 +181,4 @@ def test_device_whose_answers_differ_is_told_of_in_words_and_halts_the_release(c
     assert report(kind="<b>") == 204
     device.refresh_from_db()
     assert (device.outcome, device.differs) == ("answers_differ", {})
-    assert all(labels.said_of(facts | {"kind": kind}) for kind in selftest.KINDS)
+    assert all(labels.describe_difference(facts | {"kind": kind}) for kind in selftest.KINDS)

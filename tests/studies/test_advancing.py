@@ -64,14 +64,14 @@ def test_tpe_finds_more_than_its_first_trials_did(alice):
 
 
 DIES = {
-    "before it asks": ("training.studies.decider.ask", False),
-    "between answer and row": ("training.studies.decider.ask", True),
+    "before it asks": ("training.studies.decider.suggest_params", False),
+    "between answer and row": ("training.studies.decider.suggest_params", True),
     "before the job": ("training.studies.requests.submit", False),
     "after the job, before the trial": ("training.studies.requests.submit", True),
     "after the mark": ("training.runs.trials.mark", True),
     "before the trial's row": ("training.studies.models.Trial.objects.create", False),
     "after the trial's row, before the commit": ("training.studies.models.Trial.objects.create", True),
-    "after the commit, before the next": ("training.studies.advancing._put", True),
+    "after the commit, before the next": ("training.studies.advancing._create_trial", True),
     "before outcomes are written": ("training.studies.advancing._write", False),
     "after an outcome is written": ("training.studies.advancing._write", True),
     "before it ends": ("training.studies.advancing._end", False),
@@ -142,7 +142,7 @@ def _resolved(path: str):
 
 
 def test_a_decision_that_others_overtook_is_dropped(alice, monkeypatch):
-    made, real, asked = study(alice, max_trials=3, at_once=1), decider.ask, []
+    made, real, asked = study(alice, max_trials=3, at_once=1), decider.suggest_params, []
 
     def slow(problem, trials, **more):
         answer = real(problem, trials, **more)
@@ -151,7 +151,7 @@ def test_a_decision_that_others_overtook_is_dropped(alice, monkeypatch):
             advancing.advance(made.pk)
         return answer
 
-    monkeypatch.setattr(decider, "ask", slow)
+    monkeypatch.setattr(decider, "suggest_params", slow)
     advancing.advance(made.pk)
 
     assert (numbers(made), TrainingJob.objects.count()) == ([0], 1)

@@ -24,7 +24,7 @@ def test_sampler_answers_the_same_for_the_same_rows(sampler):
     ranges, trials, memory = NUMBERS if sampler == "cmaes" else XY, [], {}
     for _number in range(25):
         problem = Problem(ranges, ["minimize"], sampler, None, 3, 25, memory=memory)
-        first, second = decider.ask(problem, trials), decider.ask(problem, trials)
+        first, second = decider.suggest_params(problem, trials), decider.suggest_params(problem, trials)
         assert first == second
         assert {one.name: one.read(first.params[one.name]) for one in ranges} == first.params
         memory = first.memory
@@ -38,7 +38,7 @@ def test_running_trials_keep_others_from_asking_the_same():
     problem = Problem(XY, ["minimize"], "tpe", None, 3, 12)
     trials = list(done)
     for _beside in range(4):
-        trials.append(Past(decider.ask(problem, trials).params, "running"))
+        trials.append(Past(decider.suggest_params(problem, trials).params, "running"))
 
     asked = [past.params["x"] for past in trials[len(done) :]]
     assert len(set(asked)) == 4
@@ -47,7 +47,7 @@ def test_running_trials_keep_others_from_asking_the_same():
 def test_failed_and_pruned_trials_are_no_hindrance():
     trials = [Past({"x": 1.0, "y": 2}, "failed"), Past({"x": 2.0, "y": 2}, "pruned", [4.0], [9.0, 4.0])]
     for sampler in ("tpe", "random", "cmaes", "nsga2"):
-        assert decider.ask(Problem(NUMBERS, ["minimize"], sampler, None, 0, 20), trials).params
+        assert decider.suggest_params(Problem(NUMBERS, ["minimize"], sampler, None, 0, 20), trials).params
 
 
 def test_median_pruner_looks_at_the_same_point_of_others():

@@ -179,7 +179,7 @@ def test_device_errors_need_no_kernel_log(kernel, job, as_alice):
 
 
 def test_device_error_record_stays_below_its_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(device_errors, "MOST_BYTES", 250)
+    monkeypatch.setattr(device_errors, "MAX_BYTES", 250)
     lines = [device_errors.Line(str(n), float(n), "gpu0", 1, "x" * 40) for n in range(9)]
 
     assert device_errors.append_lines(tmp_path / "a" / "n.jsonl", lines) == 2

@@ -135,7 +135,7 @@ def test_program_that_fails_once_its_quota_is_used_up_failed_by_the_limit(tmp_pa
     checks.disk.set_quota()
     kernel.used = used
     checks._code, checks.limit, checks.ladder = code, "", None
-    checks.log = SimpleNamespace(tell=lambda phase, what, **facts: told.append((what, facts)))
+    checks.log = SimpleNamespace(add=lambda phase, what, **facts: told.append((what, facts)))
 
     checks._end_disk_limit()
 

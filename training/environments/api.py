@@ -189,7 +189,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     @once
     def extend(self, request: ApiRequest, pk: str) -> Response:
-        """Extend the run time, up to the limit of the cluster; beyond it, the cluster's managers are asked."""
+        """Extend the run time, up to the limit of the cluster; beyond it, the cluster's managers decide."""
         data = parse_request(MoreIn(data=request.data))
         return Response({"granted": actions.extend(self.get_object(), hours=data["hours"], by=request.user)})
 

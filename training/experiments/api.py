@@ -198,7 +198,10 @@ class RunViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         made = table.table(
             request.user, **_table_params(request), columns=query.getlist("column"), sort=query.get("sort", "")
         )
-        columns, available = [vars(column) for column in made.columns], [vars(one) for one in made.known]
+        columns, available = (
+            [vars(column) for column in made.columns],
+            [vars(known_column) for known_column in made.known],
+        )
         return Response({"total": made.total, "runs": made.runs, "columns": columns, "known": available})
 
 

@@ -145,13 +145,13 @@ def table(
     archived: bool = False,
     columns: Sequence[str] = (),
     sort: str = "-created",
-    most: int = MOST_RUNS,
+    limit: int = MOST_RUNS,
 ) -> Table:
     """Return the table as one user sees it.
 
     Args:
         columns: names: facts, `params.lr`, `best(val/accuracy)`, `tags.author`; empty is those that tell most.
-        most: rows that are given, at most a thousand; `total` counts all of them.
+        limit: number of rows, at most a thousand; `total` counts all of them.
 
     Raises:
         Invalid: a filter, a column or an order that is none.
@@ -161,9 +161,9 @@ def table(
         raise Invalid(message, field="column")
     matching = rows(user, text=text, archived=archived)
     ordered_runs = ordered(matching, sort).for_table(notes="notes" in columns)
-    shown = list(ordered_runs[: most + 1])
-    total = len(shown) if len(shown) <= most else matching.count()
-    shown = shown[:most]
+    shown = list(ordered_runs[: limit + 1])
+    total = len(shown) if len(shown) <= limit else matching.count()
+    shown = shown[:limit]
     of = _Values(shown)
     available = of.list_columns()
     wanted = list(dict.fromkeys(columns)) or _usual(of, available)

@@ -145,19 +145,19 @@ class TemplateViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
         """Queue the job that it says, with these values of its parameters."""
         user: Any = request.user
         template = self.get_object()
-        given = parse_request(UseIn(data=request.data))
-        version = _version(template, given["version"])
+        data = parse_request(UseIn(data=request.data))
+        version = _version(template, data["version"])
         with transaction.atomic():
-            job = services.use(version, user=user, values=given["values"], instead=given["request"])
-            made = {"id": job.pk, "name": job.name, "array": job.array_id, "url": f"/jobs/{job.pk}/"}
-            return store_response(request, Response(MadeOut(made).data, status=201))
+            job = services.use(version, user=user, values=data["values"], instead=data["request"])
+            body = {"id": job.pk, "name": job.name, "array": job.array_id, "url": f"/jobs/{job.pk}/"}
+            return store_response(request, Response(MadeOut(body).data, status=201))
 
 
 def _version(template: JobTemplate, number: int | None) -> TemplateVersion:
-    found: TemplateVersion | None = template.versions.filter(number=number).first() if number else template.newest
-    if found is None:
+    version: TemplateVersion | None = template.versions.filter(number=number).first() if number else template.newest
+    if version is None:
         raise NotFound(_("%(name)s has no version %(number)s.") % {"name": template.name, "number": number})
-    return found
+    return version
 
 
 def _parameters(rows: Any) -> list[parameters.Parameter]:

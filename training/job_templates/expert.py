@@ -100,7 +100,7 @@ def show(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @needs(Action.JOBS_SUBMIT)
 def to_text(request: SignedInRequest) -> HttpResponse:
-    """The text of the form as it stands, half filled or not."""
+    """Return the YAML text of the form, which may be incomplete."""
     schema = _schema(request)
     text = request_text.written(schema.of_form(_read_form(request, schema)))
     context = {"text": text, "reading": read(request.user, schema, text)}
@@ -133,8 +133,8 @@ def read(user: User, schema: RequestSchema, text: str) -> Reading:
 
 def _notes(exc: DomainError, text: str) -> list[Note]:
     lines = request_text.lines_of(text)
-    found = [Note(lines.get(one.blamed or "", 0), one.blamed or "", one.message) for one in exc.every]
-    return sorted(found, key=lambda note: note.line)
+    notes = [Note(lines.get(error.blamed or "", 0), error.blamed or "", error.message) for error in exc.every]
+    return sorted(notes, key=lambda note: note.line)
 
 
 def _schema(request: SignedInRequest) -> RequestSchema:
@@ -175,7 +175,7 @@ def _without_files(form: forms.Form) -> forms.Form:
 
 
 def blocks(form: forms.Form) -> list[Block]:
-    """The fields of a form in the blocks that its own page has, those of a block in one order everywhere."""
+    """Group the fields of a form as on its own page; fields of a block have the same order everywhere."""
     rows = {field.name: Row(field, _units().get(field.name, "")) for field in form.visible_fields()}
     apart = {name for names in (DATA, WHERE, FOLLOWING) for name in names}
     named = [
@@ -184,8 +184,8 @@ def blocks(form: forms.Form) -> list[Block]:
         (_("On which cards"), WHERE),
         (_("Other jobs, retries, array"), FOLLOWING),
     ]
-    found = [Block(title, [rows[name] for name in names if name in rows]) for title, names in named]
-    return [block for block in found if block.rows]
+    candidates = [Block(title, [rows[name] for name in names if name in rows]) for title, names in named]
+    return [block for block in candidates if block.rows]
 
 
 def _units() -> dict[str, str]:

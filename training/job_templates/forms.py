@@ -59,8 +59,8 @@ class TemplateForm(forms.Form):
     def values(self) -> dict[str, Any]:
         """Arguments of `services.create` and `change`."""
         data = self.cleaned_data
-        about = {name: data[name] for name in ("name", "description", "visibility")}
-        return about | {"content": Content(request=data["text"], parameters=data["parameters"])}
+        arguments = {name: data[name] for name in ("name", "description", "visibility")}
+        return arguments | {"content": Content(request=data["text"], parameters=data["parameters"])}
 
 
 class UseForm(forms.Form):
@@ -69,8 +69,8 @@ class UseForm(forms.Form):
     def __init__(self, data: Any = None, *, version: TemplateVersion, secrets: frozenset[str]) -> None:
         super().__init__(data)
         self.parameters = version.parameters
-        for one in version.parameters:
-            self.fields[one["name"]] = _field_of(one, secret=one["name"] in secrets)
+        for parameter in version.parameters:
+            self.fields[parameter["name"]] = _field_of(parameter, secret=parameter["name"] in secrets)
         self.fields["job_name"] = forms.CharField(
             label=_("Name of the job"),
             max_length=100,
@@ -81,8 +81,8 @@ class UseForm(forms.Form):
         self.called = {"name": "job_name"}
 
     def values(self) -> dict[str, Any]:
-        """The parameters' values as they were given; those that were left empty are their defaults."""
-        return {one["name"]: self.cleaned_data.get(one["name"]) for one in self.parameters}
+        """Return the entered values of the parameters; an empty field means its default."""
+        return {parameter["name"]: self.cleaned_data.get(parameter["name"]) for parameter in self.parameters}
 
     def instead(self) -> dict[str, Any]:
         """Fields in place of those of the request."""
@@ -90,9 +90,9 @@ class UseForm(forms.Form):
         return {"name": name} if name else {}
 
 
-def _field_of(one: places.Parameter, *, secret: bool) -> forms.Field:
-    default, about = one["default"], one["about"]
-    common: dict[str, Any] = {"label": one["name"], "help_text": about, "required": default is None}
+def _field_of(parameter: places.Parameter, *, secret: bool) -> forms.Field:
+    default, help_text = parameter["default"], parameter["about"]
+    common: dict[str, Any] = {"label": parameter["name"], "help_text": help_text, "required": default is None}
     if isinstance(default, bool):
         choices = [("true", _("yes")), ("false", _("no"))]
         return forms.ChoiceField(**common, choices=choices, initial="true" if default else "false")

@@ -45,7 +45,7 @@ class JobTemplate(models.Model):
 
 
 class TemplateVersion(models.Model):
-    """What a template said at one time; never changed afterwards."""
+    """The content of a template at one time; never changed afterwards."""
 
     template = models.ForeignKey(JobTemplate, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -10,5 +10,5 @@ from aiplatform.frame.navigation import Entry
 
 
 def entries() -> list[Entry]:
-    """The list of templates, on whose place the expert page stands too."""
+    """Return the navigation entry of the templates, which also covers the YAML editor."""
     return [Entry(_("Templates"), "copy", reverse("templates:list"), Action.JOBS_VIEW, ("/expert/",), order=47)]

@@ -16,16 +16,16 @@ from workers.jobs.job_page import Panel
 
 
 def context(job: Job, user: User) -> dict[str, Any] | None:
-    """None for jobs that were made of no template."""
+    """Return None for jobs that were not created from a template."""
     use = TemplateUse.objects.filter(job=job).select_related("version").first()
     if use is None:
         return None
-    seen = use.version and JobTemplate.objects.visible_to(user).filter(pk=use.version.template_id).exists()
-    return {"use": use, "seen": seen}
+    is_visible = use.version and JobTemplate.objects.visible_to(user).filter(pk=use.version.template_id).exists()
+    return {"use": use, "seen": is_visible}
 
 
 def request_context(job: Job, user: User) -> dict[str, Any] | None:
-    """The request of a job as text, with no secret in it; None for jobs that nobody requested by a form or a text."""
+    """Return the request of a job as text without secrets; None for jobs that no form or text requested."""
     schema = request_schemas.SCHEMAS.find(job.kind)
     if schema is None or not schema.has(job):
         return None

@@ -44,36 +44,36 @@ def read(text: str) -> list[Parameter]:
     Raises:
         Invalid: naming each line that is wrong.
     """
-    found, rows = Refusals(), []
+    refusals, rows = Refusals(), []
     for number, line in enumerate(text.splitlines(), start=1):
         plain, *rest = _ABOUT.split(line, maxsplit=1)
-        about = rest[0] if rest else ""
+        description = rest[0] if rest else ""
         if not plain.strip():
             continue
         name, equals, default = (part.strip() for part in plain.partition("="))
-        with found:
+        with refusals:
             if not _NAME.fullmatch(name):
                 raise Invalid(
                     _("Line %(number)s: write it as name = default.") % {"number": number}, field="parameters"
                 )
-        rows.append(Parameter(name=name, default=typed(default) if equals else None, about=about.strip()))
-    found.end()
+        rows.append(Parameter(name=name, default=typed(default) if equals else None, about=description.strip()))
+    refusals.end()
     return rows
 
 
 def written(parameters: Sequence[Parameter]) -> str:
     """The lines that `read` reads."""
-    return "\n".join(_line(one) for one in parameters)
+    return "\n".join(_line(parameter) for parameter in parameters)
 
 
-def _line(one: Parameter) -> str:
-    default = one["default"]
+def _line(parameter: Parameter) -> str:
+    default = parameter["default"]
     if isinstance(default, bool):
         default = "true" if default else "false"
     elif (isinstance(default, str) and typed(default) != default) or default == "":
         default = f'"{default}"'  # a number that is meant as a text
-    line = one["name"] if default is None else f"{one['name']} = {default}"
-    return f"{line}  # {one['about']}" if one["about"] else line
+    line = parameter["name"] if default is None else f"{parameter['name']} = {default}"
+    return f"{line}  # {parameter['about']}" if parameter["about"] else line
 
 
 def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secrets: str) -> None:
@@ -85,83 +85,83 @@ def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secret
     Raises:
         Invalid: naming each.
     """
-    found = Refusals()
-    known = {one["name"]: one for one in parameters}
+    refusals = Refusals()
+    by_name = {parameter["name"]: parameter for parameter in parameters}
     used = list(dict.fromkeys(names_in(request)))
-    with found:
+    with refusals:
         if len(parameters) > MAX_PARAMETERS:
             raise Invalid(
                 _("A template has at most %(most)s parameters.") % {"most": MAX_PARAMETERS}, field="parameters"
             )
-    with found:
-        if len(known) < len(parameters):
+    with refusals:
+        if len(by_name) < len(parameters):
             raise Invalid(_("A parameter is named twice."), field="parameters")
     for name in used:
-        with found:
-            if name not in known:
+        with refusals:
+            if name not in by_name:
                 raise Invalid(
                     _("%(name)s stands in the request but is no parameter.") % {"name": name}, field="parameters"
                 )
-    for name in known:
-        with found:
+    for name in by_name:
+        with refusals:
             if name not in used:
                 raise Invalid(_("%(name)s stands nowhere in the request.") % {"name": name}, field="parameters")
-    given = request.get(secrets) if secrets else None
-    for name, value in given.items() if isinstance(given, Mapping) else ():
-        place = PARAMETER.fullmatch(value) if isinstance(value, str) else None
-        with found:
-            if place is None or known.get(place[1], {"default": None})["default"] is not None:
+    secret_values = request.get(secrets) if secrets else None
+    for name, value in secret_values.items() if isinstance(secret_values, Mapping) else ():
+        match = PARAMETER.fullmatch(value) if isinstance(value, str) else None
+        with refusals:
+            if match is None or by_name.get(match[1], {"default": None})["default"] is not None:
                 raise Invalid(
                     _("%(name)s: a template keeps no secret. Write a parameter without a default in its place.")
                     % {"name": str(name)[:60]},
                     field=secrets,
                 )
-    found.end()
+    refusals.end()
 
 
-def values(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of each parameter: what was given, else its default.
+def values(parameters: Sequence[Parameter], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of each parameter: its input, or else its default.
 
     Raises:
         Invalid: one that has to be given, one that is none of the template's, or one that is too long.
     """
-    found, taken = Refusals(), {}
-    known = [one["name"] for one in parameters]
-    for name in given:
-        with found:
-            if name not in known:
+    refusals, result = Refusals(), {}
+    names = [parameter["name"] for parameter in parameters]
+    for name in inputs:
+        with refusals:
+            if name not in names:
                 raise Invalid(
                     _("The template has no parameter %(name)s. It has: %(names)s.")
-                    % {"name": str(name)[:40], "names": ", ".join(known) or "–"},
+                    % {"name": str(name)[:40], "names": ", ".join(names) or "–"},
                     field="values",
                 )
-    for one in parameters:
-        value = given.get(one["name"])
+    for parameter in parameters:
+        value = inputs.get(parameter["name"])
         if value in (None, ""):
-            value = one["default"]
-        elif isinstance(value, str) and one["default"] is not None and not isinstance(one["default"], str):
+            value = parameter["default"]
+        elif isinstance(value, str) and parameter["default"] is not None and not isinstance(parameter["default"], str):
             value = typed(value)
-        with found:
+        with refusals:
             if value is None:
-                raise Invalid(_("Give a value for %(name)s.") % {"name": one["name"]}, field=one["name"])
+                raise Invalid(_("Give a value for %(name)s.") % {"name": parameter["name"]}, field=parameter["name"])
             if isinstance(value, str) and (len(value) > MAX_LENGTH or "\0" in value):
                 raise Invalid(
                     _("%(name)s has at most %(most)s characters and no NUL.")
-                    % {"name": one["name"], "most": MAX_LENGTH},
-                    field=one["name"],
+                    % {"name": parameter["name"], "most": MAX_LENGTH},
+                    field=parameter["name"],
                 )
-        taken[one["name"]] = value
-    found.end()
-    return taken
+        result[parameter["name"]] = value
+    refusals.end()
+    return result
 
 
 def filled(request: Any, chosen: Mapping[str, Any]) -> Any:
-    """A request with values in the places of parameters; one that is the whole text keeps its type."""
+    """Return a request with values in place of parameters; a parameter that is the entire text keeps its type."""
     if isinstance(request, str):
-        whole = PARAMETER.fullmatch(request)
-        if whole:
-            return chosen.get(whole[1], request)
-        return PARAMETER.sub(lambda place: str(chosen.get(place[1], place[0])), request)
+        match = PARAMETER.fullmatch(request)
+        if match:
+            return chosen.get(match[1], request)
+        return PARAMETER.sub(lambda placeholder: str(chosen.get(placeholder[1], placeholder[0])), request)
     if isinstance(request, Mapping):
         return {name: filled(value, chosen) for name, value in request.items()}
     if isinstance(request, list):

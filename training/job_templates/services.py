@@ -112,21 +112,21 @@ def check(
     template: JobTemplate | None = None,
 ) -> None:
     """Refuse at once what `create` and `change` refuse, and write nothing."""
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         _check_name(template.owner if template else user, name.strip(), template)
-    with found:
+    with refusals:
         if len(description) > 500:
             raise Invalid(_("A description has at most 500 characters."), field="description")
-    with found:
+    with refusals:
         if visibility not in JobTemplate.Visibility.values:
             raise Invalid(_("Choose one of the given values."), field="visibility")
-    with found:
+    with refusals:
         schema = request_schemas.get(kind)
         places.check(content.request, content.parameters, secrets=schema.secrets)
-        _check_words(schema, content)
+        _check_secrets(schema, content)
         _check_request(schema, user, content, template)
-    found.end()
+    refusals.end()
 
 
 def content_of(version: TemplateVersion) -> Content:
@@ -155,19 +155,19 @@ def from_job(job: Job, *, user: User | None = None) -> Content:
 
 
 def without_secrets(schema: RequestSchema, request: Request) -> Content:
-    """A request whose secrets are parameters, to be given whenever it is used; so are variables named like secrets."""
+    """Replace secrets, and variables named like secrets, by parameters that are required at each use."""
     secret, plain = request.get(schema.secrets), request.get(schema.variables)
     plain = plain if isinstance(plain, Mapping) else {}
     named = {name: value for name, value in plain.items() if secret_names.find_secrets({name: value})}
-    given = {**named, **(secret if isinstance(secret, Mapping) else {})}
-    if not given:
+    secret_values = {**named, **(secret if isinstance(secret, Mapping) else {})}
+    if not secret_values:
         return Content(request=request)
     if named:
         request = {**request, schema.variables: {name: plain[name] for name in plain if name not in named}}
-    names = {name: str(name).lower()[:40] for name in given}
-    asked = [Parameter(name=place, default=None, about="") for place in dict.fromkeys(names.values())]
-    kept = {name: f"{{{{ {place} }}}}" for name, place in names.items()}
-    return Content(request={**request, schema.secrets: kept}, parameters=asked)
+    names = {name: str(name).lower()[:40] for name in secret_values}
+    parameters = [Parameter(name=parameter, default=None, about="") for parameter in dict.fromkeys(names.values())]
+    placeholders = {name: f"{{{{ {parameter} }}}}" for name, parameter in names.items()}
+    return Content(request={**request, schema.secrets: placeholders}, parameters=parameters)
 
 
 def request_for(version: TemplateVersion, values: Mapping[str, Any], instead: Request) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def request_for(version: TemplateVersion, values: Mapping[str, Any], instead: Re
 def use(
     version: TemplateVersion, *, user: User, values: Mapping[str, Any] | None = None, instead: Request | None = None
 ) -> Job:
-    """Queue the job that a template says.
+    """Queue the job of a template.
 
     Args:
         values: of its parameters, by name.
@@ -202,7 +202,9 @@ def use(
     with transaction.atomic():
         job = request_schemas.submit(schema, user, request, **more)
         jobs = job.array.jobs.all() if job.array else [job]
-        TemplateUse.objects.bulk_create(TemplateUse(job=one, version=version, name=str(version)[:120]) for one in jobs)
+        TemplateUse.objects.bulk_create(
+            TemplateUse(job=member, version=version, name=str(version)[:120]) for member in jobs
+        )
     return job
 
 
@@ -239,33 +241,37 @@ def _taken(name: str) -> NameTaken:
     return NameTaken(_("There is a template called %(name)s already.") % {"name": name})
 
 
-def _check_words(schema: RequestSchema, content: Content) -> None:
-    """Refuse secrets that stand in command lines and variables, which everybody who sees the template would read."""
+def _check_secrets(schema: RequestSchema, content: Content) -> None:
+    """Refuse secrets in command lines and variables, which every user who sees the template could read."""
     short = dict.fromkeys(places.names_in(content.request), "x")
-    short |= {one["name"]: str(one["default"]) for one in content.parameters if one["default"] is not None}
-    found = Refusals()
+    short |= {
+        parameter["name"]: str(parameter["default"])
+        for parameter in content.parameters
+        if parameter["default"] is not None
+    }
+    refusals = Refusals()
     for field in schema.command_lines:
         text = places.filled(content.request.get(field) or "", short)
         try:
-            words = shell_words.split(text) if isinstance(text, str) else []
+            args = shell_words.split(text) if isinstance(text, str) else []
         except ValueError:  # a quotation mark is open
-            words = text.split()
-        with found:
-            if any(not value.startswith("$") for value in secret_names.find_secrets_in_args(words)):
+            args = text.split()
+        with refusals:
+            if any(not value.startswith("$") for value in secret_names.find_secrets_in_args(args)):
                 raise Invalid(
                     _("The command contains a secret, and a template keeps none. Write {{ parameter }} in its place."),
                     field=field,
                 )
     for field in (schema.variables, schema.parameters):
-        with found:
+        with refusals:
             _check_variables(field, places.filled(content.request.get(field), short))
-    found.end()
+    refusals.end()
 
 
 def _check_variables(field: str, variables: Any) -> None:
-    """Refuse variables whose names say that they are secrets: everybody who sees the template would read them."""
-    given = variables if isinstance(variables, Mapping) else {}
-    named = [str(name)[:60] for name, value in given.items() if secret_names.find_secrets({str(name): value})]
+    """Refuse variables with names of secrets: every user who sees the template could read them."""
+    values = variables if isinstance(variables, Mapping) else {}
+    named = [str(name)[:60] for name, value in values.items() if secret_names.find_secrets({str(name): value})]
     if named:
         raise Invalid(
             _(
@@ -278,23 +284,26 @@ def _check_variables(field: str, variables: Any) -> None:
 
 
 def _check_request(schema: RequestSchema, user: User, content: Content, template: JobTemplate | None) -> None:
-    """Refuse a request that would never do, judged with the defaults; what is given only at use is passed over."""
-    known = CodeSnapshot.objects.visible_to(user)
+    """Refuse a request that is invalid with the defaults; fields that are only set at use are not checked."""
+    visible_code = CodeSnapshot.objects.visible_to(user)
     code = content.request.get(CODE)
-    kept = template.newest.code_id if template else None
-    row = (CodeSnapshot.objects if code == kept else known).filter(pk=code).first() if code else None
+    current_code = template.newest.code_id if template else None
+    row = (CodeSnapshot.objects if code == current_code else visible_code).filter(pk=code).first() if code else None
     if code and row is None:
         raise Invalid(_("There is no such code of yours."), field=CODE)
-    chosen = {one["name"]: _SAMPLE if one["default"] is None else one["default"] for one in content.parameters}
-    asked = {one["name"] for one in content.parameters if one["default"] is None}
-    open_fields = {name for name, value in content.request.items() if asked & set(places.names_in(value))}
+    chosen = {
+        parameter["name"]: _SAMPLE if parameter["default"] is None else parameter["default"]
+        for parameter in content.parameters
+    }
+    required = {parameter["name"] for parameter in content.parameters if parameter["default"] is None}
+    open_fields = {name for name, value in content.request.items() if required & set(places.names_in(value))}
     request = {name: value for name, value in content.request.items() if name != CODE}
     try:
         request_schemas.check(schema, user, places.filled(request, chosen), **({CODE: row} if row else {}))
     except DomainError as exc:
-        found = Refusals()
+        refusals = Refusals()
         for refusal in exc.every:
-            with found:
+            with refusals:
                 if isinstance(refusal, Invalid) and refusal.blamed not in open_fields:
                     raise refusal from None
-        found.end()
+        refusals.end()

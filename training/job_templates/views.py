@@ -60,7 +60,7 @@ class TemplatePages(ObjectPages[JobTemplate]):
         """The newest version, or the one of `?version=`."""
         versions = list(row.versions.select_related("made_by", "code"))
         number = ids.number(request.GET.get("version", ""))
-        version = next((one for one in versions if one.number == number), versions[0])
+        version = next((candidate for candidate in versions if candidate.number == number), versions[0])
         is_usable = self.rows(request, "usable_by").filter(pk=row.pk).exists()
         return {
             "template": row,

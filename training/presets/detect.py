@@ -155,7 +155,7 @@ class Detection(shown.Shown):
         else:
             pixels = self.image_cache.rows([region.row for region in chosen])
         batch = torch.from_numpy(pixels), *geometry.padded([self._shown(region) for region in chosen])
-        others = range(1, mosaic.EXTRA_IMAGES + 1) if self.mosaics else ()
+        others = range(1, mosaic.EXTRA + 1) if self.mosaics else ()
         return *batch, *(part.roll(number, 0) for number in others for part in batch)
 
     def _shown(self, region: tiles.Region) -> tuple[np.ndarray, np.ndarray]:
@@ -175,9 +175,7 @@ class Detection(shown.Shown):
         draws = warp.draw(self.params, generator, count)
         if not self.mosaics:
             return draws
-        others = [
-            warp.draw(self.params, generator, count) | {"size": draws["size"]} for _ in range(mosaic.EXTRA_IMAGES)
-        ]
+        others = [warp.draw(self.params, generator, count) | {"size": draws["size"]} for _ in range(mosaic.EXTRA)]
         return mosaic.draw(self.mosaics, generator, count) | mosaic.together([draws, *others])
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
@@ -198,7 +196,7 @@ class Detection(shown.Shown):
             return self._transform(parts[:4], draws)
         each = [
             self._transform(parts[4 * number : 4 * number + 4], mosaic.of_part(draws, number))
-            for number in range(mosaic.EXTRA_IMAGES + 1)
+            for number in range(mosaic.EXTRA + 1)
         ]
         images, boxes, classes, valid = mosaic.made(each, draws, visible=warp.VISIBLE)
         return images.contiguous(memory_format=torch.channels_last), boxes, classes, valid

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-EXTRA_IMAGES = 3  # images besides its own that a mosaic shows
+EXTRA = 3  # images besides its own that a mosaic shows
 MIDDLE = 0.3  # nearest that the point where the parts meet comes to an edge, as a share of the side
 
 

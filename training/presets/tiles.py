@@ -161,13 +161,13 @@ class Tiles:
         busy: list[Region] = []
         empty: list[Region] = []
         for row in rows:
-            for place in self.corners(row):
-                (busy if self._shown(row, place).any() else empty).append(self._around(row, place))
+            for corner in self.corners(row):
+                (busy if self._shown(row, corner).any() else empty).append(self._around(row, corner))
         max_empty = math.ceil(len(busy) * EMPTY / (1 - EMPTY))
         sampled = (
             points.sample(list(range(len(empty))), min(1.0, max_empty / max(len(empty), 1)), least=1) if empty else []
         )
-        return [*busy, *(empty[place] for place in sampled)]
+        return [*busy, *(empty[index] for index in sampled)]
 
     def around(self, region: Region, blocks: Blocks | None = None) -> np.ndarray:
         """The pixels [H, W, 3] of a region, or what other blocks hold of it."""

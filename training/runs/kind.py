@@ -131,10 +131,10 @@ class TrainingKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep the figures and tell the publishers, once per attempt that ended well; tell its study of any end."""
-        self._keep(job, attempt)
+        self._store_results(job, attempt)
         trials.notify_study(job)
 
-    def _keep(self, job: Job, attempt: Attempt) -> None:
+    def _store_results(self, job: Job, attempt: Attempt) -> None:
         if attempt.state not in COMPLETED or attempt.number != job.attempt_number:
             return
         training = TrainingJob.objects.select_related("job__owner", "version__dataset").get(job=job)

@@ -225,7 +225,7 @@ def nudge() -> None:
 
 
 def nudge_if_due(row: PlannedTraining) -> None:
-    """Trigger the plan if its data is ready but unused, or if the worker that imports it is gone."""
+    """Trigger the plan if its data is ready but unused, or if the worker that imports it has died."""
     if row.state != S.WAITING:
         return
     if row.data_import and row.data_import.is_open:

@@ -115,14 +115,14 @@ def change_counts(study: Study, max_trials: str, at_once: str) -> Study:
     Raises:
         Invalid: no whole numbers, or see `check_limits`.
     """
-    found = Refusals()
+    refusals = Refusals()
     counts: dict[str, Any] = {}
     for name, typed in (("max_trials", max_trials), ("at_once", at_once)):
-        with found:
+        with refusals:
             if not typed.strip().isdecimal() or len(typed) > 9:
                 raise Invalid(_("%(name)s is a whole number.") % {"name": name}, field=name)
             counts[name] = int(typed)
-    found.end()
+    refusals.end()
     return change(study, limits=replace(limits_of(study), **counts))
 
 

@@ -52,9 +52,9 @@ def advance(number: int) -> None:
     study = Study.objects.select_related("owner", "code").filter(pk=number).first()
     if study is None:
         return
-    _tell(study)
+    _record_outcomes(study)
     _prune(study)
-    while study.state == S.RUNNING and _begin(study):
+    while study.state == S.RUNNING and _start_trial(study):
         study.refresh_from_db()
     _end(study)
 
@@ -72,8 +72,8 @@ class Outcome:
     message: Message
 
 
-def _tell(study: Study) -> None:
-    """Write down what became of trials whose jobs ended, and open those again whose jobs were restored."""
+def _record_outcomes(study: Study) -> None:
+    """Record the outcome of trials whose jobs ended, and reopen trials whose jobs were restored."""
     goals = objectives.of_rows(study.objectives)
     for trial in study.trials.with_jobs():
         if trial.training is None:
@@ -92,7 +92,7 @@ def _tell(study: Study) -> None:
 
 
 def outcome(trial: Trial, training: TrainingJob, goals: Sequence[objectives.Objective]) -> Outcome:
-    """What became of a trial whose job is over for good and whose curves are complete."""
+    """Return the outcome of a trial whose job has ended and whose curves are complete."""
     job = training.job
     own = values.points(training, goals[0].key)
     points = values.thinned(own)
@@ -105,18 +105,18 @@ def outcome(trial: Trial, training: TrainingJob, goals: Sequence[objectives.Obje
         return Outcome(failed, [], points, job.message)
     reached = values.reached(training, goals)
     if reached is None:
-        keys = ", ".join(one.key for one in goals)
+        keys = ", ".join(goal.key for goal in goals)
         return Outcome(failed, [], points, wording.message("study.no_value", key=keys))
     return Outcome(T.COMPLETE, reached, points, nothing)
 
 
-def _write(trial: Trial, job: Job, found: Outcome) -> None:
-    """Write an outcome, if the job still stands where it was judged."""
+def _write(trial: Trial, job: Job, result: Outcome) -> None:
+    """Write an outcome unless the job has changed its state or attempt since it was evaluated."""
     unmoved = Trial.objects.filter(
         pk=trial.pk, training__job__state=job.state, training__job__attempt_number=job.attempt_number
     )
     unmoved.update(
-        state=found.state, values=found.values, points=found.points, message=found.message,
+        state=result.state, values=result.values, points=result.points, message=result.message,
         attempt=job.attempt_number, told_at=now(),
     )  # fmt: skip
 
@@ -125,7 +125,7 @@ def _write(trial: Trial, job: Job, found: Outcome) -> None:
 
 
 def _prune(study: Study) -> None:
-    """Ask the pruner about each trial with new points; who is not worth going on is asked to finish quickly."""
+    """Evaluate each trial that has new points with the pruner, and finish the jobs of pruned trials early."""
     if not study.pruner or study.is_over:
         return
     goal = objectives.of_rows(study.objectives)[0]
@@ -139,31 +139,31 @@ def _prune(study: Study) -> None:
             fresh.append((trial, trial.training, own))
     if not fresh:
         return
-    judge = decider.Judge(problems.of(study), problems.pasts(rows))
+    judge = decider.Judge(problems.for_study(study), problems.pasts(rows))
     for trial, training, own in fresh:
-        pruned, seen, attrs = judge.prunes(trial.number, own, trial.judged)
-        _heed(trial, training, pruned=pruned, seen=seen, attrs=attrs)
+        pruned, judged, attrs = judge.prunes(trial.number, own, trial.judged)
+        _apply_pruning(trial, training, pruned=pruned, judged=judged, attrs=attrs)
 
 
 def _may_be_pruned(job: Job) -> bool:
     return job.state == JobState.RUNNING and job.desired == Desired.RUN
 
 
-def _heed(trial: Trial, training: TrainingJob, *, pruned: bool, seen: int, attrs: dict[str, object]) -> None:
-    """Keep what the pruner said; where it said enough, ask the job to finish in the same transaction."""
+def _apply_pruning(trial: Trial, training: TrainingJob, *, pruned: bool, judged: int, attrs: dict[str, object]) -> None:
+    """Store the decision of the pruner; of a pruned trial, finish the job in the same transaction."""
     try:
         with transaction.atomic():
-            mine = Trial.objects.select_for_update().filter(pk=trial.pk, state=T.RUNNING, judged=trial.judged)
-            if mine.first() is None:  # another caller was faster
+            locked = Trial.objects.select_for_update().filter(pk=trial.pk, state=T.RUNNING, judged=trial.judged)
+            if locked.first() is None:  # another caller was faster
                 return
-            columns: dict[str, object] = {"judged": seen, "attrs": attrs}
+            columns: dict[str, object] = {"judged": judged, "attrs": attrs}
             if pruned:
                 job = Job.objects.get(pk=training.job_id)
                 marks.mark_pruned(job)
-                message = wording.message("study.pruned", study=trial.study.name, point=seen)
+                message = wording.message("study.pruned", study=trial.study.name, point=judged)
                 actions.finish(job, reason=Reason.PRUNED, message=message)
                 columns["pruned_attempt"] = job.attempt_number
-            mine.update(**columns)
+            locked.update(**columns)
     except (IllegalMove, transitions.StaleReport) as exc:
         log.info("study=%s trial=%s not pruned: %s", trial.study_id, trial.number, exc)
 
@@ -171,8 +171,8 @@ def _heed(trial: Trial, training: TrainingJob, *, pruned: bool, seen: int, attrs
 # Who begins -------------------------------------------------------------------------------------------------------
 
 
-def _begin(study: Study) -> bool:
-    """Begin one more trial, if the study wants one now; whether there may be more to do."""
+def _start_trial(study: Study) -> bool:
+    """Start one more trial if the study needs one now; return whether there may be more to do."""
     rows = list(study.trials.with_jobs())
     if failing := _only_failures(study, rows):
         _fail(study, wording.message("study.only_failures", count=len(failing), why=failing[-1].message))
@@ -180,9 +180,9 @@ def _begin(study: Study) -> bool:
     if budget.exhausted(study, rows) or sum(row.state == T.RUNNING for row in rows) >= study.at_once:
         return False
     wanted = study.enqueued[0] if study.enqueued else None
-    answer = decider.ask(problems.of(study), problems.pasts(rows), wanted=wanted)
+    answer = decider.suggest_params(problems.for_study(study), problems.pasts(rows), wanted=wanted)
     try:
-        _put(study.pk, len(rows), answer, wanted)
+        _create_trial(study.pk, len(rows), answer, wanted)
     except DomainError as exc:
         log.info("study=%s refused: %s", study.pk, exc.sentences)
         _fail(study, wording.message("study.refused", why=wording.of_error(exc)))
@@ -190,23 +190,25 @@ def _begin(study: Study) -> bool:
 
 
 @transaction.atomic
-def _put(number: int, place: int, answer: decider.Answer, wanted: dict[str, space.Value] | None) -> Trial | None:
-    """Make a trial and its job, both or neither; None where the study has moved on since the question.
+def _create_trial(
+    study_id: int, trial_number: int, answer: decider.Answer, wanted: dict[str, space.Value] | None
+) -> Trial | None:
+    """Create a trial and its job, both or neither; return None if the study has changed meanwhile.
 
     Raises:
         DomainError: its training is refused.
     """
-    study = Study.objects.select_for_update(of=("self",)).select_related("owner", "code").get(pk=number)
+    study = Study.objects.select_for_update(of=("self",)).select_related("owner", "code").get(pk=study_id)
     rows = study.trials.all()
-    asked = study.enqueued[0] if study.enqueued else None
-    if study.state != S.RUNNING or rows.count() != place or asked != wanted:
+    enqueued = study.enqueued[0] if study.enqueued else None
+    if study.state != S.RUNNING or rows.count() != trial_number or enqueued != wanted:
         return None
-    if place >= study.max_trials or rows.live().count() >= study.at_once:
+    if trial_number >= study.max_trials or rows.live().count() >= study.at_once:
         return None
-    training = requests.submit(study, answer.params, name=f"{study.name}_{place}")
-    marks.mark(training.job, study=study.pk, number=place)
+    training = requests.submit(study, answer.params, name=f"{study.name}_{trial_number}")
+    marks.mark(training.job, study=study.pk, number=trial_number)
     trial = Trial.objects.create(
-        study=study, number=place, training=training, params=answer.params, attrs=answer.attrs,
+        study=study, number=trial_number, training=training, params=answer.params, attrs=answer.attrs,
         enqueued=wanted is not None,
     )  # fmt: skip
     study.memory, study.enqueued = answer.memory, study.enqueued[1:] if wanted is not None else study.enqueued
@@ -242,9 +244,9 @@ def _end(study: Study) -> None:
 
 
 def _only_failures(study: Study, rows: Sequence[Trial]) -> list[Trial]:
-    """The newest trials since it was begun or resumed, where they are many and all of them failed by themselves."""
-    told = [row for row in rows if row.state != T.RUNNING and row.created_at >= study.started_at][-MAX_FAILURES:]
-    failed = [row for row in told if row.state == T.FAILED and not _was_stopped(row)]
+    """Return the newest trials since the study was started or resumed if there are many and all failed on their own."""
+    ended = [row for row in rows if row.state != T.RUNNING and row.created_at >= study.started_at][-MAX_FAILURES:]
+    failed = [row for row in ended if row.state == T.FAILED and not _was_stopped(row)]
     return failed if len(failed) == MAX_FAILURES else []
 
 

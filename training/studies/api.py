@@ -194,14 +194,14 @@ class ImportanceOut(serializers.Serializer[Any]):
     importance = serializers.DictField(child=serializers.FloatField(), help_text="By parameter; together 1.")
 
 
-def request_of(given: dict[str, Any]) -> StudyRequest:
-    """What a checked body asks for."""
-    seconds = given.pop("time_limit_s")
+def request_of(data: dict[str, Any]) -> StudyRequest:
+    """Return the request of a validated body."""
+    seconds = data.pop("time_limit_s")
     allowed = Limits(
         time_limit=timedelta(seconds=seconds) if seconds else None,
-        **{name: given.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
+        **{name: data.pop(name) for name in ("max_trials", "at_once", "hours_limit", "target")},
     )
-    return StudyRequest(limits=allowed, **given)
+    return StudyRequest(limits=allowed, **data)
 
 
 class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
@@ -223,12 +223,12 @@ class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
         return creating.create(user=self.request.user, request=request_of(values))
 
     def change_object(self, study: Study, **values: Any) -> Study:
-        about = {name: values.pop(name) for name in ("description", "visibility") if name in values}
+        columns = {name: values.pop(name) for name in ("description", "visibility") if name in values}
         if "time_limit_s" in values:
             seconds = values.pop("time_limit_s")
             values["time_limit"] = timedelta(seconds=seconds) if seconds else None
         allowed = Limits(**{**vars(actions.limits_of(study)), **values}) if values else None
-        return actions.change(study, limits=allowed, **about)
+        return actions.change(study, limits=allowed, **columns)
 
     def delete_object(self, study: Study) -> None:
         actions.delete(study)
@@ -259,8 +259,8 @@ class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     def best(self, request: ApiRequest, pk: str) -> Response:
         """Train with the best parameters once more, as an ordinary training."""
         study = self.get_object()
-        given = parse_request(BestIn(data=request.data))
-        training = actions.train_best(study, by=request.user, number=given["trial"], params=given["params"])
+        data = parse_request(BestIn(data=request.data))
+        training = actions.train_best(study, by=request.user, number=data["trial"], params=data["params"])
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(responses=TrialOut(many=True))
@@ -290,12 +290,12 @@ class StudyViewSet(CreateObject, ChangeObject, DeleteObject, ObjectViewSet):
     def importance(self, request: ApiRequest, pk: str) -> Response:
         """How much each parameter mattered; empty while too few trials say so."""
         study = self.get_object()
-        given = queries.read_filters(request)
-        keys = [one["key"] for one in study.objectives]
-        key = given.get("objective") or keys[0]
+        filters = queries.read_filters(request)
+        keys = [objective["key"] for objective in study.objectives]
+        key = filters.get("objective") or keys[0]
         if key not in keys:
-            said = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
-            raise Invalid(said, field="objective")
-        evaluator = queries.read_choice(given, "evaluator", *EVALUATORS) or decider.PED_ANOVA
-        found = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)
-        return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": found}).data)
+            message = _("%(name)s is one of %(words)s.") % {"name": "objective", "words": ", ".join(keys)}
+            raise Invalid(message, field="objective")
+        evaluator = queries.read_choice(filters, "evaluator", *EVALUATORS) or decider.PED_ANOVA
+        importances = presentation.importance(study, objective=keys.index(key), evaluator=evaluator)
+        return Response(ImportanceOut({"objective": key, "evaluator": evaluator, "importance": importances}).data)

@@ -15,7 +15,7 @@ NOTHING = Message()
 
 
 def exhausted(study: Study, trials: Sequence[Trial]) -> Message:
-    """Why no further trial begins, whatever becomes of those that run; empty where one may."""
+    """Return why no further trial starts, regardless of the running ones; an empty message if one may start."""
     if study.target is not None and (best := best_of(study, trials)) is not None:
         goal = objectives.of_rows(study.objectives)[0]
         if goal.reaches(best.values[0], study.target):
@@ -49,15 +49,15 @@ def best_of(study: Study, trials: Sequence[Trial]) -> Trial | None:
 
 
 def front(study: Study, trials: Sequence[Trial]) -> list[Trial]:
-    """Of several objectives: the completed trials that no other one is better than in everything."""
+    """Return the Pareto front of several objectives: the completed trials that no other trial dominates."""
     goals = objectives.of_rows(study.objectives)
-    done = [row for row in trials if row.state == Trial.State.COMPLETE and len(row.values) == len(goals)]
+    completed = [row for row in trials if row.state == Trial.State.COMPLETE and len(row.values) == len(goals)]
 
-    def beaten(one: Trial, other: Trial) -> bool:
-        pairs = list(zip(goals, one.values, other.values, strict=True))
+    def is_dominated(trial: Trial, other: Trial) -> bool:
+        pairs = list(zip(goals, trial.values, other.values, strict=True))
         return all(not goal.better(a, b) for goal, a, b in pairs) and any(goal.better(b, a) for goal, a, b in pairs)
 
-    return [one for one in done if not any(beaten(one, other) for other in done)]
+    return [trial for trial in completed if not any(is_dominated(trial, other) for other in completed)]
 
 
 def hours(study: Study) -> float:

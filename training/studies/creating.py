@@ -58,63 +58,64 @@ class StudyRequest:
 
 
 def create(*, user: User, request: StudyRequest) -> Study:
-    """Make a study and begin with it.
+    """Create a study and start it.
 
     Raises:
         NameTaken: this person has one of that name.
-        DomainError: see `check_limits`, `space.read`, `objectives.read`, `requests.taken`; all at once.
+        DomainError: see `check_limits`, `space.read`, `objectives.read`, `requests.parse_training`; all at once.
     """
-    found, name = Refusals(), request.name.strip()
+    refusals, name = Refusals(), request.name.strip()
     ranges: list[Range] = []
     goals: list[Objective] = []
     pruner: Pruner | None = None
-    kept: dict[str, Any] = {}
-    with found:
+    columns: dict[str, Any] = {}
+    with refusals:
         check_name(user, name)
-    with found:
+    with refusals:
         if len(request.description) > 500:
             raise Invalid(_("A description has at most 500 characters."), field="description")
-    with found:
+    with refusals:
         ranges = space.read(request.space)
-    with found:
+    with refusals:
         goals = objectives.read(request.objectives)
-    with found:
+    with refusals:
         pruner = objectives.read_pruner(request.pruner)
-    with found:
+    with refusals:
         check_limits(request.limits)
-    with found:
+    with refusals:
         if request.seed is not None and not 0 <= request.seed < 2**31:
             raise Invalid(_("The seed is a whole number from 0 to 2147483647."), field="seed")
     fitting = ranges
     if preset := PRESETS.get(str(request.training.get("preset") or "")):
         fitting = []  # what else is wrong is looked for with the ranges that are right
-        for one in ranges:
-            with found:
-                _check_range(one, {param.name: param for param in preset.parameters})
-                fitting.append(one)
-    with found:
-        kept = requests.taken(
+        for dimension in ranges:
+            with refusals:
+                _check_range(dimension, {param.name: param for param in preset.parameters})
+                fitting.append(dimension)
+    with refusals:
+        columns = requests.parse_training(
             user, request.training, name=_usable(name),
-            sample={one.name: one.middle() for one in fitting},
+            sample={dimension.name: dimension.middle() for dimension in fitting},
         )  # fmt: skip
-    with found:
+    with refusals:
         if ranges and goals:
             _check_sampler(request.sampler, ranges, goals)
-    with found:
+    with refusals:
         if pruner:
-            _check_pruner(pruner, goals, kept.get("preset", ""))
-    with found:
+            _check_pruner(pruner, goals, columns.get("preset", ""))
+    with refusals:
         enqueued = _checked_by_hand(ranges, request.enqueue) if ranges else []
-    with found:
+    with refusals:
         warm = _warm(request.warm_start, ranges, goals) if ranges and goals else []
-    found.end()
+    refusals.end()
     try:
         with transaction.atomic():
             study = Study.objects.create(
-                name=name, description=request.description.strip(), owner=user, visibility=request.visibility, **kept,
-                space=[one.as_row() for one in ranges], objectives=objectives.as_rows(goals), sampler=request.sampler,
-                pruner=vars(pruner) if pruner else {}, warm=warm, enqueued=enqueued,
-                seed=secrets.randbelow(2**31) if request.seed is None else request.seed, **vars(request.limits),
+                name=name, description=request.description.strip(), owner=user, visibility=request.visibility,
+                space=[dimension.as_row() for dimension in ranges], objectives=objectives.as_rows(goals),
+                sampler=request.sampler, pruner=vars(pruner) if pruner else {}, warm=warm, enqueued=enqueued,
+                seed=secrets.randbelow(2**31) if request.seed is None else request.seed, **columns,
+                **vars(request.limits),
             )  # fmt: skip
             actions.nudge(study)
     except IntegrityError:
@@ -151,31 +152,31 @@ def free_name(user: User, *parts: str) -> str:
 
 def check_parts(*, space: Sequence[Any] = (), objectives: Sequence[Any] = (), pruner: Any = None) -> None:
     """Refuse at once what `create` refuses of parts of a request that mean something without the others."""
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if space:
             ranges_of(space)
-    with found:
+    with refusals:
         if objectives:
             goals_of(objectives)
-    with found:
+    with refusals:
         pruner_of(pruner)
-    found.end()
+    refusals.end()
 
 
-def _check_range(one: Range, params: Mapping[str, Param]) -> None:
-    """Refuse a range that the preset's parameter cannot have."""
-    param = params.get(one.name)
+def _check_range(dimension: Range, params: Mapping[str, Param]) -> None:
+    """Refuse a range that the preset's parameter does not accept."""
+    param = params.get(dimension.name)
     if param is None:
-        facts = {"name": one.name[:60], "names": ", ".join(params)}
+        facts = {"name": dimension.name[:60], "names": ", ".join(params)}
         raise BadRange(_("The preset has no parameter %(name)s. It has: %(names)s.") % facts)
-    if param.kind == "text" or one.name in NOT_SEARCHED:
-        raise BadRange(_("%(name)s cannot be searched.") % {"name": one.name})
-    if one.kind != CHOICE and (param.kind not in (FLOAT, INT) or (param.kind == INT and one.kind == FLOAT)):
+    if param.kind == "text" or dimension.name in NOT_SEARCHED:
+        raise BadRange(_("%(name)s cannot be searched.") % {"name": dimension.name})
+    if dimension.kind != CHOICE and (param.kind not in (FLOAT, INT) or (param.kind == INT and dimension.kind == FLOAT)):
         raise BadRange(
-            _("%(name)s takes no such range. %(bounds)s") % {"name": one.name, "bounds": parameters.bounds(param)}
+            _("%(name)s takes no such range. %(bounds)s") % {"name": dimension.name, "bounds": parameters.bounds(param)}
         )
-    ends = one.choices if one.kind == CHOICE else (one.low, one.high)
+    ends = dimension.choices if dimension.kind == CHOICE else (dimension.low, dimension.high)
     for value in ends:
         try:
             parameters.read_one(param, value)
@@ -185,18 +186,18 @@ def _check_range(one: Range, params: Mapping[str, Param]) -> None:
 
 def _check_sampler(sampler: str, ranges: Sequence[Range], goals: Sequence[Objective]) -> None:
     if sampler not in Study.Sampler.values:
-        said = _("The sampler is one of %(names)s.") % {"names": ", ".join(Study.Sampler.values)}
-        raise Invalid(said, field="sampler")
+        message = _("The sampler is one of %(names)s.") % {"names": ", ".join(Study.Sampler.values)}
+        raise Invalid(message, field="sampler")
     if sampler == Study.Sampler.CMAES:
         if len(goals) > 1:
             raise Invalid(_("CMA-ES takes one objective. Choose NSGA-II or TPE for several."), field="sampler")
-        if any(one.kind == CHOICE for one in ranges) or len(ranges) < 2:
-            said = _("CMA-ES searches two or more numbers and no choices. Take TPE.")
-            raise Invalid(said, field="sampler")
+        if any(dimension.kind == CHOICE for dimension in ranges) or len(ranges) < 2:
+            message = _("CMA-ES searches two or more numbers and no choices. Take TPE.")
+            raise Invalid(message, field="sampler")
     if sampler == Study.Sampler.GRID and space.grid_size(ranges) > space.MAX_ON_GRID:
         facts = {"points": space.grid_size(ranges), "most": space.MAX_ON_GRID}
-        said = _("The grid has %(points)s points, at most %(most)s are gone through. Search fewer parameters.")
-        raise Invalid(said % facts, field="sampler")
+        message = _("The grid has %(points)s points, at most %(most)s are gone through. Search fewer parameters.")
+        raise Invalid(message % facts, field="sampler")
 
 
 def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> None:
@@ -206,34 +207,34 @@ def _check_pruner(pruner: Pruner, goals: Sequence[Objective], preset: str) -> No
         raise Invalid(_("Trainings of this preset cannot end early. Take no pruner."), field="pruner")
 
 
-def _checked_by_hand(ranges: Sequence[Range], given: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    if len(given) > actions.MAX_ENQUEUED:
+def _checked_by_hand(ranges: Sequence[Range], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
+    if len(rows) > actions.MAX_ENQUEUED:
         raise Invalid(_("At most %(most)s sets of parameters.") % {"most": actions.MAX_ENQUEUED}, field="enqueue")
-    return [space.read_values(ranges, one, field="enqueue") for one in given]
+    return [space.read_values(ranges, row, field="enqueue") for row in rows]
 
 
 def _warm(studies: Sequence[Study], ranges: Sequence[Range], goals: Sequence[Objective]) -> list[dict[str, Any]]:
-    """Trials of earlier studies, as they are now: what this one knows from the beginning."""
-    found: list[dict[str, Any]] = []
-    names = {one.name for one in ranges}
+    """Return the trials of earlier studies, as they are now, that the new study starts with."""
+    rows: list[dict[str, Any]] = []
+    names = {dimension.name for dimension in ranges}
     for study in studies:
-        wanted = [(one.key, one.direction) for one in goals]
-        theirs = [(one.key, one.direction) for one in objectives.of_rows(study.objectives)]
+        wanted = [(goal.key, goal.direction) for goal in goals]
+        theirs = [(goal.key, goal.direction) for goal in objectives.of_rows(study.objectives)]
         if theirs != wanted or {row["name"] for row in study.space} != names:
             facts = {"study": study.name, "names": ", ".join(row["name"] for row in study.space)}
-            said = _(
+            message = _(
                 "%(study)s searched %(names)s, maybe for another objective. Search the same to begin with its trials."
             )
-            raise Invalid(said % facts, field="warm_start")
-        told = study.trials.filter(state__in=[Trial.State.COMPLETE, Trial.State.PRUNED])
-        for trial in told.order_by("number"):
+            raise Invalid(message % facts, field="warm_start")
+        trials = study.trials.filter(state__in=[Trial.State.COMPLETE, Trial.State.PRUNED])
+        for trial in trials.order_by("number"):
             try:
-                params = space.read_values(ranges, trial.params, whole=True)
+                params = space.read_values(ranges, trial.params, require_all=True)
             except BadRange:  # outside of what is searched now
                 continue
             row = {"params": params, "state": trial.state, "values": trial.values, "points": trial.points}
-            found.append(row)
-    return found[:MAX_WARM]
+            rows.append(row)
+    return rows[:MAX_WARM]
 
 
 def _taken(name: str) -> NameTaken:

@@ -61,7 +61,7 @@ class Answer:
     memory: dict[str, Any]
 
 
-def ask(problem: Problem, trials: Sequence[Past], *, wanted: Mapping[str, Value] | None = None) -> Answer:
+def suggest_params(problem: Problem, trials: Sequence[Past], *, wanted: Mapping[str, Value] | None = None) -> Answer:
     """Choose the parameters of trial number `len(trials)`.
 
     Args:
@@ -71,19 +71,21 @@ def ask(problem: Problem, trials: Sequence[Past], *, wanted: Mapping[str, Value]
     with _quietly() as optuna:
         study = _study(optuna, problem, trials, number=len(trials))
         if wanted:
-            missing = [one for one in problem.space if one.name not in wanted]
+            missing = [dimension for dimension in problem.space if dimension.name not in wanted]
             full = dict(wanted)
             if problem.sampler == "grid":  # its places know no other values
-                full |= {one.name: one.on_grid()[0] for one in missing}
+                full |= {dimension.name: dimension.on_grid()[0] for dimension in missing}
             study.enqueue_trial(full)
-        trial = study.ask(fixed_distributions={one.name: _distribution(optuna, one) for one in problem.space})
-        kept = study._storage.get_trial(trial._trial_id)
-        params = {one.name: one.read(_plain(kept.params[one.name])) for one in problem.space}
-        return Answer(params, _jsonable(kept.system_attrs), _jsonable(study._storage.get_study_system_attrs(0)))
+        trial = study.ask(
+            fixed_distributions={dimension.name: _distribution(optuna, dimension) for dimension in problem.space}
+        )
+        frozen = study._storage.get_trial(trial._trial_id)
+        params = {dimension.name: dimension.read(_plain(frozen.params[dimension.name])) for dimension in problem.space}
+        return Answer(params, _jsonable(frozen.system_attrs), _jsonable(study._storage.get_study_system_attrs(0)))
 
 
 class Judge:
-    """Judges running trials beside each other: what it hears of one counts for the next."""
+    """Evaluates running trials together: the points of one trial count for the trials after it."""
 
     def __init__(self, problem: Problem, trials: Sequence[Past]) -> None:
         with _quietly() as optuna:
@@ -91,53 +93,57 @@ class Judge:
             self.study = _study(optuna, problem, trials, number=len(trials), pruner=_pruner(optuna, problem.pruner))
 
     def prunes(self, number: int, points: Sequence[float], judged: int) -> tuple[bool, int, dict[str, Any]]:
-        """Whether a trial should end, after how many of its points that was clear, and what is to be kept of it.
+        """Return whether a trial should end, after how many of its points that was clear, and the attributes to store.
 
         Args:
             points: all its values so far.
             judged: of how many of them it was asked before.
         """
-        place = self.first + number
+        index = self.first + number
         with _quietly() as optuna:
-            seen, pruned = judged, False
-            while seen < len(points) and not pruned:
-                seen += 1
-                kept = self.study._storage.get_trial(place)
+            count, pruned = judged, False
+            while count < len(points) and not pruned:
+                count += 1
+                frozen = self.study._storage.get_trial(index)
                 trial = optuna.trial.FrozenTrial(
-                    number=place, trial_id=place, state=kept.state, value=None, datetime_start=kept.datetime_start,
-                    datetime_complete=None, params=kept.params, distributions=kept.distributions, user_attrs={},
-                    system_attrs=dict(kept.system_attrs),
-                    intermediate_values={at + 1: value for at, value in enumerate(points[:seen])},
+                    number=index, trial_id=index, state=frozen.state, value=None, datetime_start=frozen.datetime_start,
+                    datetime_complete=None, params=frozen.params, distributions=frozen.distributions, user_attrs={},
+                    system_attrs=dict(frozen.system_attrs),
+                    intermediate_values={at + 1: value for at, value in enumerate(points[:count])},
                 )  # fmt: skip
                 pruned = bool(self.study.pruner.prune(self.study, trial))
-            return pruned, seen, _jsonable(self.study._storage.get_trial(place).system_attrs)
+            return pruned, count, _jsonable(self.study._storage.get_trial(index).system_attrs)
 
 
 def importance(
     problem: Problem, trials: Sequence[Past], *, objective: int = 0, evaluator: str = PED_ANOVA
 ) -> dict[str, float]:
-    """How much each parameter mattered for an objective, the most first; they add up to 1. {} where nobody can say."""
-    done = [one for one in [*problem.warm, *trials] if one.state == COMPLETE]
-    varied = [one.name for one in problem.space if len({_plain(past.params[one.name]) for past in done}) > 1]
+    """Return how much each parameter mattered for an objective, largest first, with sum 1; {} if that is unknown."""
+    done = [trial for trial in [*problem.warm, *trials] if trial.state == COMPLETE]
+    varied = [
+        dimension.name for dimension in problem.space if len({_plain(past.params[dimension.name]) for past in done}) > 1
+    ]
     if len(done) < MIN_FOR_IMPORTANCE or not varied or len({past.values[objective] for past in done}) < 2:
         return {}
     with _quietly() as optuna:
         study = _study(optuna, problem, trials, number=len(trials))
-        ways = optuna.importance
-        way = ways.FanovaImportanceEvaluator(seed=0) if evaluator == FANOVA else ways.PedAnovaImportanceEvaluator()
+        module = optuna.importance
+        estimator = (
+            module.FanovaImportanceEvaluator(seed=0) if evaluator == FANOVA else module.PedAnovaImportanceEvaluator()
+        )
         direction = problem.directions[objective]
 
         def target(trial: Any) -> float:
             return trial.values[objective] if direction == MINIMIZE or evaluator == FANOVA else -trial.values[objective]
 
         # PED-ANOVA looks at the best ones and takes low for good where it is told what to look at
-        found = ways.get_param_importances(study, evaluator=way, params=varied, target=target)
-    return {name: float(value) for name, value in found.items()}
+        importances = module.get_param_importances(study, evaluator=estimator, params=varied, target=target)
+    return {name: float(value) for name, value in importances.items()}
 
 
 @contextmanager
 def _quietly() -> Iterator[ModuleType]:
-    """Optuna, which is imported by whoever has to decide something and by nobody else; it talks to nobody."""
+    """Import Optuna without its warnings and log lines; only processes that make decisions import it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is experimental to its makers
         import optuna  # noqa: PLC0415  a second and 60 MB that the web need not pay at its start
@@ -155,7 +161,7 @@ def _study(optuna: Any, problem: Problem, trials: Sequence[Past], *, number: int
     )
     for key, value in problem.memory.items():
         study._storage.set_study_system_attr(study._study_id, key, value)
-    distributions = {one.name: _distribution(optuna, one) for one in problem.space}
+    distributions = {dimension.name: _distribution(optuna, dimension) for dimension in problem.space}
     warm = () if problem.sampler == "grid" else problem.warm  # a grid is gone through whatever was known
     for past in (*warm, *trials):
         study.add_trial(_frozen(optuna, past, distributions))
@@ -165,28 +171,34 @@ def _study(optuna: Any, problem: Problem, trials: Sequence[Past], *, number: int
 def _frozen(optuna: Any, past: Past, distributions: Mapping[str, Any]) -> Any:
     states = optuna.trial.TrialState
     state = {COMPLETE: states.COMPLETE, PRUNED: states.PRUNED, FAILED: states.FAIL, RUNNING: states.RUNNING}[past.state]
-    told = past.state in (COMPLETE, PRUNED) and past.values
+    has_values = past.state in (COMPLETE, PRUNED) and past.values
     return optuna.trial.create_trial(
-        state=state, values=list(past.values) if told else None, params=dict(past.params),
+        state=state, values=list(past.values) if has_values else None, params=dict(past.params),
         distributions=dict(distributions), system_attrs=dict(past.attrs),
         intermediate_values={at + 1: value for at, value in enumerate(past.points)},
     )  # fmt: skip
 
 
-def _distribution(optuna: Any, one: Range) -> Any:
+def _distribution(optuna: Any, dimension: Range) -> Any:
     kinds = optuna.distributions
-    if one.kind == CHOICE:
-        return kinds.CategoricalDistribution(one.choices)
-    if one.kind == INT:
-        return kinds.IntDistribution(int(one.low), int(one.high), log=one.log, step=int(one.step) or 1)
-    return kinds.FloatDistribution(float(one.low), float(one.high), log=one.log, step=one.step or None)
+    if dimension.kind == CHOICE:
+        return kinds.CategoricalDistribution(dimension.choices)
+    if dimension.kind == INT:
+        return kinds.IntDistribution(
+            int(dimension.low), int(dimension.high), log=dimension.log, step=int(dimension.step) or 1
+        )
+    return kinds.FloatDistribution(
+        float(dimension.low), float(dimension.high), log=dimension.log, step=dimension.step or None
+    )
 
 
 def _sampler(optuna: Any, problem: Problem, number: int) -> Any:
     samplers = optuna.samplers
     seed = int(np.random.SeedSequence([problem.seed, number]).generate_state(1)[0])
     if problem.sampler == "grid":  # the seed shuffles its points, which have to keep their numbers
-        return samplers.GridSampler({one.name: one.on_grid() for one in problem.space}, seed=problem.seed)
+        return samplers.GridSampler(
+            {dimension.name: dimension.on_grid() for dimension in problem.space}, seed=problem.seed
+        )
     if problem.sampler == "cmaes":
         start = samplers.RandomSampler(seed=seed)
         return samplers.CmaEsSampler(seed=seed, independent_sampler=start, warn_independent_sampling=False)

@@ -227,7 +227,7 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         data = super().clean() or {}
         if self.preset:
             self.check_params(self.preset)
-            for name in [one.name for one in self.searched if data.get(f"range__{one.name}")]:
+            for name in [param.name for param in self.searched if data.get(f"range__{param.name}")]:
                 self.errors.pop(f"{self.preset.name}__{name}", None)  # its value does not count
                 try:
                     space.read([f"{name} = {data[f'range__{name}']}"])
@@ -256,17 +256,17 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         )  # fmt: skip
 
     def _training(self) -> dict[str, Any]:
-        """The body of the training API that this form says."""
+        """Return the body of the training API that corresponds to this form."""
         data = self.cleaned_data
-        kept = request_body.of_form(self, data, ("gpus_per_node", "cpus", "share", "preemptible"))
+        fields = request_body.of_form(self, data, ("gpus_per_node", "cpus", "share", "preemptible"))
         for name in ("datasets", "image", "secrets", "variables"):
-            kept.pop(name, None)
-        body = {name: value for name, value in kept.items() if value is not None}
+            fields.pop(name, None)
+        body = {name: value for name, value in fields.items() if value is not None}
         body["version"] = request_body.number_of(data.get("version"))
         if self.preset:
-            searched = {one.name for one in self.searched if data.get(f"range__{one.name}")}
-            given = parameters.changed(self.preset, _typed(self.preset, self.params_of(self.preset)))
-            fixed = {name: value for name, value in given.items() if name not in searched}
+            searched = {param.name for param in self.searched if data.get(f"range__{param.name}")}
+            changed = parameters.changed(self.preset, _typed(self.preset, self.params_of(self.preset)))
+            fixed = {name: value for name, value in changed.items() if name not in searched}
             return body | {"preset": self.preset.name, "params": fixed}
         return body | {"params": data["pairs"], "start_file": data["start_file"], "command": data["command"]}
 
@@ -274,13 +274,13 @@ class StudyForm(ParamFields, CodeFields, ResourceForm):
         data = self.cleaned_data
         if self.preset is None:
             return [line for line in data["ranges"].splitlines() if line.strip()]
-        named = [(one.name, data.get(f"range__{one.name}")) for one in self.searched]
-        return [f"{name} = {said}" for name, said in named if said]
+        named = [(param.name, data.get(f"range__{param.name}")) for param in self.searched]
+        return [f"{name} = {text}" for name, text in named if text]
 
 
-def _typed(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
-    known = {param.name: param for param in preset.parameters}
-    return {name: parameters.read_one(known[name], value) for name, value in given.items()}
+def _typed(preset: Preset, values: Mapping[str, Any]) -> dict[str, Any]:
+    params = {param.name: param for param in preset.parameters}
+    return {name: parameters.read_one(params[name], value) for name, value in values.items()}
 
 
 def _example(param: Param) -> str:

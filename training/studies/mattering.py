@@ -51,16 +51,20 @@ def of_runs(user: User, *, figure: str, text: str = "", archived: bool = False) 
         raise Invalid(
             _("%(name)s is no figure. Write it as best(val/accuracy).") % {"name": figure[:60]}, field="figure"
         )
-    asked: dict[str, Any] = {"text": text, "archived": archived}
-    known = table.table(user, **asked, columns=[figure])
-    least = sum(value is not None for value in known.columns[0].values) / 2
-    names = [one.name for one in known.known if one.name.startswith("params.") and one.values > 1 and one.runs > least]
-    found = table.table(user, **asked, columns=[figure, *names[:MAX_PARAMS]])
-    values, *columns = found.columns
+    filters: dict[str, Any] = {"text": text, "archived": archived}
+    figure_table = table.table(user, **filters, columns=[figure])
+    least = sum(value is not None for value in figure_table.columns[0].values) / 2
+    names = [
+        column.name
+        for column in figure_table.known
+        if column.name.startswith("params.") and column.values > 1 and column.runs > least
+    ]
+    param_table = table.table(user, **filters, columns=[figure, *names[:MAX_PARAMS]])
+    values, *columns = param_table.columns
     rows = [row for row, value in enumerate(values.values) if value is not None]
     rows = [row for row in rows if all(column.values[row] is not None for column in columns)]
     ranges = {column.name: _range(column.name, [column.values[row] for row in rows]) for column in columns}
-    space = [one for one in ranges.values() if one is not None]
+    space = [dimension for dimension in ranges.values() if dimension is not None]
     low = read[0] == figure_sql.LOWEST or (read[0] != figure_sql.HIGHEST and figure_sql.less_is_better(read[1]))
     direction = MINIMIZE if low else MAXIMIZE
     used = [column for column in columns if ranges[column.name] is not None]
@@ -74,18 +78,18 @@ def of_runs(user: User, *, figure: str, text: str = "", archived: bool = False) 
     ]
     problem = Problem(space=space, directions=[direction], sampler="random", pruner=None, seed=0)
     importance = decider.importance(problem, pasts) if space else {}
-    return Mattering(figure, direction, len(rows), [one.name for one in space], importance)
+    return Mattering(figure, direction, len(rows), [dimension.name for dimension in space], importance)
 
 
 def _range(name: str, values: Sequence[Any]) -> Range | None:
-    """What the values of a parameter lie in; None where they are all the same, or too many words."""
+    """Return the range of a parameter's values; None if they are all equal, or if there are too many choices."""
     if len(set(map(str, values))) < 2:
         return None
     if all(isinstance(value, int | float) and math.isfinite(value) for value in values):
         low, high = float(min(values)), float(max(values))
         return Range(name, FLOAT, low=low, high=high, log=low > 0 and high / low >= BY_MAGNITUDE)
-    words = tuple(sorted(set(map(str, values))))
-    return Range(name, CHOICE, choices=words) if len(words) <= MOST_CHOICES else None
+    choices = tuple(sorted(set(map(str, values))))
+    return Range(name, CHOICE, choices=choices) if len(choices) <= MOST_CHOICES else None
 
 
 def _value(among: Range | None, value: Any) -> Any:

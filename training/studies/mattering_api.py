@@ -44,11 +44,11 @@ class RunImportanceViewSet(PlatformViewSet):
     )  # fmt: skip
     def list(self, request: ApiRequest) -> Response:
         """How much each parameter mattered for a figure (PED-ANOVA); empty while too few runs say so."""
-        given = queries.read_filters(request)
-        found = mattering.of_runs(
+        filters = queries.read_filters(request)
+        result = mattering.of_runs(
             request.user,
-            figure=given.get("figure", ""),
-            text=given.get("filter", ""),
-            archived=queries.read_choice(given, "archived", "true", "false") == "true",
+            figure=filters.get("figure", ""),
+            text=filters.get("filter", ""),
+            archived=queries.read_choice(filters, "archived", "true", "false") == "true",
         )
-        return Response(dataclasses.asdict(found))
+        return Response(dataclasses.asdict(result))

@@ -10,5 +10,5 @@ from aiplatform.frame.navigation import Entry
 
 
 def entries() -> list[Entry]:
-    """The list of studies, beside that of trainings."""
+    """Return the navigation entry of the studies, which follows that of the trainings."""
     return [Entry(_("Studies"), "search", reverse("studies:list"), Action.TRAINING_VIEW, order=42)]

@@ -27,9 +27,9 @@ class Objective:
     direction: str = MINIMIZE
     take: str = LAST
 
-    def better(self, one: float, other: float) -> bool:
-        """Whether `one` is better than `other`."""
-        return one < other if self.direction == MINIMIZE else one > other
+    def better(self, value: float, other: float) -> bool:
+        """Return whether `value` is better than `other`."""
+        return value < other if self.direction == MINIMIZE else value > other
 
     def reaches(self, value: float, target: float) -> bool:
         return not self.better(target, value)
@@ -53,47 +53,47 @@ class Pruner:
     factor: int = 3
 
 
-def read(given: Iterable[Any]) -> list[Objective]:
-    """The objectives of a request: rows, or keys alone.
+def read(items: Iterable[Any]) -> list[Objective]:
+    """Return the objectives of a request, which are rows or only keys.
 
     Raises:
         Invalid: with everything that is wrong.
     """
-    rows, found, objectives = list(given), Refusals(), []
-    with found:
+    rows, refusals, objectives = list(items), Refusals(), []
+    with refusals:
         if not 0 < len(rows) <= MAX_OBJECTIVES:
             raise Invalid(_("Give from 1 to %(most)s objectives.") % {"most": MAX_OBJECTIVES}, field="objectives")
     for row in rows[:MAX_OBJECTIVES]:
-        with found:
-            objectives.append(_one(row))
-    with found:
-        if len({one.key for one in objectives}) < len(objectives):
+        with refusals:
+            objectives.append(_read_objective(row))
+    with refusals:
+        if len({objective.key for objective in objectives}) < len(objectives):
             raise Invalid(_("Each objective has a curve of its own."), field="objectives")
-    found.end()
+    refusals.end()
     return objectives
 
 
-def _one(row: Any) -> Objective:
+def _read_objective(row: Any) -> Objective:
     row = {"key": row} if isinstance(row, str) else row
     if not isinstance(row, Mapping) or not set(row) <= {"key", "direction", "take"}:
         raise Invalid(_("An objective has a key, a direction, and take."), field="objectives")
     key = row.get("key")
     if not isinstance(key, str) or not _KEY.match(key.strip()):
-        said = _("The key of an objective is the name of a curve, for instance val/accuracy.")
-        raise Invalid(said, field="objectives")
-    one = Objective(key.strip(), row.get("direction") or usual_direction(key), row.get("take") or LAST)
-    if one.direction not in (MINIMIZE, MAXIMIZE):
+        message = _("The key of an objective is the name of a curve, for instance val/accuracy.")
+        raise Invalid(message, field="objectives")
+    objective = Objective(key.strip(), row.get("direction") or usual_direction(key), row.get("take") or LAST)
+    if objective.direction not in (MINIMIZE, MAXIMIZE):
         raise Invalid(_("The direction of an objective is minimize or maximize."), field="objectives")
-    if one.take not in (LAST, BEST):
+    if objective.take not in (LAST, BEST):
         raise Invalid(_("What counts of an objective is its last or its best value."), field="objectives")
-    return one
+    return objective
 
 
 def usual_direction(key: str) -> str:
-    """What people want of a curve of this name, where they do not say it."""
+    """Return the usual direction of a curve of this name."""
     low = ("loss", "error", "err", "rmse", "mse", "mae", "perplexity", "time", "seconds", "size", "ms")
-    words = re.split(r"[^a-z0-9]+", key.lower())
-    return MINIMIZE if any(word in low for word in words) else MAXIMIZE
+    tokens = re.split(r"[^a-z0-9]+", key.lower())
+    return MINIMIZE if any(word in low for word in tokens) else MAXIMIZE
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Objective]:
@@ -102,26 +102,26 @@ def of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Objective]:
 
 
 def as_rows(objectives: Sequence[Objective]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in objectives]
+    return [asdict(objective) for objective in objectives]
 
 
-def read_pruner(given: Any) -> Pruner | None:
-    """The pruner of a request, None for none.
+def read_pruner(config: Any) -> Pruner | None:
+    """Return the pruner of a request, or None.
 
     Raises:
         Invalid: an unknown one, or a count that is none.
     """
-    if given in (None, "", "none", {}):
+    if config in (None, "", "none", {}):
         return None
-    row = {"name": given} if isinstance(given, str) else given
+    row = {"name": config} if isinstance(config, str) else config
     if not isinstance(row, Mapping) or row.get("name") not in (MEDIAN, ASHA, "none"):
         raise Invalid(_("The pruner is none, median or asha."), field="pruner")
     if row["name"] == "none":
         return None
-    known = {one.name for one in fields(Pruner)}
-    unknown = [str(name)[:40] for name in row if name not in known]
+    names = {attribute.name for attribute in fields(Pruner)}
+    unknown = [str(name)[:40] for name in row if name not in names]
     if unknown:
-        facts = {"field": unknown[0], "fields": ", ".join(sorted(known))}
+        facts = {"field": unknown[0], "fields": ", ".join(sorted(names))}
         raise Invalid(_("A pruner has no %(field)s. There are: %(fields)s.") % facts, field="pruner")
     counts: dict[str, Any] = {name: value for name, value in row.items() if name != "name"}
     least = {"startup": 0, "warmup": 1, "factor": 2}

@@ -17,8 +17,8 @@ S, T = Study.State, Trial.State
 
 def fixed(study: Study) -> dict[str, Any]:
     """Parameters that are the same for all trials."""
-    given = study.request.get("params", {})
-    return dict(given) if study.preset else mask_params(given)
+    params = study.request.get("params", {})
+    return dict(params) if study.preset else mask_params(params)
 
 
 def so_far(study: Study, trials: Sequence[Trial]) -> dict[int, float]:
@@ -50,13 +50,13 @@ def trial_rows(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 def curves_of(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """The curve of the first objective of each trial, thinned."""
     key = objectives.of_rows(study.objectives)[0].key
-    found = []
+    curves = []
     for row in trials:
         own = row.points
         if row.state == T.RUNNING and row.training:
             own = values.thinned(values.points(row.training, key))
-        found.append({"number": row.number, "state": row.shown_state, "points": own})
-    return found
+        curves.append({"number": row.number, "state": row.shown_state, "points": own})
+    return curves
 
 
 def counts(trials: Sequence[Trial]) -> dict[str, int]:
@@ -67,7 +67,9 @@ def counts(trials: Sequence[Trial]) -> dict[str, int]:
 def importance(study: Study, *, objective: int = 0, evaluator: str = decider.PED_ANOVA) -> dict[str, float]:
     """How much each parameter mattered, the most first; {} while too few trials say so."""
     trials = study.trials.all()
-    return decider.importance(problems.of(study), problems.pasts(trials), objective=objective, evaluator=evaluator)
+    return decider.importance(
+        problems.for_study(study), problems.pasts(trials), objective=objective, evaluator=evaluator
+    )
 
 
 def used(study: Study) -> dict[str, Any]:
@@ -90,4 +92,4 @@ def ranges(study: Study) -> list[space.Range]:
 
 
 def goals(study: Study) -> list[dict[str, Any]]:
-    return [asdict(one) for one in objectives.of_rows(study.objectives)]
+    return [asdict(objective) for objective in objectives.of_rows(study.objectives)]

@@ -9,11 +9,11 @@ from training.studies.decider import FAILED, Past, Problem
 from training.studies.models import Study, Trial
 
 
-def of(study: Study) -> Problem:
-    """What a study searches and how."""
+def for_study(study: Study) -> Problem:
+    """Return what a study searches and how."""
     return Problem(
         space=space.of_rows(study.space),
-        directions=[one.direction for one in objectives.of_rows(study.objectives)],
+        directions=[objective.direction for objective in objectives.of_rows(study.objectives)],
         sampler=study.sampler,
         pruner=objectives.of_row(study.pruner),
         seed=study.seed,

@@ -32,8 +32,8 @@ class BadTraining(DomainError, code="bad_training", status=400, field="training"
     """The training of a study that cannot be made as it is."""
 
 
-def taken(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str, Value]) -> dict[str, Any]:
-    """Read and check the training of a new study; returns the columns that keep it.
+def parse_training(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str, Value]) -> dict[str, Any]:
+    """Read and check the training of a new study; return the columns that store it.
 
     Args:
         body: of `POST training/jobs/`.
@@ -44,20 +44,20 @@ def taken(user: User, body: Mapping[str, Any], *, name: str, sample: Mapping[str
     """
     plain = {key: value for key, value in body.items() if key not in ("name", "parent", "explicit")}
     twice = [key for key in sample if key in (plain.get("params") or {})]
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if twice:
-            said = _("%(names)s cannot be fixed and searched at once.")
-            raise BadTraining(said % {"names": ", ".join(twice)}, field="space")
-    with found:
+            message = _("%(names)s cannot be fixed and searched at once.")
+            raise BadTraining(message % {"names": ", ".join(twice)}, field="space")
+    with refusals:
         data = _parsed(user, plain | {"name": f"{name}_0", "params": {**(plain.get("params") or {}), **sample}})
         request = request_of(user, data)
         check(user, request)
-    found.end()
+    refusals.end()
     params = {key: value for key, value in request.params.items() if key not in sample}
-    kept = {key: value for key, value in plain.items() if key not in OWN and key != "params"}
+    stored = {key: value for key, value in plain.items() if key not in OWN and key != "params"}
     return {
-        "request": json.loads(json.dumps(kept, default=str)) | {"params": params, "preset": request.preset},
+        "request": json.loads(json.dumps(stored, default=str)) | {"params": params, "preset": request.preset},
         "preset": _preset_of(user, request),
         "code": request.code,
         "secrets": sealed.seal(variables.with_stored(user, request.secrets)),
@@ -72,30 +72,30 @@ def _preset_of(user: User, request: TrainingRequest) -> str:
 
 
 def check(user: User, request: TrainingRequest) -> None:
-    """Refuse what its trainings would be refused for, and what is no single training.
+    """Refuse what the trainings of a study would be refused for, and requests for more than one training.
 
     Raises:
         DomainError: with everything that is wrong.
     """
-    found = Refusals()
+    refusals = Refusals()
     draft = None
-    with found:
+    with refusals:
         draft = drafts.check(user, request)
-    with found:
+    with refusals:
         submission.check(user, jobs.KIND, request.following, **drafts.resources_of(user, request))
-    with found:
+    with refusals:
         params = draft.training.params if draft else {}
         if params.get("folds") and not params.get("fold"):
-            said = _("Each trial is one training. Leave folds at 0, or choose one fold.")
-            raise BadTraining(said, field="param_folds")
-    with found:
+            message = _("Each trial is one training. Leave folds at 0, or choose one fold.")
+            raise BadTraining(message, field="param_folds")
+    with refusals:
         if draft and draft.training.extra.get("show_batch"):
             raise BadTraining(_("-ShowBatch trains nothing. Leave it out."), field="extra")
-    found.end()
+    refusals.end()
 
 
 def request_for(study: Study, params: Mapping[str, Value], *, name: str, user: User | None = None) -> TrainingRequest:
-    """The request of one training of a study, as it is read now: data or cluster may be gone.
+    """Return the request of one training of a study; the referenced data or cluster may have been deleted since.
 
     Args:
         user: for whom; None is its owner.
@@ -107,8 +107,8 @@ def request_for(study: Study, params: Mapping[str, Value], *, name: str, user: U
     code = study.code
     if code is not None and code.owner_id != who.pk:
         code = snapshots.copy_for(who, code)
-    given = study.request.get("params", {})
-    body = study.request | {"name": name, "params": {**given, **params}, "code": code.pk if code else None}
+    fixed = study.request.get("params", {})
+    body = study.request | {"name": name, "params": {**fixed, **params}, "code": code.pk if code else None}
     return request_of(who, _parsed(who, body))
 
 

@@ -13,28 +13,31 @@ from training.studies.models import Study
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a column: where it leads, and how it is sorted now ("ascending", "descending" or "")."""
+    """The head of a column: its link, and the current sort direction ("ascending", "descending" or "")."""
 
     word: str
     label: str
     target: str
-    said: str
+    direction: str
     numeric: bool
     title: str
 
 
 def heads(study: Study, ordering: str) -> list[Head]:
-    """Heads of number, state, each objective and each parameter."""
+    """Return the heads of number, state, each objective and each parameter."""
     columns = [("number", _("Trial"), True), ("state", _("State"), False)]
-    columns += [(f"value:{place}", one["key"], True) for place, one in enumerate(study.objectives)]
-    columns += [(f"param:{one['name']}", one["name"], one["type"] != "categorical") for one in study.space]
+    columns += [(f"value:{index}", objective["key"], True) for index, objective in enumerate(study.objectives)]
+    columns += [
+        (f"param:{dimension['name']}", dimension["name"], dimension["type"] != "categorical")
+        for dimension in study.space
+    ]
     return [_head(word, label, ordering or "number", numeric) for word, label, numeric in columns]
 
 
 def _head(word: str, label: str, ordering: str, numeric: bool) -> Head:
-    said = {word: "ascending", f"-{word}": "descending"}.get(ordering, "")
-    target = f"-{word}" if said == "ascending" else word
-    return Head(word, label, target, said, numeric, _("Sort by %(column)s") % {"column": label})
+    direction = {word: "ascending", f"-{word}": "descending"}.get(ordering, "")
+    target = f"-{word}" if direction == "ascending" else word
+    return Head(word, label, target, direction, numeric, _("Sort by %(column)s") % {"column": label})
 
 
 def ordered(rows: Sequence[dict[str, Any]], ordering: str) -> list[dict[str, Any]]:
@@ -53,7 +56,7 @@ def ordered(rows: Sequence[dict[str, Any]], ordering: str) -> list[dict[str, Any
     missing = [row for row in rows if value(row) is None]
 
     def key(row: dict[str, Any]) -> tuple[bool, Any]:
-        found = value(row)
-        return (isinstance(found, str), found)
+        cell = value(row)
+        return (isinstance(cell, str), cell)
 
     return sorted(there, key=key, reverse=falling) + missing

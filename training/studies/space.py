@@ -76,39 +76,39 @@ class Range:
 
     def __str__(self) -> str:
         if self.kind == CHOICE:
-            return f"{self.name} = {', '.join(_word(one) for one in self.choices)}"
+            return f"{self.name} = {', '.join(_word(choice) for choice in self.choices)}"
         ends = f"{self._typed(self.low)} .. {self._typed(self.high)}"
-        more = (" log" if self.log else "") + (f" step {self._typed(self.step)}" if self.step else "")
-        return f"{self.name} = {ends}{more}"
+        suffix = (" log" if self.log else "") + (f" step {self._typed(self.step)}" if self.step else "")
+        return f"{self.name} = {ends}{suffix}"
 
-    def read(self, given: Any, *, field: str = "space") -> Value:
-        """A value of this range, typed.
+    def read(self, value: Any, *, field: str = "space") -> Value:
+        """Return a value of this range with its type.
 
         Raises:
             BadRange: it lies outside.
         """
         if self.kind == CHOICE:
             for choice in self.choices:
-                if given == choice and isinstance(given, bool) == isinstance(choice, bool):
+                if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                     return choice
-            known = ", ".join(_word(one) for one in self.choices)
-            raise BadRange(_("%(name)s is one of %(choices)s.") % {"name": self.name, "choices": known}, field=field)
-        good = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
-        good = good and self.low <= given <= self.high and (self.kind == FLOAT or given == int(given))
+            choices = ", ".join(_word(option) for option in self.choices)
+            raise BadRange(_("%(name)s is one of %(choices)s.") % {"name": self.name, "choices": choices}, field=field)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        good = good and self.low <= value <= self.high and (self.kind == FLOAT or value == int(value))
         if good and self.step:
-            steps = (given - self.low) / self.step
+            steps = (value - self.low) / self.step
             good = abs(steps - round(steps)) < 1e-8 * max(1.0, abs(steps))
         if not good:
-            facts = {"value": str(given)[:40], "range": self}
+            facts = {"value": str(value)[:40], "range": self}
             raise BadRange(_("%(value)s is no value of %(range)s.") % facts, field=field)
-        return self._typed(given)
+        return self._typed(value)
 
     def middle(self) -> Value:
         """A value in its middle, to check a request with."""
         return self.on_grid(3)[1] if self.kind != CHOICE and self.low < self.high else self.on_grid(1)[0]
 
     def on_grid(self, points: int = 0) -> list[Value]:
-        """The values of a grid, evenly spread, or by magnitude.
+        """Return the values of a grid, spaced evenly or logarithmically.
 
         Args:
             points: in place of its own.
@@ -116,41 +116,41 @@ class Range:
         if self.kind == CHOICE:
             return list(self.choices)
         least = self.step or (1 if self.kind == INT else 0)
-        wanted = points or self.points or DEFAULT_POINTS
+        count = points or self.points or DEFAULT_POINTS
         if least:
-            there = int((self.high - self.low) / least + 1e-9) + 1
-            wanted = min(wanted, there)
-        if wanted == 1 or self.low == self.high:
+            available = int((self.high - self.low) / least + 1e-9) + 1
+            count = min(count, available)
+        if count == 1 or self.low == self.high:
             return [self._typed(self.low)]
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-        spread = [low + (high - low) * place / (wanted - 1) for place in range(wanted)]
-        values = [math.exp(one) for one in spread] if self.log else spread
+        spread = [low + (high - low) * index / (count - 1) for index in range(count)]
+        values = [math.exp(value) for value in spread] if self.log else spread
         if least:
-            values = [self.low + round((one - self.low) / least) * least for one in values]
-        return list(dict.fromkeys(self._typed(min(max(one, self.low), self.high)) for one in values))
+            values = [self.low + round((value - self.low) / least) * least for value in values]
+        return list(dict.fromkeys(self._typed(min(max(value, self.low), self.high)) for value in values))
 
 
-def read(given: Iterable[Any]) -> list[Range]:
-    """The ranges of a request: rows, or lines as people write them.
+def read(entries: Iterable[Any]) -> list[Range]:
+    """Return the ranges of a request, which are rows or lines as users write them.
 
     Raises:
         BadRange: with everything that is wrong.
     """
-    found, ranges = Refusals(), []
-    rows = list(given)
-    with found:
+    refusals, ranges = Refusals(), []
+    rows = list(entries)
+    with refusals:
         if not rows:
             raise BadRange(_("Give at least one parameter a range, such as 0.001 .. 0.1 log for a learning rate."))
         if len(rows) > MOST_RANGES:
             raise BadRange(_("Search at most %(most)s parameters.") % {"most": MOST_RANGES})
     for row in rows[:MOST_RANGES]:
-        with found:
+        with refusals:
             ranges.append(_of_line(row) if isinstance(row, str) else of_row(row))
-    names = [one.name for one in ranges]
+    names = [dimension.name for dimension in ranges]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        with found:
+        with refusals:
             raise BadRange(_("%(name)s is given twice.") % {"name": name})
-    found.end()
+    refusals.end()
     return ranges
 
 
@@ -199,65 +199,69 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _checked(one: Range) -> Range:
-    said = ""
-    if one.low > one.high:
-        said = _("%(name)s: the first end is above the second.")
-    elif one.kind == INT and any(end != int(end) or abs(end) > BIGGEST for end in (one.low, one.high, one.step)):
-        said = _("%(name)s: both ends and the step are whole numbers.")
-    elif one.step < 0 or (one.step and one.step > one.high - one.low):
-        said = _("%(name)s: the step is above 0 and fits between the ends.")
-    elif one.log and one.low <= 0:
-        said = _("%(name)s: by magnitude only numbers above 0 are searched.")
-    elif one.log and one.step:
-        said = _("%(name)s: give a step, or search by magnitude, not both.")
-    elif not math.isfinite(one.high - one.low):
-        said = _("%(name)s: the ends lie too far apart.")
-    if said:
-        raise BadRange(said % {"name": one.name})
-    if one.step:  # the last value that a step reaches is the end
-        high = one.low + math.floor((one.high - one.low) / one.step + 1e-9) * one.step
-        return Range(one.name, one.kind, one.low, high, one.step, one.log, (), one.points)
-    return one
+def _checked(dimension: Range) -> Range:
+    message = ""
+    if dimension.low > dimension.high:
+        message = _("%(name)s: the first end is above the second.")
+    elif dimension.kind == INT and any(
+        end != int(end) or abs(end) > BIGGEST for end in (dimension.low, dimension.high, dimension.step)
+    ):
+        message = _("%(name)s: both ends and the step are whole numbers.")
+    elif dimension.step < 0 or (dimension.step and dimension.step > dimension.high - dimension.low):
+        message = _("%(name)s: the step is above 0 and fits between the ends.")
+    elif dimension.log and dimension.low <= 0:
+        message = _("%(name)s: by magnitude only numbers above 0 are searched.")
+    elif dimension.log and dimension.step:
+        message = _("%(name)s: give a step, or search by magnitude, not both.")
+    elif not math.isfinite(dimension.high - dimension.low):
+        message = _("%(name)s: the ends lie too far apart.")
+    if message:
+        raise BadRange(message % {"name": dimension.name})
+    if dimension.step:  # the last value that a step reaches is the end
+        high = dimension.low + math.floor((dimension.high - dimension.low) / dimension.step + 1e-9) * dimension.step
+        return Range(
+            dimension.name, dimension.kind, dimension.low, high, dimension.step, dimension.log, (), dimension.points
+        )
+    return dimension
 
 
-def _choices(name: str, given: Any) -> Range:
-    if not isinstance(given, Sequence) or isinstance(given, str) or not 0 < len(given) <= MOST_CHOICES:
-        said = _("%(name)s: give from 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
-        raise BadRange(said)
-    for one in given:
-        good = isinstance(one, bool | int | str) or (isinstance(one, float) and math.isfinite(one))
-        too_much = (isinstance(one, str) and (len(one) > LONGEST or "\0" in one)) or (
-            isinstance(one, int) and abs(one) > 2**63
+def _choices(name: str, values: Any) -> Range:
+    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= MOST_CHOICES:
+        message = _("%(name)s: give from 1 to %(most)s choices.") % {"name": name, "most": MOST_CHOICES}
+        raise BadRange(message)
+    for value in values:
+        good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+        too_much = (isinstance(value, str) and (len(value) > LONGEST or "\0" in value)) or (
+            isinstance(value, int) and abs(value) > 2**63
         )
         if not good or too_much:
             raise BadRange(_("%(name)s: choices are numbers, short texts, true and false.") % {"name": name})
-    if len({(type(one) is bool, one) for one in given}) < len(given):
+    if len({(type(value) is bool, value) for value in values}) < len(values):
         raise BadRange(_("%(name)s: a choice is given twice.") % {"name": name})
-    return Range(name, CHOICE, choices=tuple(given))
+    return Range(name, CHOICE, choices=tuple(values))
 
 
 def _of_line(line: str) -> Range:
-    name, _sign, said = line.partition("=")
-    name, said = name.strip(), said.strip()
-    if not name or not said:
+    name, _sign, text = line.partition("=")
+    name, text = name.strip(), text.strip()
+    if not name or not text:
         raise BadRange(_("“%(line)s” is no range. Write it as lr = 0.001 .. 0.1 log.") % {"line": line[:60]})
-    if ".." not in said:
-        return of_row({"name": name, "choices": [_value(word.strip()) for word in said.split(",") if word.strip()]})
-    low, _dots, rest = said.partition("..")
-    high, *words = rest.replace(":", " ").replace("=", " ").split() or [""]
+    if ".." not in text:
+        return of_row({"name": name, "choices": [_value(word.strip()) for word in text.split(",") if word.strip()]})
+    low, _dots, tail = text.partition("..")
+    high, *options = tail.replace(":", " ").replace("=", " ").split() or [""]
     row: dict[str, Any] = {"name": name, "low": _value(low.strip()), "high": _value(high)}
-    while words:
-        word = words.pop(0).lower()
+    while options:
+        word = options.pop(0).lower()
         if word == "log":
             row["log"] = True
         elif word in (FLOAT, INT):
             row["type"] = word
-        elif word in ("step", "points") and words:
-            row[word] = _value(words.pop(0))
+        elif word in ("step", "points") and options:
+            row[word] = _value(options.pop(0))
         else:
-            said = _("%(name)s: behind a range stand log, step 2, points 5, float or int.") % {"name": name}
-            raise BadRange(said)
+            message = _("%(name)s: behind a range stand log, step 2, points 5, float or int.") % {"name": name}
+            raise BadRange(message)
     if isinstance(row.get("step"), float) and "type" not in row:
         row["type"] = FLOAT
     return of_row(row)
@@ -276,14 +280,14 @@ def _word(value: Value) -> str:
 
 
 def grid_size(ranges: Sequence[Range]) -> int:
-    """How many points the grid has."""
-    return math.prod(len(one.on_grid()) for one in ranges)
+    """Return the number of points of the grid."""
+    return math.prod(len(dimension.on_grid()) for dimension in ranges)
 
 
 def read_values(
-    ranges: Sequence[Range], given: Mapping[str, Any], *, whole: bool = False, field: str = "params"
+    ranges: Sequence[Range], params: Mapping[str, Any], *, require_all: bool = False, field: str = "params"
 ) -> dict[str, Value]:
-    """Values of some of the parameters, typed.
+    """Return values of some of the parameters with their types.
 
     Args:
         whole: all of them have to be given.
@@ -291,18 +295,18 @@ def read_values(
     Raises:
         BadRange: unknown, outside of its range, or missing.
     """
-    known, found, values = {one.name: one for one in ranges}, Refusals(), {}
-    for name, value in given.items():
-        with found:
-            if name not in known:
-                facts = {"name": str(name)[:60], "names": ", ".join(known)}
+    dimensions, refusals, values = {dimension.name: dimension for dimension in ranges}, Refusals(), {}
+    for name, value in params.items():
+        with refusals:
+            if name not in dimensions:
+                facts = {"name": str(name)[:60], "names": ", ".join(dimensions)}
                 raise BadRange(_("%(name)s is not searched. There are: %(names)s.") % facts, field=field)
-            values[name] = known[name].read(value, field=field)
-    missing = [name for name in known if name not in given]
-    with found:
-        if whole and missing:
+            values[name] = dimensions[name].read(value, field=field)
+    missing = [name for name in dimensions if name not in params]
+    with refusals:
+        if require_all and missing:
             raise BadRange(_("Give %(names)s as well.") % {"names": ", ".join(missing)}, field=field)
-    found.end()
+    refusals.end()
     return values
 
 

@@ -22,9 +22,9 @@ TAIL = 64 * 1024
 
 
 def points(training: TrainingJob, key: str) -> list[tuple[int, float]]:
-    """(step, value) of a curve over all attempts; of steps that were gone twice the newer ones."""
-    place, value = comparison.of_job(training.job, key)
-    return list(zip(place.tolist(), value.tolist(), strict=True))
+    """Return (step, value) of a curve over all attempts; of a step that was repeated, the newer value."""
+    steps, value = comparison.of_job(training.job, key)
+    return list(zip(steps.tolist(), value.tolist(), strict=True))
 
 
 def thinned(own: Sequence[tuple[int, float]]) -> list[list[float]]:
@@ -34,23 +34,23 @@ def thinned(own: Sequence[tuple[int, float]]) -> list[list[float]]:
 
 
 def reached(training: TrainingJob, objectives: Sequence[Objective]) -> list[float] | None:
-    """The value of each objective; None where one has none, or ended as no number."""
+    """Return the value of each objective; None if one has none, or did not end as a finite number."""
     curves: dict[str, list[Curve]] = {}
-    keys = [one.key for one in objectives]
+    keys = [objective.key for objective in objectives]
     rows = Curve.objects.filter(attempt__job=training.job_id, key__in=keys).order_by("attempt__number")
     for curve in rows:
         curves.setdefault(curve.key, []).append(curve)
-    found = []
-    for one in objectives:
-        own = curves.get(one.key)
-        if not own or ended_as_no_number(training, one.key):
+    values = []
+    for objective in objectives:
+        own = curves.get(objective.key)
+        if not own or ended_as_no_number(training, objective.key):
             return None
-        if one.take == BEST:
-            ends = [curve.lowest if one.direction == MINIMIZE else curve.highest for curve in own]
-            found.append(min(ends) if one.direction == MINIMIZE else max(ends))
+        if objective.take == BEST:
+            ends = [curve.lowest if objective.direction == MINIMIZE else curve.highest for curve in own]
+            values.append(min(ends) if objective.direction == MINIMIZE else max(ends))
         else:
-            found.append(own[-1].value)
-    return found if all(math.isfinite(value) for value in found) else None
+            values.append(own[-1].value)
+    return values if all(math.isfinite(value) for value in values) else None
 
 
 def ended_as_no_number(training: TrainingJob, key: str) -> bool:

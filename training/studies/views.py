@@ -56,8 +56,8 @@ class StudyPages(ObjectPages[Study]):
         """The study with its trials, which `?ordering=` sorts."""
         trials = list(row.trials.with_jobs().order_by("number"))
         best, trial_rows = budget.best_of(row, trials), presentation.trial_rows(row, trials)
-        for one in trial_rows:
-            one["cells"] = [one["params"].get(dimension["name"]) for dimension in row.space]
+        for trial_row in trial_rows:
+            trial_row["cells"] = [trial_row["params"].get(dimension["name"]) for dimension in row.space]
         ordering = request.GET.get("ordering", "")
         return {
             "study": row,
@@ -72,7 +72,7 @@ class StudyPages(ObjectPages[Study]):
             "made": len(trials),
             "most": budget.most(row),
             "hours": budget.hours(row),
-            "is_live": row.state == Study.State.RUNNING or any(one.state == Trial.State.RUNNING for one in trials),
+            "is_live": row.state == Study.State.RUNNING or any(trial.state == Trial.State.RUNNING for trial in trials),
             "may_control": is_own and request.user.can(Action.TRAINING_CONTROL),
             "data": {
                 "trials": reverse("api-studies-trials", args=[row.pk]),

@@ -89,7 +89,7 @@ class EdgeDeviceIn(StrictMixin, serializers.Serializer):
 
 
 class EdgeDeviceOut(OutMixin, serializers.ModelSerializer):
-    """A device: what it runs, and what it last said."""
+    """A device, what it runs and its last report."""
 
     enrolled = serializers.BooleanField(source="token_digest", read_only=True)
 
@@ -196,5 +196,5 @@ class EdgeDeviceViewSet(DeleteObject, RetrieveModelMixin, ObjectBase):
     @action(detail=True, methods=["get"])
     def log(self, request: ApiRequest, pk: str) -> Response:
         """Its last lines."""
-        lines, left_out = logs.of(self.get_object())
+        lines, left_out = logs.for_device(self.get_object())
         return Response(EdgeLogOut({"lines": lines, "left_out": left_out}).data)

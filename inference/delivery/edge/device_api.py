@@ -60,7 +60,7 @@ class EdgeReportIn(serializers.Serializer):
 
 
 class EdgeSampleIn(serializers.Serializer):
-    """A picture that a rule kept, and what the device said of it."""
+    """An image that a rule stored, with the answers of the device."""
 
     image = serializers.FileField(help_text="A JPEG of at most 2 MiB.")
     answers = serializers.CharField(max_length=1_000_000, help_text="`predictions` of the answer, as JSON.")
@@ -82,24 +82,26 @@ class DeviceView(APIView):
 
     @staticmethod
     def device(request: Request) -> EdgeDevice:
-        """Whose token came along.
+        """Return the device of the token of a request.
 
         Raises:
             NotKnown.
         """
-        given = request.headers.get("Authorization", "")
-        return fleet.known(given.removeprefix(SCHEME).strip() if given.startswith(SCHEME) else "")
+        authorization = request.headers.get("Authorization", "")
+        return fleet.device_for_token(
+            authorization.removeprefix(SCHEME).strip() if authorization.startswith(SCHEME) else ""
+        )
 
 
 class EnrolView(DeviceView):
-    """A device trades its one-time code for a token."""
+    """Exchanges the one-time code of a device for a token."""
 
     @extend_schema(request=EdgeEnrolIn, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         form = EdgeEnrolIn(data=request.data)
         form.is_valid(raise_exception=True)
-        given = form.validated_data
-        return Response(fleet.enrol(code=given["code"], hardware=given["hardware"]), status=201, headers=NO_STORE)
+        values = form.validated_data
+        return Response(fleet.enrol(code=values["code"], hardware=values["hardware"]), status=201, headers=NO_STORE)
 
 
 class WordView(DeviceView):
@@ -136,8 +138,8 @@ class ReportView(DeviceView):
         device = self.device(request)
         form = EdgeReportIn(data=request.data)
         form.is_valid(raise_exception=True)
-        given: dict[str, Any] = form.validated_data
-        fleet.report(device, given)
+        values: dict[str, Any] = form.validated_data
+        fleet.report(device, values)
         return Response(status=204)
 
 
@@ -151,9 +153,9 @@ class SampleView(DeviceView):
         device = self.device(request)
         form = EdgeSampleIn(data=request.data)
         form.is_valid(raise_exception=True)
-        given = form.validated_data
-        picture = given.pop("image").read(sampling.MAX_BYTES + 1)
-        sampling.keep(device=device, picture=picture, **given)
+        values = form.validated_data
+        picture = values.pop("image").read(sampling.MAX_BYTES + 1)
+        sampling.store(device=device, picture=picture, **values)
         return Response(status=204)
 
 

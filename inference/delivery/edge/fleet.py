@@ -1,4 +1,4 @@
-"""Groups of devices: made, filled, told what to run; and what their devices ask and report."""
+"""Groups of devices: creation, releases, and the requests and reports of their devices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HALTED_AT = 0.2  # share of the devices that it reached, from which failures sto
 MAX_DEVICES = 10_000
 FEW_PICTURES, MOST_ERRORS = 20, 0.1  # of so many pictures, the share that a model may fail with
 MAX_REPORTS = 200  # of a device
-SAME_WORD_S = 3600  # so long a device is told the same bytes, and answered that nothing changed
+SAME_WORD_S = 3600  # a device gets the same bytes, and "not modified", for this long
 MAX_LENGTH = 300
 
 
@@ -70,7 +70,7 @@ def delete(*, group: EdgeGroup, by: User) -> None:
 
 
 def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, str]:
-    """Make room for a device; the second value is its one-time code, to be shown once.
+    """Add a device; the second value is its one-time code, to be shown once.
 
     A device of this name that has no token (its code is spent or too old, or it was revoked) gets a new code.
 
@@ -78,21 +78,21 @@ def add_device(*, group: EdgeGroup, name: str, by: User) -> tuple[EdgeDevice, st
         Invalid, NameTaken.
     """
     _check_title(name)
-    if (known := group.devices.filter(name=name, token_digest="").first()) is not None:
-        return _given_code(known, by)
+    if (existing := group.devices.filter(name=name, token_digest="").first()) is not None:
+        return _renew_code(existing, by)
     if group.devices.count() >= MAX_DEVICES:
         raise Invalid(_("A group has at most %(most)s devices.") % {"most": f"{MAX_DEVICES:,}"}, field="name")
     code = _code()
     fields = {"uid": secrets.token_hex(16), "place": secrets.randbelow(2**31), "code_digest": digest(code)}
     try:
         with transaction.atomic():
-            made: EdgeDevice = EdgeDevice.objects.create(
+            device: EdgeDevice = EdgeDevice.objects.create(
                 group=group, name=name, code_expires_at=now() + CODE_LIVES, **fields
             )
     except IntegrityError:
         raise NameTaken(_("The group has a device called “%(name)s” already.") % {"name": name}) from None
     audit.record(by, "edge_device_added", group, device=name)
-    return made, code
+    return device, code
 
 
 def _code() -> str:
@@ -100,8 +100,8 @@ def _code() -> str:
     return secrets.token_hex(16)
 
 
-def _given_code(device: EdgeDevice, by: User) -> tuple[EdgeDevice, str]:
-    """A new code for a device without a token, which is a new one to its old secret."""
+def _renew_code(device: EdgeDevice, by: User) -> tuple[EdgeDevice, str]:
+    """Give a device without a token a new code, which makes its old secret invalid."""
     code = _code()
     fields = {"uid": secrets.token_hex(16), "code_digest": digest(code), "code_expires_at": now() + CODE_LIVES}
     if not EdgeDevice.objects.filter(pk=device.pk, token_digest="").update(**fields):
@@ -118,7 +118,7 @@ def revoke(*, device: EdgeDevice, by: User) -> None:
 
 
 def remove(*, device: EdgeDevice, by: User) -> None:
-    """Forget a device."""
+    """Remove a device."""
     audit.record(by, "edge_device_removed", device.group, device=device.name)
     device.delete()
 
@@ -126,13 +126,13 @@ def remove(*, device: EdgeDevice, by: User) -> None:
 def release(
     *, group: EdgeGroup, version: ModelVersion, share: int, by: User, soak_minutes: int | None = None
 ) -> EdgeGroup:
-    """Tell so many percent of a group to run a version; the others keep what the group ran before.
+    """Release a version to a share of a group in percent; the other devices keep what the group ran before.
 
-    The same version with a larger share carries a release on, with another version it begins a new one.
+    The same version with a larger share continues a release, another version starts a new one.
 
     Args:
         soak_minutes: how long the devices that it reached must run it well until it goes on to the next share by
-            itself (`rollout.py`); 0 or None: a person says when.
+            itself (`rollout.py`); 0 or None: a user continues it.
 
     Raises:
         CannotRelease: the version is no package that runs.
@@ -141,24 +141,24 @@ def release(
     if soak_minutes is not None and not 0 <= soak_minutes <= MAX_SOAK:
         raise Invalid(_("A stage of a release takes 0 to 10,080 minutes."), field="soak_minutes")
     if share not in SHARES:
-        said = _("A release reaches %(shares)s percent of the devices.")
-        raise Invalid(said % {"shares": ", ".join(map(str, SHARES))}, field="share")
-    package = packages.of(version, by=by)
+        message = _("A release reaches %(shares)s percent of the devices.")
+        raise Invalid(message % {"shares": ", ".join(map(str, SHARES))}, field="share")
+    package = packages.for_version(version, by=by)
     with transaction.atomic():
-        held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
-        same = held.wanted is not None and held.wanted.version_id == version.pk
-        if same and held.share < share and not held.halted:  # it goes on with the bytes that it began with
-            package = held.wanted
-        if held.wanted_id != package.pk:
-            if held.share == 100 and not held.halted and not same:  # else most devices run what was before that still
-                held.before = held.wanted
-            held.wanted, held.released_at = package, now()
-        held.share, held.halted, held.number = share, False, held.number + 1
-        held.soak_minutes, held.stage_at = soak_minutes or 0, now()
-        held.save()
-        audit.record(by, "edge_released", held, version=str(version), share=share)
+        locked = EdgeGroup.objects.select_for_update().get(pk=group.pk)
+        same = locked.wanted is not None and locked.wanted.version_id == version.pk
+        if same and locked.share < share and not locked.halted:  # it goes on with the bytes that it began with
+            package = locked.wanted
+        if locked.wanted_id != package.pk:
+            if locked.share == 100 and not locked.halted and not same:  # else most devices still run the one before
+                locked.before = locked.wanted
+            locked.wanted, locked.released_at = package, now()
+        locked.share, locked.halted, locked.number = share, False, locked.number + 1
+        locked.soak_minutes, locked.stage_at = soak_minutes or 0, now()
+        locked.save()
+        audit.record(by, "edge_released", locked, version=str(version), share=share)
     packages.tidy()
-    return held
+    return locked
 
 
 def roll_back(*, group: EdgeGroup, by: User) -> EdgeGroup:
@@ -181,7 +181,7 @@ def roll_back(*, group: EdgeGroup, by: User) -> EdgeGroup:
 
 # What devices ask
 def enrol(*, code: str, hardware: Mapping[str, Any]) -> dict[str, Any]:
-    """Trade a one-time code for a token; what the agent keeps.
+    """Exchange a one-time code for a token; returns what the agent stores.
 
     Raises:
         NotKnown: the code was used, or is too old, or never was.
@@ -203,17 +203,17 @@ def enrol(*, code: str, hardware: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def known(token: str) -> EdgeDevice:
-    """The device with this token.
+def device_for_token(token: str) -> EdgeDevice:
+    """Return the device with this token.
 
     Raises:
         NotKnown.
     """
     rows = EdgeDevice.objects.select_related("group__wanted", "group__before")
-    found = rows.filter(token_digest=digest(token)).first() if token else None
-    if found is None:
+    device = rows.filter(token_digest=digest(token)).first() if token else None
+    if device is None:
         raise NotKnown(_("This device is not known, or its token was revoked. Add it once more."))
-    return found
+    return device
 
 
 def word(device: EdgeDevice) -> dict[str, Any]:
@@ -267,24 +267,24 @@ def may_fetch(device: EdgeDevice, sha256: str) -> bool:
     return sha256 in {package.sha256 for package in (device.group.wanted, device.group.before) if package}
 
 
-def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
-    """Keep what a device says; too many failures halt the release of its group."""
-    outcome = given.get("outcome")
+def report(device: EdgeDevice, values: Mapping[str, Any]) -> None:
+    """Store the report of a device; too many failures halt the release of its group."""
+    outcome = values.get("outcome")
     if outcome not in OUTCOMES or not outcome:
         raise Invalid(_("This outcome is not known."), field="outcome")
     fields = {
         "seen_at": now(),
         "outcome": outcome,
-        "detail": _words(given.get("detail"), MAX_LENGTH),
-        "differs": labels.sound_difference(given.get("differs")) if outcome == labels.DIFFER else {},
-        "package": _words(given.get("package"), 64),
-        "number": int(min(max(finite(given.get("number")) or 0, 0), 2**31 - 1)),
-        "counters": _plain(given.get("counters", {})),
-        "hardware": _plain(given.get("hardware", {})),
-        "samples": given.get("samples") if given.get("samples") in SAMPLES else "",
+        "detail": _to_short_text(values.get("detail"), MAX_LENGTH),
+        "differs": labels.parse_difference(values.get("differs")) if outcome == labels.DIFFER else {},
+        "package": _to_short_text(values.get("package"), 64),
+        "number": int(min(max(finite(values.get("number")) or 0, 0), 2**31 - 1)),
+        "counters": _plain(values.get("counters", {})),
+        "hardware": _plain(values.get("hardware", {})),
+        "samples": values.get("samples") if values.get("samples") in SAMPLES else "",
     }
     wanted = wanted_by(device)
-    if outcome in ("same", "updated") and _fails_with_pictures(fields["counters"]):
+    if outcome in ("same", "updated") and _fails_with_images(fields["counters"]):
         outcome = fields["outcome"] = "errors"
     if outcome in FAILURES and wanted is not None:
         fields["failed"] = wanted.sha256
@@ -303,14 +303,14 @@ def report(device: EdgeDevice, given: Mapping[str, Any]) -> None:
             )
             old = device.reports.values_list("pk", flat=True)[MAX_REPORTS:]
             EdgeReport.objects.filter(pk__in=list(old)).delete()
-    logs.keep(device, given.get("log"))
-    speeds.record(device, given.get("speed"), hardware=fields["hardware"])
+    logs.store(device, values.get("log"))
+    speeds.record(device, values.get("speed"), hardware=fields["hardware"])
     if fields.get("failed"):
         _halt_where_many_fail(device.group_id)
 
 
-def _fails_with_pictures(counters: Mapping[str, Any]) -> bool:
-    """Whether a model surely fails with more than a tenth of the pictures that its device was asked about."""
+def _fails_with_images(counters: Mapping[str, Any]) -> bool:
+    """Whether a model certainly fails with more than a tenth of the images that its device received."""
     errors, requests = (int(max(finite(counters.get(name)) or 0, 0)) for name in ("errors", "requests"))
     return requests >= FEW_PICTURES and proportions.interval(min(errors, requests), requests)[0] > MOST_ERRORS
 
@@ -339,8 +339,8 @@ def _plain(value: Any) -> dict[str, Any]:
     }
 
 
-def _words(value: Any, most: int) -> str:
-    return value[:most] if isinstance(value, str) and is_sound(value) else ""
+def _to_short_text(value: Any, max_length: int) -> str:
+    return value[:max_length] if isinstance(value, str) and is_sound(value) else ""
 
 
 def _check_title(name: str) -> None:

@@ -33,50 +33,50 @@ def folder() -> Path:
 
 def trust() -> Json:
     """What a device that is enrolled now trusts."""
-    seeds = _kept()["seeds"]
+    seeds = _load()["seeds"]
     return _document(len(seeds), seeds[-1])
 
 
 def signed(document: Mapping[str, Any], *, device: str) -> Json:
-    """A release with its signature, its seal for one device, and the way from every older key to this one."""
-    kept = _kept()
-    seeds = kept["seeds"]
+    """Return a release with its signature, its seal for one device, and the chain from every older key to this one."""
+    content = _load()
+    seeds = content["seeds"]
     successors = [_successor(number, seeds) for number in range(2, len(seeds) + 1)]
     return {
         "document": document,
         "signatures": _signature(len(seeds), seeds[-1], document),
-        "sealed": hmac.digest(bytes.fromhex(_secret(kept, device)), canonical(document), "sha256").hex(),
+        "sealed": hmac.digest(bytes.fromhex(_secret(content, device)), canonical(document), "sha256").hex(),
         "trust": successors,
     }
 
 
 def secret_of(device: str) -> str:
     """The secret of a device without cryptography, in hex: the same each time."""
-    return _secret(_kept(), device)
+    return _secret(_load(), device)
 
 
 def rotate() -> int:
-    """Sign with a new key from now on; gives its number."""
+    """Sign with a new key from now on and return its number."""
     with _locked() as path:
-        kept = json.loads(path.read_text())
-        kept["seeds"].append(secrets.token_hex(32))
-        _write(path, kept)
-        return len(kept["seeds"])
+        content = json.loads(path.read_text())
+        content["seeds"].append(secrets.token_hex(32))
+        _write(path, content)
+        return len(content["seeds"])
 
 
-def _kept() -> Json:
+def _load() -> Json:
     path = folder() / "keys.json"
     try:
-        found: Json = json.loads(path.read_text())
+        content: Json = json.loads(path.read_text())
     except FileNotFoundError:
         with _locked() as path:
-            found = json.loads(path.read_text())
-    return found
+            content = json.loads(path.read_text())
+    return content
 
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """The file of the keys, there, and nobody else's to change meanwhile."""
+    """Yield the path of the key file, created where missing and locked against other writers."""
     path = folder() / "keys.json"
     with (folder() / "keys.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,8 +85,8 @@ def _locked() -> Iterator[Path]:
         yield path
 
 
-def _write(path: Path, kept: Json) -> None:
-    write_json(path, kept)
+def _write(path: Path, content: Json) -> None:
+    write_json(path, content)
     path.chmod(0o600)
 
 
@@ -107,5 +107,5 @@ def _successor(number: int, seeds: list[str]) -> Json:
     return {"document": document, "signatures": _signature(number - 1, seeds[number - 2], document)}
 
 
-def _secret(kept: Json, device: str) -> str:
-    return hmac.digest(bytes.fromhex(kept["secret"]), device.encode(), "sha256").hex()
+def _secret(content: Json, device: str) -> str:
+    return hmac.digest(bytes.fromhex(content["secret"]), device.encode(), "sha256").hex()

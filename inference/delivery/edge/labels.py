@@ -102,20 +102,20 @@ DIFFERENCES = {
 MAX_SAMPLES = 100
 
 
-def sound_difference(given: Any) -> dict[str, Any]:
-    """What a device says of the answers that differ; {} where it makes no sense."""
-    if not isinstance(given, Mapping) or given.get("kind") not in DIFFERENCES:
+def parse_difference(values: Any) -> dict[str, Any]:
+    """Return the difference of answers that a device reports; {} where it is not valid."""
+    if not isinstance(values, Mapping) or values.get("kind") not in DIFFERENCES:
         return {}
-    numbers = {name: finite(given.get(name)) for name in ("sample", "samples", "largest", "tolerance")}
+    numbers = {name: finite(values.get(name)) for name in ("sample", "samples", "largest", "tolerance")}
     sample, samples, largest, tolerance = numbers.values()
     if sample is None or samples is None or not 1 <= sample <= samples <= MAX_SAMPLES:
         return {}
     if largest is None or tolerance is None or not 0 <= largest <= selftest.WORST or not 0 <= tolerance <= 1:
         return {}
-    return numbers | {"kind": given["kind"], "sample": int(sample), "samples": int(samples)}
+    return numbers | {"kind": values["kind"], "sample": int(sample), "samples": int(samples)}
 
 
-def said_of(differs: Mapping[str, Any]) -> str:
+def describe_difference(differs: Mapping[str, Any]) -> str:
     """Which answer of a self-test differs, and by how much, in a sentence; "" of nothing."""
     if not differs:
         return ""

@@ -19,14 +19,14 @@ MAX_LENGTH = 500  # characters of a line
 LATEST = 2**53  # ms since 1970; larger ones are no exact numbers in JSON
 
 
-def keep(device: EdgeDevice, given: Any) -> None:
-    """Keep lines that are new; those of a report that comes twice are there once."""
-    if not isinstance(given, list) or not given:
+def store(device: EdgeDevice, entries: Any) -> None:
+    """Store new lines; lines of a report that arrives twice are stored once."""
+    if not isinstance(entries, list) or not entries:
         return
     with transaction.atomic():
         EdgeLog.objects.get_or_create(device=device)
         log = EdgeLog.objects.select_for_update().get(device=device)
-        lines = _new(given[:MAX_LINES], log.upto)
+        lines = _new(entries[:MAX_LINES], log.upto)
         if not lines:
             return
         today = now().date()
@@ -45,26 +45,26 @@ def keep(device: EdgeDevice, given: Any) -> None:
         log.save()
 
 
-def _new(given: list[Any], upto: int) -> list[tuple[int, str]]:
-    """(number, text) of lines after `upto`, in order; what is no line is passed over."""
-    found: list[tuple[int, str]] = []
-    for entry in given:
+def _new(entries: list[Any], last_number: int) -> list[tuple[int, str]]:
+    """Return (number, text) of the lines after `last_number`, in order; invalid entries are skipped."""
+    lines: list[tuple[int, str]] = []
+    for entry in entries:
         if not isinstance(entry, list) or len(entry) != 2:
             continue
         number, text = finite(entry[0]), entry[1]
-        if number is None or not upto < number < LATEST or not isinstance(text, str) or not is_sound(text):
+        if number is None or not last_number < number < LATEST or not isinstance(text, str) or not is_sound(text):
             continue
-        found.append((int(number), " ".join(text.split())[:MAX_LENGTH]))
-        upto = int(number)
-    return [line for line in found if line[1]]
+        lines.append((int(number), " ".join(text.split())[:MAX_LENGTH]))
+        last_number = int(number)
+    return [line for line in lines if line[1]]
 
 
 def _bytes(text: str) -> int:
     return len(text.encode()) + 16  # with its number
 
 
-def of(device: EdgeDevice) -> tuple[list[dict[str, Any]], int]:
-    """Lines of a device, the newest last, each with the time by its own clock; and how many were left out today."""
+def for_device(device: EdgeDevice) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of a device, newest last, each with the time of its clock, and how many were left out today."""
     log = EdgeLog.objects.filter(device=device).first()
     if log is None:
         return [], 0

@@ -67,12 +67,12 @@ class EdgeGroup(models.Model):
 
     @property
     def model_version(self) -> Any:
-        """The version that its devices answer with; None before the first release, or where the version is gone."""
+        """The released version; None before the first release, or where the version was deleted."""
         return self.wanted.version if self.wanted else None
 
 
 class EdgeDevice(models.Model):
-    """A device: what it should run, what it runs, and what it last said."""
+    """A device: the package it should run, the package it runs and its last report."""
 
     group = models.ForeignKey(EdgeGroup, models.CASCADE, related_name="devices")
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
@@ -86,7 +86,7 @@ class EdgeDevice(models.Model):
     package = models.CharField(max_length=64, blank=True)  # sha256 of what it runs
     number = models.PositiveIntegerField(default=0)  # of the newest release that it took in
     outcome = models.CharField(max_length=20, blank=True)  # of its last round, a code of edge/words.py
-    detail = models.CharField(max_length=300, blank=True)  # foreign words: what a tool of the device said
+    detail = models.CharField(max_length=300, blank=True)  # output of a tool on the device
     differs = models.JSONField(default=dict)  # sample, samples, kind, largest, tolerance; see labels.py
     runs_well_since = models.DateTimeField(null=True)  # with this package, without a failure
     failed = models.CharField(max_length=64, blank=True)  # sha256 of the package that it last failed with
@@ -106,7 +106,7 @@ class EdgeDevice(models.Model):
 
 
 class EdgeReport(models.Model):
-    """What a device said when something changed; only ever added to."""
+    """A report of a device at a change; rows are only added."""
 
     device = models.ForeignKey(EdgeDevice, models.CASCADE, related_name="reports")
     at = models.DateTimeField(default=now)

@@ -21,44 +21,44 @@ from inference.registry import packages
 from inference.registry.models import ModelVersion
 from inference.registry.selftest import self_tests
 
-PACKAGE_RETENTION = timedelta(days=1)  # since they were made, after nobody wants them
+PACKAGE_RETENTION = timedelta(days=1)  # after creation, once no group uses them
 
 
 class CannotRelease(DomainError, code="cannot_release", field="version"):
     """This version cannot go to devices."""
 
 
-def of(version: ModelVersion, *, by: User) -> EdgePackage:
-    """The package of a version as a person may give it away, made where it is not there yet."""
-    carried = self_tests.for_package(version, by)
-    known = EdgePackage.objects.filter(version=version, self_test=carried.sha256).first()
-    if known is not None and package_file(known.sha256).exists():
-        return known
+def for_version(version: ModelVersion, *, by: User) -> EdgePackage:
+    """Return the package of a version that a user may export, created where it is missing."""
+    self_test = self_tests.for_package(version, by)
+    existing = EdgePackage.objects.filter(version=version, self_test=self_test.sha256).first()
+    if existing is not None and package_file(existing.sha256).exists():
+        return existing
     try:
         entries = packages.entries(version, by=by)
     except Invalid as exc:
         raise CannotRelease(exc.message) from None
     root = keys.folder() / "packages"
     root.mkdir(exist_ok=True)
-    making = root / f".{secrets.token_hex(8)}"
-    total, found = 0, hashlib.sha256()
+    temporary = root / f".{secrets.token_hex(8)}"
+    total, digest = 0, hashlib.sha256()
     if version.size_bytes > files.free_bytes(root):
         raise disk.DiskFull
     try:
-        with making.open("wb") as out:
+        with temporary.open("wb") as out:
             for block in zips.blocks(entries):
                 out.write(block)
-                found.update(block)
+                digest.update(block)
                 total += len(block)
-        making.rename(root / f"{found.hexdigest()}.zip")
+        temporary.rename(root / f"{digest.hexdigest()}.zip")
         files.flush_folder(root)
     finally:
-        making.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     fields = {"version": version, "model_label": str(version)[:130], "size_bytes": total}
-    made, _new = EdgePackage.objects.get_or_create(
-        sha256=found.hexdigest(), defaults=fields | {"self_test": carried.sha256}
+    created, _new = EdgePackage.objects.get_or_create(
+        sha256=digest.hexdigest(), defaults=fields | {"self_test": self_test.sha256}
     )
-    return made
+    return created
 
 
 def labels(digests: Iterable[str]) -> dict[str, str]:

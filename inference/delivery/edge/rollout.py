@@ -13,7 +13,7 @@ from inference.delivery.edge import fleet
 from inference.delivery.edge.models import EdgeGroup
 
 RUNNING = 0.9  # share of the devices reached that must run it for that time; others may be switched off
-SILENCE_TIMEOUT = timedelta(minutes=30)  # of a device that said nothing for so long, nobody knows whether it runs
+SILENCE_TIMEOUT = timedelta(minutes=30)  # after it, the state of a silent device is unknown
 
 
 def advance(group: EdgeGroup) -> bool:

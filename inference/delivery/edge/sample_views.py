@@ -33,13 +33,13 @@ def sample_list(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.SERVICES_MANAGE)
 def sample_rule(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Say which pictures the devices keep."""
+    """Set the rule by which devices store images."""
     group, form = _own(request, pk), EdgeSamplingForm(request.POST)
     if form.is_valid():
         with errors_shown_on(form):
-            given = form.cleaned_data
+            values = form.cleaned_data
             sampling.set_rule(
-                group=group, percent=given["keep_percent"], below=given["keep_below"], days=given["keep_days"],
+                group=group, percent=values["keep_percent"], below=values["keep_below"], days=values["keep_days"],
                 by=request.user,
             )  # fmt: skip
             return redirect("inference:edge-samples", pk)
@@ -55,7 +55,7 @@ def sample_picture(request: SignedInRequest, pk: int, sample: int) -> HttpRespon
 @require_POST
 @needs(Action.SERVICES_MANAGE)
 def sample_remove(request: SignedInRequest, pk: int, sample: int) -> HttpResponse:
-    """Forget one of the pictures."""
+    """Delete one of the images."""
     if not samples.remove(holder=_own(request, pk), sample=sample):
         raise Http404
     return redirect("inference:edge-samples", pk)
@@ -78,8 +78,8 @@ def _page(
         "rule_form": rule_form or EdgeSamplingForm(initial=rule),
         "may_annotate": request.user.can(Action.DATASETS_CREATE),
     }
-    wrong = any(one is not None and one.errors for one in (form, rule_form))
-    return render(request, "inference/edge_samples.html", context, status=422 if wrong else 200)
+    has_errors = any(bound is not None and bound.errors for bound in (form, rule_form))
+    return render(request, "inference/edge_samples.html", context, status=422 if has_errors else 200)
 
 
 def _own(request: SignedInRequest, pk: int) -> EdgeGroup:

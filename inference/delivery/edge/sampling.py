@@ -24,7 +24,7 @@ class SamplesOff(DomainError, code="samples_off"):
 
 
 def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User) -> EdgeGroup:
-    """Say which pictures the devices of a group keep; all of them hear it with their next word.
+    """Set which images the devices of a group store; they receive it with their next release.
 
     Args:
         percent: of all that they answer, by chance; 0: none.
@@ -34,22 +34,25 @@ def set_rule(*, group: EdgeGroup, percent: int, below: int, days: int, by: User)
     Raises:
         Invalid: a number is out of bounds.
     """
-    found = Refusals()
-    for field, value, least, most in (
+    refusals = Refusals()
+    for field, value, minimum, maximum in (
         ("keep_percent", percent, 0, 100), ("keep_below", below, 0, 100), ("keep_days", days, 1, MAX_DAYS),
     ):  # fmt: skip
-        with found:
-            if not least <= value <= most:
-                said = _("This must be a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
-                raise Invalid(said, field=field)
-    found.end()
+        with refusals:
+            if not minimum <= value <= maximum:
+                message = _("This must be a whole number from %(least)d to %(most)d.") % {
+                    "least": minimum,
+                    "most": maximum,
+                }
+                raise Invalid(message, field=field)
+    refusals.end()
     with transaction.atomic():
-        held = EdgeGroup.objects.select_for_update().get(pk=group.pk)
-        held.keep_percent, held.keep_below, held.keep_days = percent, below, days
-        held.number += 1  # an older word, which kept pictures, is refused from now on
-        held.save(update_fields=["keep_percent", "keep_below", "keep_days", "number"])
-        audit.record(by, "edge_samples_set", held, percent=percent, below=below, days=days)
-    return held
+        locked = EdgeGroup.objects.select_for_update().get(pk=group.pk)
+        locked.keep_percent, locked.keep_below, locked.keep_days = percent, below, days
+        locked.number += 1  # an older word, which kept pictures, is refused from now on
+        locked.save(update_fields=["keep_percent", "keep_below", "keep_days", "number"])
+        audit.record(by, "edge_samples_set", locked, percent=percent, below=below, days=days)
+    return locked
 
 
 def rule_of(group: EdgeGroup) -> dict[str, float] | None:
@@ -57,8 +60,8 @@ def rule_of(group: EdgeGroup) -> dict[str, float] | None:
     return {"percent": group.keep_percent, "below": group.keep_below / 100} if group.keeps else None
 
 
-def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package: str) -> ServiceSample:
-    """Keep a picture that a device sent; the same one once, however often it comes.
+def store(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package: str) -> ServiceSample:
+    """Store an image that a device sent; the same image once, however often it arrives.
 
     Args:
         answers: `predictions` that the device gave.
@@ -66,7 +69,7 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
 
     Raises:
         SamplesOff: the group keeps no pictures.
-        Invalid: it is no JPEG, or more than 2 MiB; or nobody knows why it was kept.
+        Invalid: it is no JPEG, or more than 2 MiB; or the reason is unknown.
         TooManySamples, TooLarge, DiskFull: there is no room; later there may be.
     """
     group: EdgeGroup = device.group
@@ -78,8 +81,8 @@ def keep(*, device: EdgeDevice, picture: bytes, answers: Any, why: str, package:
         raise Invalid(
             _("Devices send JPEG pictures of at most %(most)s MiB.") % {"most": MAX_BYTES >> 20}, field="image"
         )
-    packages = (one for one in (group.wanted, group.before) if one is not None)
-    label = next((one.model_label for one in packages if one.sha256 == package), "")
+    packages = (candidate for candidate in (group.wanted, group.before) if candidate is not None)
+    label = next((candidate.model_label for candidate in packages if candidate.sha256 == package), "")
     return samples.store(
         holder=group, picture=picture, answers=answers, by=None, why=why, model_name=label, device=device.name
     )

@@ -13,20 +13,20 @@ MOST_MS, MOST_MIB, MOST_RUNS, MOST_THREADS = 600_000.0, float(4 << 20), 10_000, 
 
 
 def record(device: EdgeDevice, report: Any, *, hardware: Mapping[str, Any]) -> None:
-    """Keep what a device says of the package that it runs; what cannot be is passed over."""
-    if not isinstance(report, Mapping) or (sound := _sound(report, hardware)) is None:
+    """Store the measured speed of the package that a device runs; invalid reports are skipped."""
+    if not isinstance(report, Mapping) or (columns := _to_columns(report, hardware)) is None:
         return
     packages = (package for package in (device.group.wanted, device.group.before) if package is not None)
-    version = next((one.version_id for one in packages if one.sha256 == report.get("package")), None)
+    version = next((candidate.version_id for candidate in packages if candidate.sha256 == report.get("package")), None)
     if version is None:
         return
     row = DeviceSpeed.objects.filter(device=device, version=version).first()
-    if row is None or any(getattr(row, name) != value for name, value in sound.items()):
-        DeviceSpeed.objects.update_or_create(device=device, version_id=version, defaults=sound)
+    if row is None or any(getattr(row, name) != value for name, value in columns.items()):
+        DeviceSpeed.objects.update_or_create(device=device, version_id=version, defaults=columns)
 
 
-def _sound(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Columns of what a device says; None where a time is missing, or none that a model can take."""
+def _to_columns(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the columns of a speed report; None where a time is missing or impossible."""
     p50, p95, memory = (finite(report.get(name)) for name in ("p50_ms", "p95_ms", "memory_mib"))
     runs, threads = finite(report.get("runs")), finite(report.get("threads"))
     if p50 is None or p95 is None or not 0 < p50 <= p95 <= MOST_MS:
@@ -36,7 +36,7 @@ def _sound(report: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any
     provider = to_text(report.get("provider"))
     names = ("model", "processor", "machine") if provider in (CPU, OPENVINO) else ("card", "model", "processor")
     return {
-        "hardware": next((name for name in (to_text(facts.get(one)) for one in names) if name), ""),
+        "hardware": next((name for name in (to_text(facts.get(key)) for key in names) if name), ""),
         "machine": to_text(facts.get("machine")),
         "threads": int(threads),
         "provider": provider,

@@ -18,7 +18,7 @@ from aiplatform.objects.tables import Column, MainColumn, Table
 from inference.delivery.edge import agent_download, fleet, logs, packages
 from inference.delivery.edge.filters import EdgeGroupFilters
 from inference.delivery.edge.forms import EdgeDeviceForm, EdgeGroupForm, EdgeReleaseForm
-from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, said_of
+from inference.delivery.edge.labels import FACTS, OUTCOMES, SAMPLES, WAITING, WELL, WRONG, describe_difference
 from inference.delivery.edge.models import EdgeDevice, EdgeGroup
 
 MAX_SHOWN = 500  # devices on the page of a group; the API has all
@@ -117,7 +117,7 @@ def _devices(group: EdgeGroup) -> list[EdgeDevice]:
     for device in devices:
         device.group = group
         device.look, device.words = OUTCOMES.get(device.outcome, OUTCOMES[""])
-        device.differs_words = said_of(device.differs)
+        device.differs_words = describe_difference(device.differs)
         device.runs = labels.get(device.package, device.package[:12])
         device.reached = device.pk in reached
         if device.look == WELL and device.reached and group.wanted and device.package != group.wanted.sha256:
@@ -150,18 +150,19 @@ class EdgeDevicePages(ObjectPages[EdgeDevice]):
         newest = list(row.reports.all()[:50])
         labels = packages.labels([row.package, *(report.package for report in newest)])
         reports = [
-            {"at": one.at, "words": OUTCOMES.get(one.outcome, OUTCOMES[""])[1], "detail": one.detail,
-             "differs": said_of(one.differs), "package": labels.get(one.package, one.package[:12])}
-            for one in newest
+            {"at": report.at, "words": OUTCOMES.get(report.outcome, OUTCOMES[""])[1], "detail": report.detail,
+             "differs": describe_difference(report.differs),
+             "package": labels.get(report.package, report.package[:12])}
+            for report in newest
         ]  # fmt: skip
-        lines, left_out = logs.of(row)
+        lines, left_out = logs.for_device(row)
         return {
             "device": row,
             "lines": lines,
             "left_out": left_out,
             "group": row.group,
             "words": OUTCOMES.get(row.outcome, OUTCOMES[""])[1],
-            "differs": said_of(row.differs),
+            "differs": describe_difference(row.differs),
             "runs": labels.get(row.package, row.package[:12]),
             "wanted": fleet.wanted_by(row),
             "samples_words": SAMPLES.get(row.samples, ""),

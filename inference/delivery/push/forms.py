@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.delivery.push.models import Push, PushTarget, UsableBy
-from inference.delivery.push.protocol import Way
+from inference.delivery.push.protocol import PushProtocol
 from inference.delivery.push.targets import LONGEST_ADDRESS, LONGEST_CA, LONGEST_OPTION, LONGEST_SECRET
 from inference.registry.models import ModelVersion
 
@@ -25,7 +25,7 @@ class Unseen(forms.Textarea):
 
 
 class PushTargetForm(forms.Form):
-    """A place of one kind. Options of the kind become fields of their own."""
+    """A target of one kind. Options of the kind become separate fields."""
 
     name = forms.CharField(label=_("Name"), max_length=100, validators=[TITLE])
     address = forms.CharField(
@@ -34,19 +34,19 @@ class PushTargetForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
     )
 
-    def __init__(self, *args: Any, way: Way, target: PushTarget | None = None, **more: Any) -> None:
+    def __init__(self, *args: Any, protocol: PushProtocol, target: PushTarget | None = None, **more: Any) -> None:
         if target is not None:
             shown = {f"{OPTION}{name}": value for name, value in target.options.items()}
             more["initial"] = shown | {
                 "name": target.name, "address": target.address, "ca": target.ca, "visibility": target.visibility,
             }  # fmt: skip
         super().__init__(*args, **more)
-        self.way = way
-        self.fields["address"].help_text = way.address_help
-        for option in way.options:
+        self.protocol = protocol
+        self.fields["address"].help_text = protocol.address_help
+        for option in protocol.options:
             self.fields[f"{OPTION}{option.name}"] = _field_of(option)
-        self.fields["secret"] = _secret(way, is_kept=target is not None and bool(target.secret))
-        if way.has_ca:
+        self.fields["secret"] = _secret(protocol, is_kept=target is not None and bool(target.secret))
+        if protocol.has_ca:
             self.fields["ca"] = forms.CharField(
                 label=_("Certificate authority"),
                 max_length=LONGEST_CA,
@@ -59,20 +59,20 @@ class PushTargetForm(forms.Form):
         )
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What the service takes, once the form is valid."""
+    def service_params(self) -> dict[str, Any]:
+        """Return the arguments of the service for a valid form."""
         values = dict(self.cleaned_data)
-        options = {option.name: values.pop(f"{OPTION}{option.name}") for option in self.way.options}
+        options = {option.name: values.pop(f"{OPTION}{option.name}") for option in self.protocol.options}
         return values | {"options": options}
 
 
 def _field_of(option: Any) -> forms.Field:
     if option.yes_no:
         return forms.BooleanField(
-            label=option.words, required=False, initial=option.default, help_text=option.help_text
+            label=option.label, required=False, initial=option.default, help_text=option.help_text
         )
     return forms.CharField(
-        label=option.words,
+        label=option.label,
         required=option.required,
         max_length=LONGEST_OPTION,
         initial=option.default,
@@ -81,17 +81,17 @@ def _field_of(option: Any) -> forms.Field:
     )
 
 
-def _secret(way: Way, *, is_kept: bool) -> forms.Field:
-    lines = getattr(way, "secret_has_lines", False)
+def _secret(protocol: PushProtocol, *, is_kept: bool) -> forms.Field:
+    lines = getattr(protocol, "secret_has_lines", False)
     attrs = {"autocomplete": "new-password", "spellcheck": "false", "class": "mono"}
-    kept = _("Kept encrypted. Leave it empty to keep the one that is there; another address needs it anew.")
+    kept_help = _("Kept encrypted. Leave it empty to keep the one that is there; another address needs it anew.")
     return forms.CharField(
-        label=way.secret_words,
+        label=protocol.secret_label,
         max_length=LONGEST_SECRET,
-        required=way.secret_required and not is_kept,
+        required=protocol.secret_required and not is_kept,
         strip=False,
         widget=Unseen(attrs=attrs | {"rows": 4}) if lines else forms.PasswordInput(attrs=attrs),
-        help_text=kept if is_kept else _("Kept encrypted and never shown again."),
+        help_text=kept_help if is_kept else _("Kept encrypted and never shown again."),
     )
 
 

@@ -1,4 +1,4 @@
-"""An example of a way to a server that manages devices: Huawei FusionDirector, which hands files on to edge nodes.
+"""An example of a protocol for a device management server: Huawei FusionDirector, which forwards files to edge nodes.
 
 Sign in by a session of Redfish (DMTF DSP0266, section "Session-based authentication": `X-Auth-Token`), upload the file
 as a form (RFC 7578), end the session. The path that takes files differs among versions, so it is an option. This was
@@ -19,95 +19,99 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import outbound
 from aiplatform.lib.errors import Invalid
 from inference.delivery.push import http_client
-from inference.delivery.push.protocol import Came, Option, Parcel, Place, PushFailed, Tested, failed
+from inference.delivery.push.protocol import Destination, OnSent, Option, Parcel, PushFailed, Tested, failed
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
 class FusionDirector:
     code: ClassVar[str] = "fd"
-    words: ClassVar[Any] = _("FusionDirector (FD)")
+    label: ClassVar[Any] = _("FusionDirector (FD)")
     ports: ClassVar[Mapping[str, int]] = outbound.WEB
     address_help: ClassVar[Any] = _("The server alone: https://fd.example.org")
     options: ClassVar[tuple[Option, ...]] = (
         Option("username", _("Username"), required=True),
         Option("upload_path", _("Path that takes files"), _("As the manual of your version names it."), required=True),
     )
-    secret_words: ClassVar[Any] = _("Password")
+    secret_label: ClassVar[Any] = _("Password")
     secret_required: ClassVar[bool] = True
     has_ca: ClassVar[bool] = True
 
-    def check(self, place: Place) -> None:
-        """Refuse a path that is none.
+    def check(self, destination: Destination) -> None:
+        """Refuse an invalid upload path or server address.
 
         Raises:
             Invalid.
         """
-        path = place.option("upload_path")
+        path = destination.option("upload_path")
         if not path.startswith("/") or path.startswith("//") or " " in path:
             raise Invalid(_("The path begins with a slash."), field="option_upload_path")
-        if urlsplit(place.address).path.strip("/"):
+        if urlsplit(destination.address).path.strip("/"):
             raise Invalid(_("The address is that of the server, without a path."), field="address")
 
-    def test(self, place: Place) -> Tested:
-        """Begin a session and end it."""
-        with self._session(place):
+    def test(self, destination: Destination) -> Tested:
+        """Start a session and end it."""
+        with self._session(destination):
             return Tested()
 
-    def send(self, place: Place, parcel: Parcel, came: Came) -> str:
-        border = secrets.token_hex(16)
+    def send(self, destination: Destination, parcel: Parcel, on_sent: OnSent) -> str:
+        boundary = secrets.token_hex(16)
         name = parcel.name.replace('"', "").replace("\\", "")
         head = (
-            f'--{border}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
             f"Content-Type: {parcel.media_type}\r\n\r\n"
         ).encode()
-        foot = f"\r\n--{border}--\r\n".encode()
+        foot = f"\r\n--{boundary}--\r\n".encode()
 
         def body() -> Iterator[bytes]:
             yield head
             yield from parcel.pieces()
             yield foot
 
-        with self._session(place) as token:
+        with self._session(destination) as token:
             headers = {
                 "X-Auth-Token": token,
-                "Content-Type": f"multipart/form-data; boundary={border}",
+                "Content-Type": f"multipart/form-data; boundary={boundary}",
                 "X-Content-SHA256": parcel.sha256,
             }
-            address = f"{place.address.rstrip('/')}{place.option('upload_path')}"
+            address = f"{destination.address.rstrip('/')}{destination.option('upload_path')}"
             length = len(head) + parcel.size + len(foot)
-            answer = http_client.ask(place, "POST", address, headers, body=body(), length=length, came=came)
-            http_client.judge(answer, place)
+            response = http_client.request(
+                destination, "POST", address, headers, body=body(), length=length, on_sent=on_sent
+            )
+            http_client.check_response(response, destination)
         try:
-            told = json.loads(answer.body)
-            where = str(told.get("@odata.id") or told.get("id") or "")
-            told_sum = str(told.get("sha256") or parcel.sha256)
+            payload = json.loads(response.body)
+            resource_id = str(payload.get("@odata.id") or payload.get("id") or "")
+            reported_sha256 = str(payload.get("sha256") or parcel.sha256)
         except (ValueError, AttributeError):
-            where, told_sum = "", parcel.sha256
-        if told_sum.lower() != parcel.sha256:
-            raise failed("checksum", host=http_client.host_of(place.address), again=True)
-        return f"{address}#{where[:300]}" if where.isprintable() and where else address
+            resource_id, reported_sha256 = "", parcel.sha256
+        if reported_sha256.lower() != parcel.sha256:
+            raise failed("checksum", host=http_client.host_of(destination.address), again=True)
+        return f"{address}#{resource_id[:300]}" if resource_id.isprintable() and resource_id else address
 
     @contextmanager
-    def _session(self, place: Place) -> Iterator[str]:
-        """A session's token; the session ends with the block, whatever happens in it."""
-        root = place.address.rstrip("/")
-        asked = json.dumps({"UserName": place.option("username"), "Password": place.secret}).encode()
-        answer = http_client.ask(place, "POST", root + SESSIONS, {"Content-Type": "application/json"}, body=asked)
-        http_client.judge(answer, place)
-        token = answer.headers.get("x-auth-token", "")
+    def _session(self, destination: Destination) -> Iterator[str]:
+        """Yield the token of a session that ends with the block, also after an error."""
+        root = destination.address.rstrip("/")
+        credentials = json.dumps({"UserName": destination.option("username"), "Password": destination.secret}).encode()
+        response = http_client.request(
+            destination, "POST", root + SESSIONS, {"Content-Type": "application/json"}, body=credentials
+        )
+        http_client.check_response(response, destination)
+        token = response.headers.get("x-auth-token", "")
         if not token or not (token.isascii() and token.isprintable()):
-            raise failed("answered", host=http_client.host_of(root), status=answer.status, error="X-Auth-Token")
-        session = urljoin(root + SESSIONS, answer.headers.get("location", ""))
+            raise failed("answered", host=http_client.host_of(root), status=response.status, error="X-Auth-Token")
+        session = urljoin(root + SESSIONS, response.headers.get("location", ""))
         try:
             yield token
         finally:
             if urlsplit(session).netloc == urlsplit(root).netloc and session != root + SESSIONS:
-                self._end(place, session, token)
+                self._end(destination, session, token)
 
     @staticmethod
-    def _end(place: Place, session: str, token: str) -> None:
+    def _end(destination: Destination, session: str, token: str) -> None:
         try:
-            http_client.ask(place, "DELETE", session, {"X-Auth-Token": token})
+            http_client.request(destination, "DELETE", session, {"X-Auth-Token": token})
         except PushFailed:
             return  # it ends by itself after some minutes

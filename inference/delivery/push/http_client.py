@@ -1,4 +1,4 @@
-"""HTTP to places of people's own: to the address that was judged, without redirects, with an end to everything."""
+"""HTTP client for destinations of users: only to checked addresses, without redirects, with timeouts for every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from aiplatform.lib import outbound
 from aiplatform.lib.addresses import is_public
-from inference.delivery.push.protocol import Came, Parcel, Place, PushFailed, failed
+from inference.delivery.push.protocol import Destination, OnSent, Parcel, PushFailed, failed
 from workers.images.containers.patience import Patience
 
 CONNECT_S = 15.0
@@ -23,12 +23,12 @@ ANSWER_S = 300.0  # the far side may check gigabytes before it answers
 MAX_RESPONSE_BYTES = 1 << 20
 LATER = (408, 423, 425, 429, 500, 502, 503, 504)
 INSUFFICIENT_STORAGE = 507
-SHOWN = 200  # characters of what a server says
+SHOWN = 200  # characters of an error text
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back: header names in lower case, at most a megabyte of the body."""
+class Response:
+    """A response: header names in lower case, at most a megabyte of the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,8 +39,8 @@ class Answer:
         return 200 <= self.status < 300
 
     @property
-    def said(self) -> str:
-        """Its words for people, one line; "" where they are no text."""
+    def error_text(self) -> str:
+        """The body as one line of text for an error message; "" where it is no text."""
         text = " ".join(self.body[: 4 * SHOWN].decode("utf-8", "replace").split())
         return "" if text.startswith("<!") or "\ufffd" in text else text[:SHOWN]
 
@@ -50,15 +50,15 @@ def host_of(address: str) -> str:
     return urlsplit(address).hostname or "–"
 
 
-def reach(address: str, place: Place, ports: Mapping[str, int] = outbound.WEB) -> outbound.Target:
-    """Where a connection may go now.
+def reach(address: str, destination: Destination, ports: Mapping[str, int] = outbound.WEB) -> outbound.Target:
+    """Return the address that a connection may use now.
 
     Raises:
         PushFailed: it leads inside the network, unencrypted out of it, or is not found.
     """
     host = host_of(address)
     try:
-        target = outbound.resolve(address, allowed=place.allowed, ports=ports)
+        target = outbound.resolve(address, allowed=destination.allowed, ports=ports)
     except outbound.ForbiddenAddress as exc:
         raise failed("inner", host=host) from exc
     except OSError as exc:
@@ -68,42 +68,42 @@ def reach(address: str, place: Place, ports: Mapping[str, int] = outbound.WEB) -
     return target
 
 
-def trust_of(place: Place) -> ssl.SSLContext:
-    """Whose certificates are believed.
+def ssl_context(destination: Destination) -> ssl.SSLContext:
+    """Return an SSL context that trusts the usual authorities and that of the destination.
 
     Raises:
-        PushFailed: what was given is no certificate.
+        PushFailed: the authority of the destination is not a valid certificate.
     """
-    trust = ssl.create_default_context()
-    if place.ca:
+    context = ssl.create_default_context()
+    if destination.ca:
         try:
-            trust.load_verify_locations(cadata=place.ca)
+            context.load_verify_locations(cadata=destination.ca)
         except (ssl.SSLError, ValueError, TypeError) as exc:  # TypeError: letters that are not ASCII
             raise failed("bad_ca") from exc
-    return trust
+    return context
 
 
-def ask(
-    place: Place,
+def request(
+    destination: Destination,
     method: str,
     address: str,
     headers: Mapping[str, str] | None = None,
     *,
     body: bytes | Iterable[bytes] = b"",
     length: int | None = None,
-    came: Came = lambda _count: None,
-) -> Answer:
-    """One request and its answer, whatever its status.
+    on_sent: OnSent = lambda _count: None,
+) -> Response:
+    """Send one request and return its response, whatever the status.
 
     Args:
         body: bytes, or pieces that are `length` bytes together.
-        came: called with the bytes of each piece that left.
+        on_sent: called with the number of bytes of each piece that was sent.
 
     Raises:
-        PushFailed: nobody answers properly, in time; `again` says whether to try later.
+        PushFailed: no valid response in time; `again` tells whether to try later.
     """
-    target = reach(address, place)
-    connection = outbound.Pinned(target, READ_TIMEOUT_S, trust_of(place))
+    target = reach(address, destination)
+    connection = outbound.Pinned(target, READ_TIMEOUT_S, ssl_context(destination))
     with Patience(CONNECT_S) as patience:
         try:
             connection.connect()
@@ -115,58 +115,58 @@ def ask(
             for name, value in sent_headers.items():
                 connection.putheader(name, value)
             connection.endheaders()
-            _send(connection, pieces, came, patience)
-            answer_s = ANSWER_S if length else READ_TIMEOUT_S  # somebody may wait for a test on a page
-            patience.extend(answer_s)
-            connection.sock.settimeout(answer_s)
-            answer = connection.getresponse()
-            return Answer(
-                answer.status,
-                {name.lower(): value for name, value in answer.getheaders()},
-                answer.read(MAX_RESPONSE_BYTES),
+            _send(connection, pieces, on_sent, patience)
+            response_timeout_s = ANSWER_S if length else READ_TIMEOUT_S  # a user may wait for a test on a page
+            patience.extend(response_timeout_s)
+            connection.sock.settimeout(response_timeout_s)
+            response = connection.getresponse()
+            return Response(
+                response.status,
+                {name.lower(): value for name, value in response.getheaders()},
+                response.read(MAX_RESPONSE_BYTES),
             )
         except PushFailed:
             raise
         except ssl.SSLCertVerificationError as exc:
             raise failed("certificate", host=target.host, error=exc.verify_message) from exc
         except (OSError, http.client.HTTPException, ValueError) as exc:  # ValueError: a header that cannot be written
-            said = "timed out" if patience.over else str(exc) or type(exc).__name__
-            raise failed("silent", host=target.host, error=said, again=not isinstance(exc, ValueError)) from exc
+            reason = "timed out" if patience.over else str(exc) or type(exc).__name__
+            raise failed("silent", host=target.host, error=reason, again=not isinstance(exc, ValueError)) from exc
         finally:
             connection.close()
 
 
-def _send(connection: outbound.Pinned, pieces: Iterable[bytes], came: Came, patience: Patience) -> None:
-    """Send the body; one who answers before its end has refused it, and is listened to."""
+def _send(connection: outbound.Pinned, pieces: Iterable[bytes], on_sent: OnSent, patience: Patience) -> None:
+    """Send the body; a server that responds before the end has refused it, and its response is read."""
     plain = not isinstance(connection.sock, ssl.SSLSocket)
     try:
         for piece in pieces:
             if not piece:
                 continue
-            if plain and _has_answered(connection.sock):
+            if plain and _has_response(connection.sock):
                 return
             connection.send(piece)
-            came(len(piece))
+            on_sent(len(piece))
             patience.extend(PIECE_S)
     except (BrokenPipeError, ConnectionResetError):
         if patience.over:
             raise
-        # what it said before it hung up may still be there to read
+        # the response sent before the connection closed may still be readable
 
 
-def _has_answered(channel: socket.socket) -> bool:
+def _has_response(channel: socket.socket) -> bool:
     return bool(select.select([channel], [], [], 0)[0])
 
 
-def judge(answer: Answer, place: Place, *, good: tuple[int, ...] = ()) -> Answer:
-    """Refuse an answer that is none of 2xx and `good`.
+def check_response(response: Response, destination: Destination, *, good: tuple[int, ...] = ()) -> Response:
+    """Refuse a response whose status is neither 2xx nor one of `good`.
 
     Raises:
         PushFailed: with what the status means, and what to do about it.
     """
-    host, status = host_of(place.address), answer.status
-    if answer.is_good or status in good:
-        return answer
+    host, status = host_of(destination.address), response.status
+    if response.is_good or status in good:
+        return response
     if status in (401, 403):
         raise failed("credentials", host=host, status=status)
     if status == INSUFFICIENT_STORAGE:
@@ -176,12 +176,12 @@ def judge(answer: Answer, place: Place, *, good: tuple[int, ...] = ()) -> Answer
     if status in (404, 405, 410):
         raise failed("not_found", host=host, status=status)
     if 300 <= status < 400:
-        raise failed("redirected", host=host, other=host_of(answer.headers.get("location", "")))
-    raise failed("answered", host=host, status=status, error=answer.said or "–", again=status in LATER)
+        raise failed("redirected", host=host, other=host_of(response.headers.get("location", "")))
+    raise failed("answered", host=host, status=status, error=response.error_text or "–", again=status in LATER)
 
 
-def is_told_by_status(status: int) -> bool:
-    """Whether `judge` says more of a status than its number."""
+def is_explained_status(status: int) -> bool:
+    """Whether `check_response` has a message of its own for a status."""
     return 300 <= status < 400 or status in (401, 403, 404, 405, 410, 413, INSUFFICIENT_STORAGE)
 
 

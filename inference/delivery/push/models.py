@@ -18,7 +18,7 @@ class UsableBy(models.TextChoices):
 
 
 class PushTarget(models.Model):
-    """A place of somebody's that models are pushed to. Its secret is kept sealed and never shown again."""
+    """A destination that a user pushes models to. Its secret is stored encrypted and never shown again."""
 
     name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="push_targets")
@@ -44,7 +44,7 @@ class PushTarget(models.Model):
 
 
 class Push(models.Model):
-    """One version on its way to one place. `pushes.py` is the only writer."""
+    """One push of a version to a target. `pushes.py` is the only writer."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")  # also between two tries
@@ -68,7 +68,7 @@ class Push(models.Model):
     sent_bytes = models.PositiveBigIntegerField(default=0)
     size_bytes = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, blank=True)  # of the bytes that are pushed, once they were counted
-    landed = models.CharField(max_length=700, blank=True)  # where it lies, as the place calls it
+    landed = models.CharField(max_length=700, blank=True)  # location of the file, as the destination names it
     holder = models.CharField(max_length=150, blank=True)  # who sends it, see aiplatform.lib.claims
     renewed_at = models.DateTimeField(null=True)
     tries = models.PositiveIntegerField(default=0)

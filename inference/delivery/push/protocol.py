@@ -1,7 +1,8 @@
-"""What every kind of place has in common: how it is described, what is sent there, and how a failure is said.
+"""The interface of all kinds of destinations: their description, what is sent to them, and their failures.
 
-A way is plain Python without rows: it gets a `Place` and a `Parcel`, both of them in memory alone, and runs in a thread
-of its own. To add one, write a class with the attributes and methods of `Way` and name it in `ways.py`.
+A protocol is plain Python without rows: it gets a `Destination` and a `Parcel`, which exist only in memory, and runs in
+a separate thread. To add one, write a class with the attributes and methods of `PushProtocol` and list it in
+`protocols.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any, ClassVar, Protocol
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 
-#: Called with the bytes of each piece that left; raises where the push must end.
-Came = Callable[[int], None]
+#: Called with the number of bytes of each piece that was sent; raises an error where the push must end.
+OnSent = Callable[[int], None]
 
 
 class PushFailed(DomainError, code="push_failed"):
-    """A place did not take what was sent; the message says why and what to do.
+    """A destination did not accept what was sent; the message states the reason and the next step.
 
     Attributes:
         again: whether the same may go well a little later.
@@ -30,22 +31,22 @@ class PushFailed(DomainError, code="push_failed"):
 
 
 def failed(code: str, /, *, again: bool = False, **facts: Any) -> PushFailed:
-    """A failure by the code of its text in words.py."""
+    """Return a failure by the code of its text in the labels."""
     return PushFailed(wording.message(f"push.{code}", **facts), again=again)
 
 
 @dataclass(frozen=True)
 class Option:
-    """Something a kind of place asks for, in the open.
+    """An option of a kind of destination; stored unencrypted.
 
     Attributes:
         name: in `options` of a row and of the API; English, lower case.
-        words: for people.
+        label: shown to users.
         yes_no: a tick instead of a text.
     """
 
     name: str
-    words: Any
+    label: Any
     help_text: Any = ""
     required: bool = False
     default: str | bool = ""
@@ -53,8 +54,8 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where something is pushed to; only ever in memory.
+class Destination:
+    """Where a push goes; only ever in memory.
 
     Attributes:
         secret: in the open; never logged, and hidden where the object is printed.
@@ -109,39 +110,39 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Tested:
-    """What a test of a place found: the host key that it showed, where it has one."""
+    """The result of a test: the host key that the destination showed, where it has one."""
 
     host_key: str = ""
 
 
-class Way(Protocol):
-    """A kind of place."""
+class PushProtocol(Protocol):
+    """A kind of destination."""
 
     code: ClassVar[str]  # in rows
-    words: ClassVar[Any]  # for people
+    label: ClassVar[Any]  # for people
     ports: ClassVar[Mapping[str, int]]  # schemes of its addresses, each with the usual port
     address_help: ClassVar[Any]
     options: ClassVar[tuple[Option, ...]]
-    secret_words: ClassVar[Any]
+    secret_label: ClassVar[Any]
     secret_required: ClassVar[bool]
     has_ca: ClassVar[bool]
 
-    def check(self, place: Place) -> None:
-        """Refuse what can never work, without asking the place. Optional beyond what `options` say.
+    def check(self, destination: Destination) -> None:
+        """Refuse what can never work, without a connection. Optional beyond what `options` declare.
 
         Raises:
             Invalid.
         """
 
-    def test(self, place: Place) -> Tested:
-        """See that the place answers and takes the credentials; nothing stays there.
+    def test(self, destination: Destination) -> Tested:
+        """Check that the destination responds and accepts the credentials; nothing is left there.
 
         Raises:
             PushFailed.
         """
 
-    def send(self, place: Place, parcel: Parcel, came: Came) -> str:
-        """Push, check what arrived, and say where it lies now, as the place calls it.
+    def send(self, destination: Destination, parcel: Parcel, on_sent: OnSent) -> str:
+        """Push the parcel, verify what arrived and return its location as the destination names it.
 
         Raises:
             PushFailed.

@@ -1,4 +1,4 @@
-"""Pushes: asked for, sent by whoever claims them, ended. The only writer of their rows.
+"""Pushes: queued, sent by the process that claims them, ended. The only writer of their rows.
 
 A push is a row; a task sends it under a claim. Where the process dies, the claim runs out or is seen to be of a dead
 process, the sweep hands the row to the next, and after some tries it ends as failed: no row runs for ever.
@@ -24,7 +24,7 @@ from aiplatform.lib.claims import Claim, ClaimLost, Claims, is_gone
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.delivery.push.models import Push, PushTarget
-from inference.delivery.push.protocol import Parcel, Place, PushFailed, Way, failed
+from inference.delivery.push.protocol import Destination, Parcel, PushFailed, PushProtocol, failed
 from inference.delivery.push.protocols import PROTOCOLS
 from inference.registry import history, packages
 from inference.registry.models import ModelVersion
@@ -37,22 +37,22 @@ BACK_OFF_S = (20, 60, 300, 1800)
 """Pauses after the first, second, … failure that may pass; after the last one it is given up."""
 MAX_ATTEMPTS = len(BACK_OFF_S) + 1
 AT_ONCE = 3  # on the whole platform: workers have other things to do as well
-MAX_UNFINISHED = 20  # of one person
+MAX_UNFINISHED = 20  # of one user
 RETENTION = timedelta(days=180)
 S = Push.State
 LIVE = (S.WAITING, S.RUNNING)
 
 
 class CannotPush(DomainError, code="cannot_push"):
-    """This version cannot go to this place now."""
+    """This version cannot be pushed to this target now."""
 
 
 class _Ended(Exception):
-    """Somebody stopped the push, or another process took it over."""
+    """The push was stopped, or another process took it over."""
 
 
 def submit(*, user: User, version: ModelVersion, target: PushTarget, content: str = Push.Content.PACKAGE) -> Push:
-    """Ask for a version to be pushed; the same one that is on its way there is answered with.
+    """Queue a push of a version; an unfinished push of the same version to the target is returned instead.
 
     Args:
         content: the package that runs by itself, or the version's own files; both as one zip.
@@ -62,16 +62,16 @@ def submit(*, user: User, version: ModelVersion, target: PushTarget, content: st
         CannotPush: the person has too many that wait.
     """
     if content not in Push.Content.values:
-        said = _("%(name)s is one of %(known)s.")
-        raise Invalid(said % {"name": "content", "known": ", ".join(Push.Content.values)}, field="content")
+        message = _("%(name)s is one of %(known)s.")
+        raise Invalid(message % {"name": "content", "known": ", ".join(Push.Content.values)}, field="content")
     _entries(version, content, user)
     unfinished = Push.objects.filter(owner=user, ended_at=None)
     same = unfinished.filter(version=version, target=target, content=content).first()
     if same is not None:
         return same
     if unfinished.count() >= MAX_UNFINISHED:
-        said = _("%(count)s of your pushes are not done yet. Wait for them, or stop some.")
-        raise CannotPush(said % {"count": MAX_UNFINISHED})
+        message = _("%(count)s of your pushes are not done yet. Wait for them, or stop some.")
+        raise CannotPush(message % {"count": MAX_UNFINISHED})
     push: Push = Push.objects.create(
         target=target, target_name=target.name, version=version, model_name=str(version)[:130], owner=user,
         content=content, size_bytes=zips.size(_entries(version, content, user)),
@@ -108,7 +108,7 @@ def _end(rows: object, state: str, message: wording.Message | None = None) -> No
 
 
 def run(push_id: int) -> None:
-    """Send one push if it is due and nobody else is at it. Safe to send twice."""
+    """Send one push if it is due and no other process sends it. Safe to call twice."""
     due = Push.objects.filter(pk=push_id, state__in=LIVE, not_before__lte=now())
     if _others_at_it(push_id) >= AT_ONCE:
         return  # the sweep comes by again
@@ -142,24 +142,24 @@ def _others_at_it(push_id: int) -> int:
 
 
 def _failed(push: Push, claim: Claim, exc: PushFailed) -> None:
-    said = wording.of_error(exc)
+    message = wording.of_error(exc)
     if exc.again and push.tries < MAX_ATTEMPTS:
         later = now() + timedelta(seconds=BACK_OFF_S[push.tries - 1])
-        claim.release(state=S.WAITING, message=said, not_before=later)
-        log.info("push=%s tries again at %s: %s", push.pk, later.isoformat(), said.code)
+        claim.release(state=S.WAITING, message=message, not_before=later)
+        log.info("push=%s tries again at %s: %s", push.pk, later.isoformat(), message.code)
         return
     if exc.again:
-        said = wording.message("push.gave_up", count=push.tries, why=said)
-    claim.release(state=S.FAILED, message=said, ended_at=now())
-    log.warning("push=%s given up: %s", push.pk, said.code)
+        message = wording.message("push.gave_up", count=push.tries, why=message)
+    claim.release(state=S.FAILED, message=message, ended_at=now())
+    log.warning("push=%s given up: %s", push.pk, message.code)
 
 
 def _send(push: Push, claim: Claim) -> str:
-    """Send in a thread of its own, which touches no row; signs of life and counts are written here."""
-    way, place, entries, version = _prepared(push)
+    """Send in a separate thread that touches no row; heartbeats and byte counts are written here."""
+    protocol, destination, entries, version = _prepare(push)
     counted, ended, pace = [0], Event(), Pace()
 
-    def came(count: int) -> None:
+    def on_sent(count: int) -> None:
         counted[0] += count
         if ended.is_set():
             raise _Ended
@@ -169,23 +169,23 @@ def _send(push: Push, claim: Claim) -> str:
     def sending() -> str:
         parcel = _parcel(version, push, entries)
         push.sha256, push.size_bytes = parcel.sha256, parcel.size
-        return way.send(place, parcel, came)
+        return protocol.send(destination, parcel, on_sent)
 
     with futures.ThreadPoolExecutor(1, thread_name_prefix="push") as pool:
-        going = pool.submit(sending)
+        future = pool.submit(sending)
         try:
-            while not futures.wait([going], RENEW_S).done:
+            while not futures.wait([future], RENEW_S).done:
                 claim.write(sent_bytes=min(counted[0], push.size_bytes), sha256=push.sha256)
         except ClaimLost:
             ended.set()
             raise
-        landed = going.result()
+        landed = future.result()
     claim.write(sha256=push.sha256, size_bytes=push.size_bytes)
     return landed
 
 
-def _prepared(push: Push) -> tuple[Way, Place, list[zips.Entry], ModelVersion]:
-    """What a push needs, looked at once more: rights may be gone since it was asked for."""
+def _prepare(push: Push) -> tuple[PushProtocol, Destination, list[zips.Entry], ModelVersion]:
+    """Return what a push needs and check it again: permissions may have been removed since the request."""
     if push.version is None:
         raise failed("version_gone")
     if push.target is None or not PushTarget.objects.usable_by(push.owner).filter(pk=push.target_id).exists():
@@ -196,7 +196,7 @@ def _prepared(push: Push) -> tuple[Way, Place, list[zips.Entry], ModelVersion]:
         entries = _entries(push.version, push.content, push.owner)
     except Invalid as exc:
         raise failed("version_gone") from exc
-    return PROTOCOLS[push.target.kind], place_of(push.target), entries, push.version
+    return PROTOCOLS[push.target.kind], to_destination(push.target), entries, push.version
 
 
 def _entries(version: ModelVersion, content: str, owner: User) -> list[zips.Entry]:
@@ -206,15 +206,15 @@ def _entries(version: ModelVersion, content: str, owner: User) -> list[zips.Entr
 
 
 def _parcel(version: ModelVersion, push: Push, entries: list[zips.Entry]) -> Parcel:
-    """The bytes that go, counted and summed by reading them once.
+    """Return the bytes to push, counted and hashed by reading them once.
 
     Raises:
         PushFailed: files of the version are gone.
     """
-    found, size = hashlib.sha256(), 0
+    digest, size = hashlib.sha256(), 0
     try:
         for piece in zips.blocks(entries):
-            found.update(piece)
+            digest.update(piece)
             size += len(piece)
     except OSError as exc:
         raise failed("version_gone") from exc
@@ -226,11 +226,11 @@ def _parcel(version: ModelVersion, push: Push, entries: list[zips.Entry]) -> Par
 
     ending = "_package.zip" if push.content == Push.Content.PACKAGE else ".zip"
     stem = f"{version.model.name}_v{version.number}".replace(" ", "_")
-    return Parcel(f"{stem}{ending}", size, found.hexdigest(), version.model.name, version.number, opened)
+    return Parcel(f"{stem}{ending}", size, digest.hexdigest(), version.model.name, version.number, opened)
 
 
-def place_of(target: PushTarget) -> Place:
-    """A place with its secret in the open.
+def to_destination(target: PushTarget) -> Destination:
+    """Return the destination of a target with its decrypted secret.
 
     Raises:
         PushFailed: it was sealed under another secret key of the platform.
@@ -239,7 +239,7 @@ def place_of(target: PushTarget) -> Place:
         secret = sealed.unseal(target.secret).get("secret", "")
     except sealed.Unsealable as exc:
         raise failed("sealed") from exc
-    return Place(target.address, target.options, secret, target.ca, target.host_key, tuple(settings.PUSH_ALLOWED))
+    return Destination(target.address, target.options, secret, target.ca, target.host_key, tuple(settings.PUSH_ALLOWED))
 
 
 def sweep() -> None:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import outbound
 from aiplatform.lib.errors import Invalid
 from inference.delivery.push import http_client, sigv4
-from inference.delivery.push.protocol import Came, Option, Parcel, Place, Tested, failed
+from inference.delivery.push.protocol import Destination, OnSent, Option, Parcel, Tested, failed
 
 MAX_UPLOAD_BYTES = 5 * 1024**3  # bytes of a single PUT
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
@@ -31,7 +31,7 @@ ELSEWHERE = ("PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedi
 
 class S3:
     code: ClassVar[str] = "s3"
-    words: ClassVar[Any] = _("S3 bucket")
+    label: ClassVar[Any] = _("S3 bucket")
     ports: ClassVar[Mapping[str, int]] = outbound.WEB
     address_help: ClassVar[Any] = _(
         "The endpoint: https://s3.eu-central-1.amazonaws.com, https://minio.example.org:9000"
@@ -45,82 +45,83 @@ class S3:
         Option("path_style", _("Bucket in the path"), _("Off: the bucket is part of the host name, as AWS prefers."),
                default=True, yes_no=True),
     )  # fmt: skip
-    secret_words: ClassVar[Any] = _("Secret key")
+    secret_label: ClassVar[Any] = _("Secret key")
     secret_required: ClassVar[bool] = True
     has_ca: ClassVar[bool] = True
 
-    def check(self, place: Place) -> None:
-        """Refuse what is no bucket and no region.
+    def check(self, destination: Destination) -> None:
+        """Refuse an invalid bucket, region, endpoint or access key.
 
         Raises:
             Invalid.
         """
-        if not BUCKET.match(place.option("bucket")) or ".." in place.option("bucket"):
+        if not BUCKET.match(destination.option("bucket")) or ".." in destination.option("bucket"):
             raise Invalid(_("This is no name of a bucket."), field="option_bucket")
-        if not REGION.match(place.option("region")):
+        if not REGION.match(destination.option("region")):
             raise Invalid(_("This is no name of a region."), field="option_region")
-        if urlsplit(place.address).path.strip("/"):
+        if urlsplit(destination.address).path.strip("/"):
             raise Invalid(_("The endpoint has no path; the bucket is an option."), field="address")
-        if set(place.option("access_key")) & set("/, ="):
+        if set(destination.option("access_key")) & set("/, ="):
             raise Invalid(_("This is no access key."), field="option_access_key")
 
-    def test(self, place: Place) -> Tested:
-        """List nothing of the bucket. Who may put but not list is told apart from who is not known."""
-        url = f"{self._root(place)}?list-type=2&max-keys=0"
-        answer = self._ask(place, "GET", url)
-        if answer.status != 403 or self._code(answer) != "AccessDenied":
-            self._judge(answer, place)
+    def test(self, destination: Destination) -> Tested:
+        """List zero objects of the bucket. A key that may put but not list is distinguished from an unknown key."""
+        url = f"{self._root(destination)}?list-type=2&max-keys=0"
+        response = self._request(destination, "GET", url)
+        if response.status != 403 or self._code(response) != "AccessDenied":
+            self._check_response(response, destination)
         return Tested()
 
-    def send(self, place: Place, parcel: Parcel, came: Came) -> str:
+    def send(self, destination: Destination, parcel: Parcel, on_sent: OnSent) -> str:
         if parcel.size > MAX_UPLOAD_BYTES:
-            raise failed("too_large", host=http_client.host_of(place.address))
-        self.test(place)
-        folder = place.option("prefix").strip("/")
+            raise failed("too_large", host=http_client.host_of(destination.address))
+        self.test(destination)
+        folder = destination.option("prefix").strip("/")
         key = f"{folder}/{parcel.name}" if folder else parcel.name
-        url = self._root(place) + quote(key, safe="/-_.~")
+        url = self._root(destination) + quote(key, safe="/-_.~")
         checksum = base64.b64encode(bytes.fromhex(parcel.sha256)).decode()
         headers = {"Content-Type": parcel.media_type, "x-amz-checksum-sha256": checksum}
-        self._judge(self._ask(place, "PUT", url, headers, parcel, came), place)
-        there = self._ask(place, "HEAD", url, {"x-amz-checksum-mode": "ENABLED"})
-        if there.status == 200:  # who may only put is not told
-            told = there.headers.get("x-amz-checksum-sha256", checksum)
-            if there.headers.get("content-length") != str(parcel.size) or told != checksum:
-                raise failed("checksum", host=http_client.host_of(place.address), again=True)
-        return f"s3://{place.option('bucket')}/{key}"
+        self._check_response(self._request(destination, "PUT", url, headers, parcel, on_sent), destination)
+        response = self._request(destination, "HEAD", url, {"x-amz-checksum-mode": "ENABLED"})
+        if response.status == 200:  # keys that may only put get no response
+            reported_checksum = response.headers.get("x-amz-checksum-sha256", checksum)
+            if response.headers.get("content-length") != str(parcel.size) or reported_checksum != checksum:
+                raise failed("checksum", host=http_client.host_of(destination.address), again=True)
+        return f"s3://{destination.option('bucket')}/{key}"
 
     @staticmethod
-    def _root(place: Place) -> str:
-        """The address of the bucket, with a slash at its end."""
-        parts, bucket = urlsplit(place.address), place.option("bucket")
-        if place.options.get("path_style", True):
+    def _root(destination: Destination) -> str:
+        """Return the address of the bucket with a trailing slash."""
+        parts, bucket = urlsplit(destination.address), destination.option("bucket")
+        if destination.options.get("path_style", True):
             return f"{parts.scheme}://{parts.netloc}/{bucket}/"
         return f"{parts.scheme}://{bucket}.{parts.netloc}/"
 
     @staticmethod
-    def _ask(
-        place: Place, method: str, url: str, headers: dict[str, str] | None = None, parcel: Parcel | None = None,
-        came: Came = lambda _count: None,
-    ) -> http_client.Answer:  # fmt: skip
-        proven = sigv4.signed(
+    def _request(
+        destination: Destination, method: str, url: str, headers: dict[str, str] | None = None,
+        parcel: Parcel | None = None, on_sent: OnSent = lambda _count: None,
+    ) -> http_client.Response:  # fmt: skip
+        signed_headers = sigv4.signed(
             method, url, headers or {}, payload_sha256=parcel.sha256 if parcel else sigv4.EMPTY,
-            access_key=place.option("access_key"), secret_key=place.secret, region=place.option("region"), moment=now(),
+            access_key=destination.option("access_key"), secret_key=destination.secret,
+            region=destination.option("region"), moment=now(),
         )  # fmt: skip
         body, length = (http_client.body_of(parcel), parcel.size) if parcel else (b"", 0)
-        return http_client.ask(place, method, url, proven, body=body, length=length, came=came)
+        return http_client.request(destination, method, url, signed_headers, body=body, length=length, on_sent=on_sent)
 
     @staticmethod
-    def _code(answer: http_client.Answer) -> str:
-        """The store's own word for what is wrong; "" where it says none."""
-        found = CODE.search(answer.body)
-        return found.group(1).decode() if found else ""
+    def _code(response: http_client.Response) -> str:
+        """Return the error code of the store; "" without one."""
+        match = CODE.search(response.body)
+        return match.group(1).decode() if match else ""
 
-    def _judge(self, answer: http_client.Answer, place: Place) -> None:
-        host, code = http_client.host_of(place.address), self._code(answer)
-        if answer.is_good:
+    def _check_response(self, response: http_client.Response, destination: Destination) -> None:
+        host, code = http_client.host_of(destination.address), self._code(response)
+        if response.is_good:
             return
         if code in BAD_CREDENTIALS:
-            raise failed("credentials", host=host, status=answer.status)
+            raise failed("credentials", host=host, status=response.status)
         if code in DAMAGED:
             raise failed("checksum", host=host, again=True)
         if code == "RequestTimeTooSkewed":
@@ -131,8 +132,8 @@ class S3:
             raise failed("too_large", host=host)
         if "Quota" in code or "Full" in code:
             raise failed("no_room", host=host)
-        if code and not http_client.is_told_by_status(answer.status):
+        if code and not http_client.is_explained_status(response.status):
             raise failed(
-                "answered", host=host, status=answer.status, error=code, again=answer.status in http_client.LATER
+                "answered", host=host, status=response.status, error=code, again=response.status in http_client.LATER
             )
-        http_client.judge(answer, place)
+        http_client.check_response(response, destination)

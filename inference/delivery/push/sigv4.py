@@ -19,7 +19,7 @@ def signed(
     method: str, url: str, headers: Mapping[str, str], *, payload_sha256: str, access_key: str, secret_key: str,
     region: str, moment: datetime, token: str = "", service: str = "s3",
 ) -> dict[str, str]:  # fmt: skip
-    """The headers of a request, all of them signed, with `Authorization`.
+    """Return the headers of a request, all of them signed, with `Authorization`.
 
     Args:
         url: the whole address; its path and query are encoded already, each sign once.
@@ -33,14 +33,14 @@ def signed(
     sent = {**headers, "Host": parts.netloc, "x-amz-content-sha256": payload_sha256, "x-amz-date": stamp}
     if token:
         sent["x-amz-security-token"] = token
-    plain = {name.lower(): " ".join(value.split()) for name, value in sent.items()}
-    names = ";".join(sorted(plain))
-    asked = "\n".join(
-        [method, parts.path or "/", _query(parts.query), *(f"{name}:{plain[name]}" for name in sorted(plain)), "",
-         names, payload_sha256]
+    canonical_headers = {name.lower(): " ".join(value.split()) for name, value in sent.items()}
+    names = ";".join(sorted(canonical_headers))
+    canonical_request = "\n".join(
+        [method, parts.path or "/", _query(parts.query),
+         *(f"{name}:{canonical_headers[name]}" for name in sorted(canonical_headers)), "", names, payload_sha256]
     )  # fmt: skip
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
-    text = "\n".join([ALGORITHM, stamp, scope, hashlib.sha256(asked.encode()).hexdigest()])
+    text = "\n".join([ALGORITHM, stamp, scope, hashlib.sha256(canonical_request.encode()).hexdigest()])
     key = f"AWS4{secret_key}".encode()
     for part in (stamp[:8], region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")

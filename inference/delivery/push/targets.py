@@ -22,7 +22,7 @@ from aiplatform.lib.parsers import is_sound
 from aiplatform.lib.titles import TITLE
 from inference.delivery.push import pushes
 from inference.delivery.push.models import PushTarget, UsableBy
-from inference.delivery.push.protocol import Place, PushFailed, Way
+from inference.delivery.push.protocol import Destination, PushFailed, PushProtocol
 from inference.delivery.push.protocols import PROTOCOLS
 
 LONGEST_ADDRESS, LONGEST_OPTION, LONGEST_SECRET, LONGEST_CA = 500, 300, 20_000, 100_000
@@ -32,7 +32,7 @@ def create(
     *, user: User, name: str, kind: str, address: str, options: Mapping[str, Any] | None = None, secret: str = "",
     ca: str = "", visibility: str = UsableBy.PRIVATE,
 ) -> PushTarget:  # fmt: skip
-    """Keep a place.
+    """Create a target.
 
     Args:
         kind: a code of `ways.WAYS`.
@@ -62,96 +62,96 @@ def check(
     *, name: str = "target", kind: str = "", address: str | None = None, options: Mapping[str, Any] | None = None,
     secret: str | None = None, ca: str = "", visibility: str = UsableBy.PRIVATE,
 ) -> None:  # fmt: skip
-    """Refuse at once what `create` refuses; what is None is not looked at.
+    """Refuse at once what `create` refuses; values that are None are not checked.
 
     Raises:
         Invalid: an unknown kind or option, an address of another sort or inside the network, no certificate.
     """
-    found, way = Refusals(), PROTOCOLS.get(kind)
-    with found:
+    refusals, protocol = Refusals(), PROTOCOLS.get(kind)
+    with refusals:
         if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
             raise Invalid(TITLE.message, field="name")
-    with found:
-        if way is None:
-            said = _("There is no kind “%(kind)s”. There are: %(known)s.")
-            raise Invalid(said % {"kind": kind[:50], "known": ", ".join(PROTOCOLS)}, field="kind")
-    with found:
+    with refusals:
+        if protocol is None:
+            message = _("There is no kind “%(kind)s”. There are: %(known)s.")
+            raise Invalid(message % {"kind": kind[:50], "known": ", ".join(PROTOCOLS)}, field="kind")
+    with refusals:
         if visibility not in UsableBy.values:
             raise Invalid(_("A target is for you alone, or for your groups."), field="visibility")
-    if way is not None:
-        with found:
+    if protocol is not None:
+        with refusals:
             if address is not None:
-                _check_address(way, address)
-        with found:
+                _check_address(protocol, address)
+        with refusals:
             checked_options(kind, options or {})
-        with found:
-            _check_secret(way, secret)
-        with found:
-            _check_ca(way, ca)
-        if not found and address is not None:
-            with found:
-                way.check(Place(address, options or {}, secret or ""))
-    found.end()
+        with refusals:
+            _check_secret(protocol, secret)
+        with refusals:
+            _check_ca(protocol, ca)
+        if not refusals and address is not None:
+            with refusals:
+                protocol.check(Destination(address, options or {}, secret or ""))
+    refusals.end()
 
 
-def _check_address(way: Way, address: str) -> None:
+def _check_address(protocol: PushProtocol, address: str) -> None:
     if len(address) > LONGEST_ADDRESS or not is_sound(address):
-        said = _("An address has at most %(most)s characters.")
-        raise Invalid(said % {"most": LONGEST_ADDRESS}, field="address")
+        message = _("An address has at most %(most)s characters.")
+        raise Invalid(message % {"most": LONGEST_ADDRESS}, field="address")
     if "?" in address or "#" in address:
-        said = _("The address has no question mark and no number sign: what is secret belongs into the secret.")
-        raise Invalid(said, field="address")
+        message = _("The address has no question mark and no number sign: what is secret belongs into the secret.")
+        raise Invalid(message, field="address")
     try:
-        outbound.resolve(address, allowed=settings.PUSH_ALLOWED, ports=way.ports)
+        outbound.resolve(address, allowed=settings.PUSH_ALLOWED, ports=protocol.ports)
     except outbound.InnerAddress:
-        inside = wording.message("push.inner", host=urlsplit(address).hostname)
-        raise Invalid(inside, field="address") from None
+        inner_message = wording.message("push.inner", host=urlsplit(address).hostname)
+        raise Invalid(inner_message, field="address") from None
     except outbound.ForbiddenAddress as exc:
         raise Invalid(exc.message, field="address") from None
     except OSError:
         return  # it may be found later
 
 
-def checked_options(kind: str, given: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-    """The options of a kind, each with its value or its default.
+def checked_options(kind: str, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+    """Return the options of a kind, each with its value or its default.
 
     Args:
-        quiet: leave refusing to `check`, and give back what came.
+        quiet: leave errors to `check`, and return unknown kinds unchanged.
 
     Raises:
         Invalid: an option that the kind does not know, or of another type, or one that is missing.
     """
-    way = PROTOCOLS.get(kind)
-    if way is None:
-        return dict(given)
+    protocol = PROTOCOLS.get(kind)
+    if protocol is None:
+        return dict(options)
     values: dict[str, Any] = {}
-    known = {option.name: option for option in way.options}
-    for name in given:
-        if name not in known:
-            said = _("This kind of target has no option “%(name)s”. It has: %(known)s.")
-            facts = {"name": str(name)[:50], "known": ", ".join(known) or "–"}
-            raise Invalid(said % facts, field="options")
-    for option in way.options:
-        value = given.get(option.name, option.default)
+    by_name = {option.name: option for option in protocol.options}
+    for name in options:
+        if name not in by_name:
+            message = _("This kind of target has no option “%(name)s”. It has: %(known)s.")
+            facts = {"name": str(name)[:50], "known": ", ".join(by_name) or "–"}
+            raise Invalid(message % facts, field="options")
+    for option in protocol.options:
+        value = options.get(option.name, option.default)
         if option.yes_no:
-            right = isinstance(value, bool)
+            is_valid = isinstance(value, bool)
         else:
-            right = isinstance(value, str) and len(value) <= LONGEST_OPTION and is_sound(value)
-            right = right and value.isprintable()
-        if not right:
-            said = _("The option “%(name)s” has no such value.")
-            raise Invalid(said % {"name": option.name}, field="options")
+            is_valid = isinstance(value, str) and len(value) <= LONGEST_OPTION and is_sound(value)
+            is_valid = is_valid and value.isprintable()
+        if not is_valid:
+            message = _("The option “%(name)s” has no such value.")
+            raise Invalid(message % {"name": option.name}, field="options")
         if option.required and not value and not quiet:
-            said = _("The option “%(name)s” is needed.")
-            raise Invalid(said % {"name": option.name}, field=f"option_{option.name}")
+            message = _("The option “%(name)s” is needed.")
+            raise Invalid(message % {"name": option.name}, field=f"option_{option.name}")
         values[option.name] = value.strip() if isinstance(value, str) else value
     return values
 
 
-def _check_secret(way: Way, secret: str | None) -> None:
+def _check_secret(protocol: PushProtocol, secret: str | None) -> None:
     if secret is None:
         return
-    if way.secret_required and not secret:
+    if protocol.secret_required and not secret:
         raise Invalid(_("This kind of target needs a secret."), field="secret")
     if len(secret) > LONGEST_SECRET or not is_sound(secret):
         raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_SECRET}, field="secret")
@@ -160,10 +160,10 @@ def _check_secret(way: Way, secret: str | None) -> None:
         raise Invalid(_("A secret is one line of plain letters, digits and signs."), field="secret")
 
 
-def _check_ca(way: Way, ca: str) -> None:
+def _check_ca(protocol: PushProtocol, ca: str) -> None:
     if not ca.strip():
         return
-    if not way.has_ca:
+    if not protocol.has_ca:
         raise Invalid(_("This kind of target knows no certificates."), field="ca")
     if len(ca) > LONGEST_CA:
         raise Invalid(_("At most %(most)s characters.") % {"most": LONGEST_CA}, field="ca")
@@ -177,10 +177,10 @@ def change(
     *, target: PushTarget, by: User, name: str | None = None, address: str | None = None,
     options: Mapping[str, Any] | None = None, secret: str = "", ca: str | None = None, visibility: str | None = None,
 ) -> PushTarget:  # fmt: skip
-    """Change a place; what is None stays. An empty secret leaves the one that is there, but not at another address.
+    """Change a target; None keeps a value. An empty secret keeps the stored one, but not for another address.
 
     Raises:
-        Invalid: see `check`; or the address changes, and the secret was not given anew: it would go to somebody else.
+        Invalid: see `check`; or the address changes without a new secret: the stored one would go to another server.
         NameTaken.
     """
     address = target.address if address is None else address
@@ -193,10 +193,10 @@ def change(
         "visibility": target.visibility if visibility is None else visibility,
     }
     check(kind=target.kind, secret=secret if secret or not target.secret else None, **changed)
-    moved = address != target.address or _goes_elsewhere(target, changed)
+    moved = address != target.address or _may_reach_another_server(target, changed)
     if moved and target.secret and not secret:
-        said = _("Give the secret once more: what is kept was given for the former address and authority.")
-        raise Invalid(said, field="secret")
+        message = _("Give the secret once more: what is kept was given for the former address and authority.")
+        raise Invalid(message, field="secret")
     if address != target.address:
         changed["host_key"] = ""
     if secret:
@@ -212,8 +212,8 @@ def change(
     return target
 
 
-def _goes_elsewhere(target: PushTarget, changed: Mapping[str, Any]) -> bool:
-    """Whether somebody else could read the secret after this change: by another authority that is believed."""
+def _may_reach_another_server(target: PushTarget, changed: Mapping[str, Any]) -> bool:
+    """Whether another server could read the secret after this change, because another authority is trusted."""
     return bool(changed["ca"]) and changed["ca"] != target.ca
 
 
@@ -224,34 +224,34 @@ def forget_host_key(*, target: PushTarget, by: User) -> None:
 
 
 def test(target: PushTarget) -> bool:
-    """Ask the place, and note how that went; whether it takes the credentials. Pins the key of a host."""
-    said, host_key = wording.Message(), target.host_key
+    """Test a target and store the result; whether it accepts the credentials. Pins the key of a host."""
+    message, host_key = wording.Message(), target.host_key
     try:
-        host_key = PROTOCOLS[target.kind].test(place_of(target)).host_key
+        host_key = PROTOCOLS[target.kind].test(to_destination(target)).host_key
     except PushFailed as exc:
-        said = wording.of_error(exc)
+        message = wording.of_error(exc)
     PushTarget.objects.filter(pk=target.pk, address=target.address).update(
-        tested_at=now(), message=said, host_key=host_key
+        tested_at=now(), message=message, host_key=host_key
     )
     target.refresh_from_db()
-    return not said
+    return not message
 
 
 def delete(*, target: PushTarget, by: User) -> None:
-    """Forget a place; what waits or runs to it fails, and says why. What lies there stays."""
+    """Delete a target; waiting and running pushes fail with the reason. Files already pushed stay there."""
     with transaction.atomic():
         pushes.end_those_to(target)
         audit.record(by, "push_target_deleted", target)
         target.delete()
 
 
-def place_of(target: PushTarget) -> Place:
-    """A place with its secret in the open.
+def to_destination(target: PushTarget) -> Destination:
+    """Return the destination of a target with its decrypted secret.
 
     Raises:
         PushFailed: it was sealed under another secret key of the platform.
     """
-    return pushes.place_of(target)
+    return pushes.to_destination(target)
 
 
 def _sealed(secret: str) -> str:

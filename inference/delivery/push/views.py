@@ -62,35 +62,35 @@ class PushTargetPages(ObjectPages[PushTarget]):
 
     def prepare(self, request: SignedInRequest, rows: ListPage) -> dict[str, Any]:
         for target in rows:
-            target.way = _words(target)
+            target.way = _kind_label(target)
         return {}
 
     def details(self, request: SignedInRequest, row: PushTarget, is_own: bool) -> dict[str, Any]:
         options = PROTOCOLS[row.kind].options if row.kind in PROTOCOLS else ()
-        facts = [(option.words, row.options.get(option.name)) for option in options]
+        facts = [(option.label, row.options.get(option.name)) for option in options]
         return {
-            "way": _words(row),
-            "facts": [(words, value) for words, value in facts if value not in (None, "")],
+            "way": _kind_label(row),
+            "facts": [(label, value) for label, value in facts if value not in (None, "")],
             "fingerprint": targets.fingerprint(row),
             "pushes": Push.objects.visible_to(request.user).for_list().filter(target=row)[:SHOWN],
         }
 
     def form(self, request: SignedInRequest, row: PushTarget | None = None, kind: str = "") -> PushTargetForm:
-        way = PROTOCOLS.get(row.kind if row else kind)
-        if way is None:
+        protocol = PROTOCOLS.get(row.kind if row else kind)
+        if protocol is None:
             raise Http404
-        return PushTargetForm(request.POST or None, way=way, target=row)
+        return PushTargetForm(request.POST or None, protocol=protocol, target=row)
 
     def form_context(self, request: SignedInRequest, form: PushTargetForm, row: PushTarget | None) -> dict[str, Any]:
-        return {"way": form.way, "ways": PROTOCOLS.values()}
+        return {"way": form.protocol, "ways": PROTOCOLS.values()}
 
     def create(self, request: SignedInRequest, form: PushTargetForm) -> PushTarget:
-        target = targets.create(user=request.user, kind=form.way.code, **form.given)
+        target = targets.create(user=request.user, kind=form.protocol.code, **form.service_params)
         self.test(request, target)
         return target
 
     def change(self, request: SignedInRequest, form: PushTargetForm, row: PushTarget) -> None:
-        self.test(request, targets.change(target=row, by=request.user, **form.given))
+        self.test(request, targets.change(target=row, by=request.user, **form.service_params))
 
     def remove(self, request: SignedInRequest, row: PushTarget) -> None:
         targets.delete(target=row, by=request.user)
@@ -109,9 +109,9 @@ class PushTargetPages(ObjectPages[PushTarget]):
         targets.forget_host_key(target=row, by=request.user)
 
 
-def _words(target: PushTarget) -> Any:
-    way = PROTOCOLS.get(target.kind)
-    return way.words if way else target.kind
+def _kind_label(target: PushTarget) -> Any:
+    protocol = PROTOCOLS.get(target.kind)
+    return protocol.label if protocol else target.kind
 
 
 @needs(Action.MODELS_MANAGE)

@@ -60,7 +60,7 @@ class EdgeStep(long_running.LastingStep):
         """Make the package: it may be large."""
         if "packed" in row.kept:
             return None
-        packages.of(rows.model_version({"id": row.kept["version"]}, row.run.owner), by=row.run.owner)
+        packages.for_version(rows.model_version({"id": row.kept["version"]}, row.run.owner), by=row.run.owner)
         return {"packed": True}
 
     def go_on(self, row: StepRun) -> Done | None:

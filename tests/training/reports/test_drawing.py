@@ -22,7 +22,7 @@ def curves(*values, log=False, bands=True):
         for n, row in enumerate(map(np.array, values))
     ]
     x = np.arange(len(values[0]), dtype=float) if values else np.arange(0.0)
-    text = svg.curves(x, lines, ident="a", title="Loss", about="said", axis="step", log=log)
+    text = svg.curves(x, lines, ident="a", title="Loss", description="said", axis="step", log=log)
     return text, ET.fromstring(text)
 
 
@@ -73,9 +73,11 @@ def test_lines_of_one_colour_have_other_dashes():
 def test_names_cannot_break_out_of_a_drawing():
     name = '"><script>alert(1)</script>'
     text = svg.curves(
-        np.arange(2.0), [Line(name, np.arange(2.0))], ident="a", title=name, about=name, axis=name, log=False
+        np.arange(2.0), [Line(name, np.arange(2.0))], ident="a", title=name, description=name, axis=name, log=False
     )
-    dots = svg.dots([Dot(1, 2, 1, name)], ident="a", title=name, about=name, axes=(name, name), log=(False, False))
+    dots = svg.dots(
+        [Dot(1, 2, 1, name)], ident="a", title=name, description=name, axes=(name, name), log=(False, False)
+    )
 
     assert "<script" not in text + dots
     assert ET.fromstring(text).find("title").text == name
@@ -86,7 +88,7 @@ def test_names_cannot_break_out_of_a_drawing():
 def test_odd_dots_are_left_out(log):
     found = [Dot(x, y, 1, "run") for x, y in itertools.product((NAN, INF, -1.0, 0.0, 1.0, 1e308), repeat=2)]
 
-    text = svg.dots(found, ident="a", title="t", about="", axes=("x", "y"), log=log)
+    text = svg.dots(found, ident="a", title="t", description="", axes=("x", "y"), log=log)
 
     shown = ET.fromstring(text).findall("path/title")
     assert len(shown) == (4 if log[0] else 16)

@@ -19,7 +19,7 @@ class Killed(BaseException):
 MOMENTS = [
     *((point_files, "write", when, nth) for when in ("before", "after") for nth in (1, 2)),
     *((media.files, "write_atomically", when, nth) for when in ("before", "after") for nth in (1, 7)),
-    *((module, name, when, 1) for module, name in ((reporting, "_save_row"), (metrics, "keep"), (media, "save"))
+    *((module, name, when, 1) for module, name in ((reporting, "_save_row"), (metrics, "save"), (media, "save"))
       for when in ("before", "after")),
     (media, "prepare", "after", 1),
     (reporting, "_save", "after", 1),

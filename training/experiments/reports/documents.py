@@ -25,48 +25,48 @@ class Broken:
 
 
 def parts(text: str) -> list[Panel | Broken]:
-    """The panels of a text in their order, those that cannot be read among them."""
-    found: list[Panel | Broken] = []
+    """Return the panels of a text in their order, including those that cannot be read."""
+    blocks: list[Panel | Broken] = []
     for fence in markdown.fences(text, longest=LONGEST_BYTES):
         if fence.word not in panels.KINDS:
             continue
         try:
-            found.append(panels.read(fence))
+            blocks.append(panels.read(fence))
         except DomainError as exc:
-            found.append(Broken(fence.line, [one.message for one in exc.every]))
-    return found
+            blocks.append(Broken(fence.line, [error.message for error in exc.every]))
+    return blocks
 
 
 def check(text: str, user: User) -> Sequence[Panel]:
-    """The panels of a text that may be saved.
+    """Return the panels of a text that may be saved.
 
     Raises:
         Invalid: it is too long, has too many panels, or some of them cannot be read; all of it at once.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if len(text.encode()) > LONGEST_BYTES:
-            said = _("A report has at most %(most)s kB. Split it in two.") % {"most": LONGEST_BYTES // 1000}
-            raise Invalid(said, field="text")
-    with found:
+            message = _("A report has at most %(most)s kB. Split it in two.") % {"most": LONGEST_BYTES // 1000}
+            raise Invalid(message, field="text")
+    with refusals:
         if text.count("\n") >= MOST_LINES:
-            said = _("A report has at most %(most)s lines. Split it in two.") % {"most": MOST_LINES}
-            raise Invalid(said, field="text")
-    found.end()
+            message = _("A report has at most %(most)s lines. Split it in two.") % {"most": MOST_LINES}
+            raise Invalid(message, field="text")
+    refusals.end()
     good: list[Panel] = []
-    there = parts(text)
-    for one in there:
-        if isinstance(one, Broken):
-            for sentence in one.sentences:
-                with found:
+    blocks = parts(text)
+    for block in blocks:
+        if isinstance(block, Broken):
+            for sentence in block.sentences:
+                with refusals:
                     raise Invalid(sentence, field="text")
             continue
-        with found:
-            panels.check(one, user)
-            good.append(one)
-    with found:
-        if len(there) > MOST_PANELS:
-            said = _("A report has at most %(most)s panels; this one has %(there)s.")
-            raise Invalid(said % {"most": MOST_PANELS, "there": len(there)}, field="text")
-    found.end()
+        with refusals:
+            panels.check(block, user)
+            good.append(block)
+    with refusals:
+        if len(blocks) > MOST_PANELS:
+            message = _("A report has at most %(most)s panels; this one has %(there)s.")
+            raise Invalid(message % {"most": MOST_PANELS, "there": len(blocks)}, field="text")
+    refusals.end()
     return good

@@ -41,6 +41,6 @@ def _styles() -> SafeString:
 
 
 def _sheet(name: str) -> str:
-    found = finders.find(name)
-    assert isinstance(found, str), name
-    return Path(found).read_text()
+    path = finders.find(name)
+    assert isinstance(path, str), name
+    return Path(path).read_text()

@@ -16,58 +16,58 @@ _COLUMN = re.compile(r"(last|min|max|best)\(.+\)\Z|(params|tags)\..+\Z")
 Read = Callable[[Any], Any]
 
 
-def text(most: int) -> Read:
-    """Words, at most so many characters."""
+def text(max_length: int) -> Read:
+    """Text of at most `max_length` characters."""
 
     def read(value: Any) -> str:
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise Invalid(_("it is a text"))
-        if len(str(value)) > most:
-            raise Invalid(_("it has at most %(most)s characters") % {"most": most})
+        if len(str(value)) > max_length:
+            raise Invalid(_("it has at most %(most)s characters") % {"most": max_length})
         return str(value).strip()
 
     return read
 
 
-def words(most: int) -> Read:
+def words(max_count: int) -> Read:
     """A list of names, or one name."""
-    one = text(LONGEST_COLUMN)
+    read_name = text(LONGEST_COLUMN)
 
     def read(value: Any) -> tuple[str, ...]:
         rows = value if isinstance(value, list) else [value]
-        if not 0 < len(rows) <= most:
-            raise Invalid(_("it is a list of 1 to %(most)s names, as [a, b]") % {"most": most})
-        return tuple(dict.fromkeys(one(row) for row in rows))
+        if not 0 < len(rows) <= max_count:
+            raise Invalid(_("it is a list of 1 to %(most)s names, as [a, b]") % {"most": max_count})
+        return tuple(dict.fromkeys(read_name(row) for row in rows))
 
     return read
 
 
-def numbers(most: int) -> Read:
+def numbers(max_count: int) -> Read:
     """A list of numbers of runs, or one."""
-    one = whole(1, 10**12)
+    read_number = integer(1, 10**12)
 
     def read(value: Any) -> tuple[int, ...]:
         rows = value if isinstance(value, list) else [value]
-        if not 0 < len(rows) <= most:
-            raise Invalid(_("it is a list of 1 to %(most)s numbers of runs, as [12, 15]") % {"most": most})
-        return tuple(dict.fromkeys(one(row) for row in rows))
+        if not 0 < len(rows) <= max_count:
+            raise Invalid(_("it is a list of 1 to %(most)s numbers of runs, as [12, 15]") % {"most": max_count})
+        return tuple(dict.fromkeys(read_number(row) for row in rows))
 
     return read
 
 
-def whole(least: int, most: int) -> Read:
+def integer(minimum: int, maximum: int) -> Read:
     def read(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise Invalid(_("it is a whole number from %(least)s to %(most)s") % {"least": least, "most": most})
+        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+            raise Invalid(_("it is a whole number from %(least)s to %(most)s") % {"least": minimum, "most": maximum})
         return value
 
     return read
 
 
-def share(most: float) -> Read:
+def share(maximum: float) -> Read:
     def read(value: Any) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
-            raise Invalid(_("it is a number from 0 to %(most)s") % {"most": most})
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= maximum:
+            raise Invalid(_("it is a number from 0 to %(most)s") % {"most": maximum})
         return float(value)
 
     return read
@@ -79,10 +79,10 @@ def flag(value: Any) -> bool:
     return value
 
 
-def one_of(*known: str) -> Read:
+def one_of(*choices: str) -> Read:
     def read(value: Any) -> str:
-        if not isinstance(value, str) or value not in known:
-            raise Invalid(_("it is one of %(words)s") % {"words": ", ".join(known)})
+        if not isinstance(value, str) or value not in choices:
+            raise Invalid(_("it is one of %(words)s") % {"words": ", ".join(choices)})
         return value
 
     return read

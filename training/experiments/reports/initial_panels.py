@@ -19,12 +19,17 @@ SNIPPETS = {
 
 def snippets() -> list[dict[str, str]]:
     """Kind, word and text of each panel that can be inserted."""
-    words = {"runs": _("Table of runs"), "curves": _("Curves"), "scatter": _("Scatter plot"), "figure": _("One number")}
-    return [{"kind": kind, "label": words[kind], "text": block(kind, text)} for kind, text in SNIPPETS.items()]
+    labels = {
+        "runs": _("Table of runs"),
+        "curves": _("Curves"),
+        "scatter": _("Scatter plot"),
+        "figure": _("One number"),
+    }
+    return [{"kind": kind, "label": labels[kind], "text": block(kind, text)} for kind, text in SNIPPETS.items()]
 
 
 def block(kind: str, text: str) -> str:
-    """A panel as it stands in a text."""
+    """Return a panel as a fenced block of a text."""
     return f"```{kind}\n{text.strip()}\n```\n"
 
 
@@ -37,6 +42,6 @@ def of_runs(numbers: Sequence[int], keys: Sequence[str]) -> str:
 
 
 def of_table(filter: str, columns: Sequence[str], sort: str) -> str:
-    """A text about the table of runs as somebody looks at it."""
-    given = {"filter": filter, "columns": list(columns), "sort": sort}
-    return block("runs", request_text.written({name: value for name, value in given.items() if value}))
+    """Return a text with the table of runs in its current view."""
+    fields = {"filter": filter, "columns": list(columns), "sort": sort}
+    return block("runs", request_text.written({name: value for name, value in fields.items() if value}))

@@ -12,7 +12,7 @@ from training.experiments.reports.querysets import ReportQuerySet
 
 
 class Report(models.Model):
-    """A document that shows runs as whoever opens it may see them. Its newest version stands here as well."""
+    """A document with panels of runs that each reader sees with their own rights; also holds its newest version."""
 
     title = models.CharField(_("title"), max_length=150)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="reports")
@@ -35,7 +35,7 @@ class Report(models.Model):
 
 
 class ReportVersion(models.Model):
-    """What a report said at one time; never changed afterwards."""
+    """The content of a report at one time; never changed afterwards."""
 
     report = models.ForeignKey(Report, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

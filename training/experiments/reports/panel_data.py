@@ -57,7 +57,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a drawing, with what is said beside it."""
+    """A line of a chart with its statistics."""
 
     line: Line
     run: int | None  # None of a group
@@ -81,9 +81,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Dots:
-    """Runs by two of their numbers, and by a third or a word."""
+    """Runs by two of their numbers, and by a third number or a text."""
 
-    words: tuple[str, str]
+    axes: tuple[str, str]
     points: list[tuple[float, float, Any, dict[str, Any]]]
     missing: int  # runs without one of both numbers
     groups: list[tuple[str, int]] = field(default_factory=list)  # what a colour means, from 1
@@ -92,17 +92,17 @@ class Dots:
 
 
 def chosen(panel: Panel, reader: User, author: User | None) -> Chosen:
-    """The runs of a panel, in the order it asks for: by their numbers as it names them."""
+    """Return the runs of a panel in the order that it requests: runs selected by number as they are listed."""
     columns = panel.columns or (["state"] if panel.kind != panels.RUNS else [])
-    most = panel.values.get("limit") or 1
+    limit = panel.values.get("limit") or 1
     if panel.runs:
-        most = max(most, len(panel.runs))
-    found = table.table(
-        reader, text=panel.filter, archived=bool(panel.runs), columns=columns, sort=_order(panel), most=most
+        limit = max(limit, len(panel.runs))
+    run_table = table.table(
+        reader, text=panel.filter, archived=bool(panel.runs), columns=columns, sort=_order(panel), limit=limit
     )
     if panel.runs and not panel.values["sort"] and panel.kind != panels.FIGURE:
-        found = _as_named(found, panel.runs)
-    return Chosen(found, _hidden(panel, found, reader, author))
+        run_table = _as_named(run_table, panel.runs)
+    return Chosen(run_table, _hidden(panel, run_table, reader, author))
 
 
 def _order(panel: Panel) -> str:
@@ -114,16 +114,19 @@ def _order(panel: Panel) -> str:
     return value if up else f"-{value}"
 
 
-def _as_named(found: Table, numbers: Sequence[int]) -> Table:
-    places = {row["id"]: place for place, row in enumerate(found.runs)}
-    order = [places[number] for number in numbers if number in places]
-    columns = [Column(one.name, one.label, one.kind, [one.values[place] for place in order]) for one in found.columns]
-    return Table(found.total, [found.runs[place] for place in order], columns)
+def _as_named(run_table: Table, numbers: Sequence[int]) -> Table:
+    positions = {row["id"]: index for index, row in enumerate(run_table.runs)}
+    order = [positions[number] for number in numbers if number in positions]
+    columns = [
+        Column(column.name, column.label, column.kind, [column.values[index] for index in order])
+        for column in run_table.columns
+    ]
+    return Table(run_table.total, [run_table.runs[index] for index in order], columns)
 
 
-def _hidden(panel: Panel, found: Table, reader: User, author: User | None) -> int:
+def _hidden(panel: Panel, run_table: Table, reader: User, author: User | None) -> int:
     if panel.runs:
-        return len(panel.runs) - found.total
+        return len(panel.runs) - run_table.total
     if author is None or author.pk == reader.pk or reader.sees_everything:
         return 0
     meant = table.rows(author, text=panel.filter)
@@ -132,22 +135,22 @@ def _hidden(panel: Panel, found: Table, reader: User, author: User | None) -> in
     return meant.exclude(pk__in=Run.objects.visible_to(reader).values("pk")).count()
 
 
-def curves(panel: Panel, reader: User, found: Chosen) -> list[Drawn]:
-    """The curves of each key of a panel."""
-    if not found.numbers:
+def curves(panel: Panel, reader: User, selection: Chosen) -> list[Drawn]:
+    """Return the curves of each key of a panel."""
+    if not selection.numbers:
         return []
-    runs = comparison.chosen(reader, found.numbers)
+    runs = comparison.chosen(reader, selection.numbers)
     reached = comparison.figures(runs)
     by = panel.values["group_by"]
-    groups = _alike(found.column(by).values) if by else []
+    groups = _alike(selection.column(by).values) if by else []
     drawn = []
     for key in panel.values["keys"]:
         grid = comparison.curves(runs, key, axis=panel.values["axis"], width=STRETCHES)
         if groups:
-            rows = [_of_group(word, [grid.lines[place] for place in members]) for word, members in groups]
+            rows = [_of_group(word, [grid.lines[index] for index in members]) for word, members in groups]
         else:
             own = [figures.get(key) for figures in reached]
-            rows = [_of_run(*one) for one in zip(runs, grid.lines, own, strict=True)]
+            rows = [_of_run(*entry) for entry in zip(runs, grid.lines, own, strict=True)]
         rows = [_smooth(row, panel.values["smoothing"]) for row in rows if row.points]
         below = sum(int((row.line.mean <= 0).sum()) for row in rows) if panel.values["log"] else 0
         drawn.append(Drawn(key, metric_labels.word(key), grid.x, rows, below))
@@ -155,15 +158,15 @@ def curves(panel: Panel, reader: User, found: Chosen) -> list[Drawn]:
 
 
 def _alike(values: Sequence[Any]) -> list[tuple[str, list[int]]]:
-    """Places of the same value, by what it is called."""
-    found: dict[str, list[int]] = {}
-    for place, value in enumerate(values):
-        found.setdefault(plain(value), []).append(place)
-    return sorted(found.items(), key=lambda one: _place(one[0]))
+    """Return the indices of equal values, by the label of the value."""
+    groups: dict[str, list[int]] = {}
+    for index, value in enumerate(values):
+        groups.setdefault(plain(value), []).append(index)
+    return sorted(groups.items(), key=lambda group: _sort_key(group[0]))
 
 
-def _place(word: str) -> tuple[bool, float, str]:
-    """Where a word stands among others: numbers by their size, then words."""
+def _sort_key(word: str) -> tuple[bool, float, str]:
+    """Return the sort key of a label: numbers by size, then texts."""
     try:
         return False, float(word), word
     except ValueError:
@@ -187,8 +190,8 @@ def _of_group(word: str, lines: Sequence[GridLine]) -> Curve:
     mean = np.full(values.shape[1], np.nan)
     with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers has no place in the drawing
         mean[some] = clean.sum(axis=0)[some] / count[some]
-        off = np.where(there, values - np.where(some, mean, 0.0), 0.0)
-        deviation = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
+        residuals = np.where(there, values - np.where(some, mean, 0.0), 0.0)
+        deviation = np.sqrt((residuals**2).sum(axis=0) / np.maximum(count - 1, 1))
     points = sum(line.points for line in lines)
     members = sum(bool(line.points) for line in lines)
     if not some.any():
@@ -212,51 +215,51 @@ def _smooth(curve: Curve, weight: float) -> Curve:
 
 def _exponential(values: Numbers, weight: float) -> Numbers:
     """An exponential mean, corrected for its start, as the comparison draws it (workers/static/workers/curves.js)."""
-    mean, seen, found = 0.0, 0, values.copy()
-    for place in np.flatnonzero(np.isfinite(values)).tolist():
-        mean, seen = mean * weight + float(values[place]) * (1 - weight), seen + 1
-        found[place] = mean / (1 - weight**seen)
-    return found
+    mean, count, smoothed = 0.0, 0, values.copy()
+    for index in np.flatnonzero(np.isfinite(values)).tolist():
+        mean, count = mean * weight + float(values[index]) * (1 - weight), count + 1
+        smoothed[index] = mean / (1 - weight**count)
+    return smoothed
 
 
-def dots(panel: Panel, found: Chosen) -> Dots:
-    """Runs as points of a drawing."""
-    x, y = found.column(panel.values["x"]), found.column(panel.values["y"])
-    by = found.column(panel.values["colour"]) if panel.values["colour"] else None
+def dots(panel: Panel, selection: Chosen) -> Dots:
+    """Return runs as points of a chart."""
+    x, y = selection.column(panel.values["x"]), selection.column(panel.values["y"])
+    by = selection.column(panel.values["colour"]) if panel.values["colour"] else None
     colours = by.values if by else [None] * len(x.values)
-    rows = list(zip(x.values, y.values, colours, found.table.runs, strict=True))
+    rows = list(zip(x.values, y.values, colours, selection.table.runs, strict=True))
     points = [
         (float(row[0]), float(row[1]), row[2], row[3]) for row in rows if _is_number(row[0]) and _is_number(row[1])
     ]
-    words = (heading(x), heading(y))
+    axes = (heading(x), heading(y))
     missing = len(rows) - len(points)
     if by is None:
-        return Dots(words, [(left, up, 1, run) for left, up, _colour, run in points], missing)
+        return Dots(axes, [(left, up, 1, run) for left, up, _colour, run in points], missing)
     numbers = [float(colour) for _x, _y, colour, _run in points if _is_number(colour)]
     if numbers and len(set(numbers)) > 5:
         edges = np.quantile(numbers, [0.2, 0.4, 0.6, 0.8])
         steps = [
-            1 + int(np.searchsorted(edges, float(one), "right")) if _is_number(one) else 1
-            for _x, _y, one, _run in points
+            1 + int(np.searchsorted(edges, float(value), "right")) if _is_number(value) else 1
+            for _x, _y, value, _run in points
         ]
         ends = [min(numbers), *edges.tolist(), max(numbers)]
         groups = [(f"{ends[step]:.4g} – {ends[step + 1]:.4g}", step + 1) for step in range(5)]
         own = [(left, up, step, run) for (left, up, _one, run), step in zip(points, steps, strict=True)]
-        return Dots(words, own, missing, groups, heading(by), ramp=True)
-    kinds = sorted({plain(colour) for _x, _y, colour, _run in points}, key=_place)
-    shades = {kind: min(place, 7) + 1 for place, kind in enumerate(kinds)}
+        return Dots(axes, own, missing, groups, heading(by), ramp=True)
+    kinds = sorted({plain(colour) for _x, _y, colour, _run in points}, key=_sort_key)
+    shades = {kind: min(index, 7) + 1 for index, kind in enumerate(kinds)}
     own = [(left, up, shades[plain(colour)], run) for left, up, colour, run in points]
     groups = [(kind, shades[kind]) for kind in kinds[:7]]
     if len(kinds) > 7:
         groups.append((kinds[7] if len(kinds) == 8 else _("others"), 8))
-    return Dots(words, own, missing, groups, heading(by))
+    return Dots(axes, own, missing, groups, heading(by))
 
 
 def heading(column: Column) -> str:
-    """What a column is called; of a figure with which of its values it holds, for a table may have several of them."""
+    """Return the label of a column; of a metric with which of its values it holds, as a table may have several."""
     kind, bracket, _key = column.name.partition("(")
-    words = {"last": _("newest"), "min": _("lowest"), "max": _("highest"), "best": _("best")}
-    return f"{column.label} ({words[kind]})" if bracket and kind in words else column.label
+    labels = {"last": _("newest"), "min": _("lowest"), "max": _("highest"), "best": _("best")}
+    return f"{column.label} ({labels[kind]})" if bracket and kind in labels else column.label
 
 
 def _is_number(value: Any) -> bool:

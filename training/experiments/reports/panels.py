@@ -38,12 +38,12 @@ KINDS: dict[str, Mapping[str, Read]] = {
         **_WHICH,
         "runs": fields.numbers(MOST_NAMED),
         "columns": fields.words(table.MOST_COLUMNS),
-        "limit": fields.whole(1, MOST_ROWS),
+        "limit": fields.integer(1, MOST_ROWS),
     },
     CURVES: {
         **_WHICH,
         "runs": fields.numbers(comparison.MOST_RUNS),
-        "limit": fields.whole(1, comparison.MOST_RUNS),
+        "limit": fields.integer(1, comparison.MOST_RUNS),
         "keys": fields.words(comparison.MOST_KEYS),
         "axis": fields.one_of(*comparison.AXES),
         "smoothing": fields.share(0.99),
@@ -53,7 +53,7 @@ KINDS: dict[str, Mapping[str, Read]] = {
     SCATTER: {
         **_WHICH,
         "runs": fields.numbers(MOST_NAMED),
-        "limit": fields.whole(1, MOST_DOTS),
+        "limit": fields.integer(1, MOST_DOTS),
         "x": fields.number_column,
         "y": fields.number_column,
         "colour": fields.text(fields.LONGEST_COLUMN),
@@ -104,43 +104,43 @@ class Panel:
 
 
 def read(fence: Fence) -> Panel:
-    """The panel that a block says.
+    """Return the panel that a fenced block describes.
 
     Raises:
         Invalid: everything that is wrong with it, each by its line.
     """
-    known = KINDS[fence.word]
-    found = Refusals()
+    readers = KINDS[fence.word]
+    refusals = Refusals()
     if len(fence.text) > MAX_LENGTH:
         raise _wrong(fence.line, _("A panel has at most %(most)s characters.") % {"most": MAX_LENGTH})
-    given, lines = _fields(fence)
+    entries, lines = _fields(fence)
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in entries.items():
         line = lines.get(name, fence.line)
-        with found:
-            if name not in known:
-                said = _("A panel “%(kind)s” has no field %(name)s. It has: %(known)s.")
-                raise _wrong(line, said % {"kind": fence.word, "name": name[:60], "known": ", ".join(known)})
+        with refusals:
+            if name not in readers:
+                message = _("A panel “%(kind)s” has no field %(name)s. It has: %(known)s.")
+                raise _wrong(line, message % {"kind": fence.word, "name": name[:60], "known": ", ".join(readers)})
             try:
-                values[name] = known[name](value)
+                values[name] = readers[name](value)
             except Invalid as exc:
-                said = _("%(name)s cannot be read: %(why)s.") % {"name": name, "why": exc.message}
-                raise _wrong(line, said) from None
+                message = _("%(name)s cannot be read: %(why)s.") % {"name": name, "why": exc.message}
+                raise _wrong(line, message) from None
     for name in NEEDED[fence.word]:
-        with found:
-            if name not in given:
-                said = _("A panel “%(kind)s” needs the field %(name)s.") % {"kind": fence.word, "name": name}
-                raise _wrong(fence.line, said)
-    with found:
-        if "runs" in given and "filter" in given:
+        with refusals:
+            if name not in entries:
+                message = _("A panel “%(kind)s” needs the field %(name)s.") % {"kind": fence.word, "name": name}
+                raise _wrong(fence.line, message)
+    with refusals:
+        if "runs" in entries and "filter" in entries:
             raise _wrong(lines.get("filter", fence.line), _("Name runs by their numbers or by a filter, not by both."))
-    found.end()
+    refusals.end()
     usual = {"title": "", "filter": "", "sort": "", "runs": (), **DEFAULTS[fence.word]}
     return Panel(fence.word, fence.line, {**usual, **values})
 
 
 def _fields(fence: Fence) -> tuple[dict[str, Any], dict[str, int]]:
-    """What stands in a block, and the lines of its fields."""
+    """Return the fields of a block, and the line of each field."""
     text = "\n" * fence.line + fence.text  # so that what is refused is named by lines of the whole text
     try:
         return request_text.read(text), request_text.lines_of(text)
@@ -151,7 +151,7 @@ def _fields(fence: Fence) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def check(panel: Panel, user: User) -> None:
-    """Refuse a filter, a column or an order that is none.
+    """Refuse a filter, a column or an order that is not valid.
 
     Raises:
         Invalid: each of them, by the line of the panel.
@@ -159,11 +159,11 @@ def check(panel: Panel, user: User) -> None:
     try:
         table.check(user, text=panel.filter, columns=panel.columns, sort=panel.values["sort"])
     except Invalid as exc:
-        found = Refusals()
-        for one in exc.every:
-            with found:
-                raise _wrong(panel.line, one.message) from None
-        found.end()
+        refusals = Refusals()
+        for error in exc.every:
+            with refusals:
+                raise _wrong(panel.line, error.message) from None
+        refusals.end()
 
 
 def _wrong(line: int, sentence: str) -> Invalid:

@@ -75,47 +75,49 @@ def show(
 
 def _panel(panel: Panel, number: int, reader: User, author: User | None, shown: Shown, *, apart: bool) -> SafeString:
     try:
-        found = panel_data.chosen(panel, reader, author)
-        context = CONTEXTS[panel.kind](panel, reader, found, f"panel-{number}")
+        selection = panel_data.chosen(panel, reader, author)
+        context = CONTEXTS[panel.kind](panel, reader, selection, f"panel-{number}")
     except DomainError as exc:
-        return _page("reports/_broken.html", {"sentences": [one.message for one in exc.every]})
-    shown.hidden += found.hidden
-    shown.runs |= {row["id"]: row["name"] for row in found.table.runs}
-    about = {"panel": panel, "found": found, "ident": f"panel-{number}", "apart": apart}
-    return _page(PAGES[panel.kind], about | context)
+        return _page("reports/_broken.html", {"sentences": [error.message for error in exc.every]})
+    shown.hidden += selection.hidden
+    shown.runs |= {row["id"]: row["name"] for row in selection.table.runs}
+    base_context = {"panel": panel, "found": selection, "ident": f"panel-{number}", "apart": apart}
+    return _page(PAGES[panel.kind], base_context | context)
 
 
 def _page(name: str, context: Mapping[str, Any]) -> SafeString:
     return SafeString(render_to_string(name, dict(context)))
 
 
-def _runs(_panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str, Any]:
-    columns = found.table.columns
+def _runs(_panel: Panel, _reader: User, selection: Chosen, _ident: str) -> dict[str, Any]:
+    columns = selection.table.columns
     rows = [
         {
             "run": run,
-            "cells": [(panel_data.plain(one.values[place], one.kind), one.kind == "number") for one in columns],
+            "cells": [
+                (panel_data.plain(column.values[index], column.kind), column.kind == "number") for column in columns
+            ],
         }
-        for place, run in enumerate(found.table.runs)
+        for index, run in enumerate(selection.table.runs)
     ]
-    return {"heads": [(panel_data.heading(one), one.kind == "number") for one in columns], "rows": rows}
+    return {"heads": [(panel_data.heading(column), column.kind == "number") for column in columns], "rows": rows}
 
 
-def _curves(panel: Panel, reader: User, found: Chosen, ident: str) -> dict[str, Any]:
-    words = {"step": _("step"), "time": _("seconds since the first point"), "epoch": _("epoch")}
-    axis = words[panel.values["axis"]]
+def _curves(panel: Panel, reader: User, selection: Chosen, ident: str) -> dict[str, Any]:
+    labels = {"step": _("step"), "time": _("seconds since the first point"), "epoch": _("epoch")}
+    axis = labels[panel.values["axis"]]
     charts = []
-    for number, drawn in enumerate(panel_data.curves(panel, reader, found), 1):
+    for number, drawn in enumerate(panel_data.curves(panel, reader, selection), 1):
         svg = drawing.curves(
             drawn.x, [curve.line for curve in drawn.curves], ident=f"{ident}-{number}", title=drawn.word,
-            about=_said_of(drawn), axis=axis, log=panel.values["log"],
+            description=_describe(drawn), axis=axis, log=panel.values["log"],
         )  # fmt: skip
-        legend = [(drawing.swatch(place), curve) for place, curve in enumerate(drawn.curves)]
+        legend = [(drawing.swatch(index), curve) for index, curve in enumerate(drawn.curves)]
         charts.append({"drawn": drawn, "svg": svg, "legend": legend})
     return {"charts": charts, "grouped": panel.values["group_by"]}
 
 
-def _said_of(drawn: Drawn) -> str:
+def _describe(drawn: Drawn) -> str:
     """The curves in words, for who does not see them."""
 
     def one(curve: Curve) -> str:
@@ -125,23 +127,23 @@ def _said_of(drawn: Drawn) -> str:
     return "; ".join(one(curve) for curve in drawn.curves if curve.last is not None) or _("No points")
 
 
-def _scatter(panel: Panel, _reader: User, found: Chosen, ident: str) -> dict[str, Any]:
-    dots = panel_data.dots(panel, found)
+def _scatter(panel: Panel, _reader: User, selection: Chosen, ident: str) -> dict[str, Any]:
+    dots = panel_data.dots(panel, selection)
     named = [Dot(x, y, shade, f"{run['name']}: {x:.4g}, {y:.4g}", dots.ramp) for x, y, shade, run in dots.points]
-    title = _("%(y)s by %(x)s") % {"x": dots.words[0], "y": dots.words[1]}
-    about = "; ".join(dot.name for dot in named[: panel_data.LISTED]) or _("No points")
+    title = _("%(y)s by %(x)s") % {"x": dots.axes[0], "y": dots.axes[1]}
+    description = "; ".join(dot.name for dot in named[: panel_data.LISTED]) or _("No points")
     svg = drawing.dots(
-        named, ident=ident, title=title, about=about, axes=dots.words,
+        named, ident=ident, title=title, description=description, axes=dots.axes,
         log=(panel.values["log_x"], panel.values["log_y"]),
     )  # fmt: skip
     legend = [(drawing.swatch(shade - 1, dot=True, ramp=dots.ramp), word) for word, shade in dots.groups]
     return {"dots": dots, "svg": svg, "legend": legend, "heading": title}
 
 
-def _figure(panel: Panel, _reader: User, found: Chosen, _ident: str) -> dict[str, Any]:
-    column = found.column(panel.values["value"])
+def _figure(panel: Panel, _reader: User, selection: Chosen, _ident: str) -> dict[str, Any]:
+    column = selection.column(panel.values["value"])
     value = column.values[0] if column.values else None
-    run = found.table.runs[0] if value is not None else None
+    run = selection.table.runs[0] if value is not None else None
     return {"value": panel_data.plain(value), "run": run, "label": panel_data.heading(column)}
 
 

@@ -35,7 +35,7 @@ class Scale:
 
     @property
     def ticks(self) -> list[float]:
-        """Round numbers to write beside the axis, some three to seven."""
+        """Round numbers for the labels of the axis, about three to seven."""
         return _magnitudes(self.low, self.high) if self.log else _steps(self.low, self.high)
 
 
@@ -67,21 +67,21 @@ def _steps(low: float, high: float) -> list[float]:
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough * 0.75)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [place * step for place in range(first, last + 1)] if last - first <= 20 else []
+    return [index * step for index in range(first, last + 1)] if last - first <= 20 else []
 
 
 def _magnitudes(low: float, high: float) -> list[float]:
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first >= 2:
         apart = math.ceil((last - first) / 6)
-        return [10.0**place for place in range(first, last + 1, apart)]
-    found = [by * 10.0**place for place in range(first - 1, last + 1) for by in (1, 2, 5)]
-    inside = [tick for tick in found if low <= tick <= high]
+        return [10.0**exponent for exponent in range(first, last + 1, apart)]
+    ticks = [by * 10.0**exponent for exponent in range(first - 1, last + 1) for by in (1, 2, 5)]
+    inside = [tick for tick in ticks if low <= tick <= high]
     return inside if len(inside) >= 2 else _steps(low, high)
 
 
 def written(value: float) -> str:
-    """A number beside an axis: 0.05, 1,000, 2e+06."""
+    """Format a number as an axis label: 0.05, 1,000, 2e+06."""
     if value == 0:
         return "0"
     if abs(value) >= 1e6 or abs(value) < 1e-4:

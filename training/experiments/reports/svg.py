@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point: where it lies, its colour from 1 to 8, and what is said when one points at it."""
+    """A point: its position, its color from 1 to 8, and the text of its tooltip."""
 
     x: float
     y: float
@@ -43,9 +43,9 @@ class Dot:
 
 
 def curves(
-    x: Numbers, lines: Sequence[Line], *, ident: str, title: str, about: str, axis: str, log: bool
+    x: Numbers, lines: Sequence[Line], *, ident: str, title: str, description: str, axis: str, log: bool
 ) -> SafeString:
-    """Curves of one figure.
+    """Draw the curves of one metric.
 
     Args:
         x: places on the axis, the same for all.
@@ -58,31 +58,31 @@ def curves(
     up = scales.over(spread, begin=HIGH - BOTTOM, end=TOP, log=log, room=0.04)
     places = across.at(x)
     drawn = [_line(places, line, up, at) for at, line in enumerate(lines)]
-    return _picture(_axes(across, up, axis) + _joined(drawn), ident=ident, title=title, about=about)
+    return _picture(_axes(across, up, axis) + _joined(drawn), ident=ident, title=title, description=description)
 
 
 def dots(
-    found: Sequence[Dot], *, ident: str, title: str, about: str, axes: tuple[str, str], log: tuple[bool, bool]
+    points: Sequence[Dot], *, ident: str, title: str, description: str, axes: tuple[str, str], log: tuple[bool, bool]
 ) -> SafeString:
-    """Points by two numbers; one that an axis cannot show is left out."""
-    x, y = (np.array([getattr(dot, name) for dot in found], float) for name in ("x", "y"))
+    """Draw points by two numbers; a point that an axis cannot show is left out."""
+    x, y = (np.array([getattr(dot, name) for dot in points], float) for name in ("x", "y"))
     across = scales.over([x], begin=LEFT, end=WIDE - RIGHT, log=log[0], room=0.04)
     up = scales.over([y], begin=HIGH - BOTTOM, end=TOP, log=log[1], room=0.06)
-    places = zip(found, across.at(x), up.at(y), strict=True)
+    places = zip(points, across.at(x), up.at(y), strict=True)
     drawn = [_dot(dot, left, top) for dot, left, top in places if np.isfinite(left) and np.isfinite(top)]
-    return _picture(_axes(across, up, *axes) + _joined(drawn), ident=ident, title=title, about=about)
+    return _picture(_axes(across, up, *axes) + _joined(drawn), ident=ident, title=title, description=description)
 
 
-def swatch(place: int, *, dot: bool = False, ramp: bool = False) -> SafeString:
-    """The sign of a line or of a dot beside its name."""
+def swatch(index: int, *, dot: bool = False, ramp: bool = False) -> SafeString:
+    """Return the legend symbol of a line or a dot."""
     if dot:
-        shape = _shape(8, 6, 0 if ramp else place)
+        shape = _shape(8, 6, 0 if ramp else index)
         return format_html(
-            '<svg class="rc-swatch" viewBox="0 0 16 12" aria-hidden="true">{}</svg>', _mark(shape, place, ramp)
+            '<svg class="rc-swatch" viewBox="0 0 16 12" aria-hidden="true">{}</svg>', _mark(shape, index, ramp)
         )
     return format_html(
         '<svg class="rc-swatch" viewBox="0 0 28 12" aria-hidden="true"><path class="rc-line {}" d="M0 6H28"/></svg>',
-        _looks(place),
+        _css_classes(index),
     )
 
 
@@ -90,8 +90,8 @@ def _shown(values: Numbers) -> Numbers:
     return np.isfinite(values)
 
 
-def _looks(place: int) -> str:
-    return f"rc-{place % SHADES + 1} rc-dash-{place // SHADES % DASHES}"
+def _css_classes(index: int) -> str:
+    return f"rc-{index % SHADES + 1} rc-dash-{index // SHADES % DASHES}"
 
 
 def _line(places: Numbers, line: Line, up: Scale, at: int) -> SafeString:
@@ -118,7 +118,7 @@ def _line(places: Numbers, line: Line, up: Scale, at: int) -> SafeString:
         )
     else:
         own = format_html(
-            '<path class="rc-line {}" d="{}"><title>{}</title></path>', _looks(at), _path(x, y), line.name
+            '<path class="rc-line {}" d="{}"><title>{}</title></path>', _css_classes(at), _path(x, y), line.name
         )
     return band + own
 
@@ -136,21 +136,24 @@ def _dot(dot: Dot, left: float, top: float) -> SafeString:
     return _mark(shape, dot.shade - 1, dot.ramp, dot.name)
 
 
-def _shape(x: float, y: float, place: int) -> str:
-    """The outline of a mark: a circle, a square, a triangle or a diamond, so that colours are not all that tells."""
+def _shape(x: float, y: float, index: int) -> str:
+    """Return the outline of a mark: a circle, a square, a triangle or a diamond, so that not only colors differ."""
     outlines = (
         f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
         f"M{x - 3.5:.1f} {y - 3.5:.1f}h7v7h-7Z",
         f"M{x:.1f} {y - 4.5:.1f}l4.5 8h-9Z",
         f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z",
     )
-    return outlines[place % SHAPES]
+    return outlines[index % SHAPES]
 
 
-def _mark(shape: str, place: int, ramp: bool, name: str = "") -> SafeString:
-    looks = f"rc-ramp-{place + 1}" if ramp else f"rc-{place % SHADES + 1}"
+def _mark(shape: str, index: int, ramp: bool, name: str = "") -> SafeString:
+    css_class = f"rc-ramp-{index + 1}" if ramp else f"rc-{index % SHADES + 1}"
     return format_html(
-        '<path class="rc-dot {}" d="{}">{}</path>', looks, shape, format_html("<title>{}</title>", name) if name else ""
+        '<path class="rc-dot {}" d="{}">{}</path>',
+        css_class,
+        shape,
+        format_html("<title>{}</title>", name) if name else "",
     )
 
 
@@ -187,9 +190,9 @@ def _joined(parts: Iterable[SafeString]) -> SafeString:
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
-def _picture(inside: SafeString, *, ident: str, title: str, about: str) -> SafeString:
+def _picture(inside: SafeString, *, ident: str, title: str, description: str) -> SafeString:
     head = mark_safe(f'<svg class="rc" viewBox="0 0 {WIDE} {HIGH}" role="img"')  # noqa: S308 - numbers of this module
     return format_html(
         '{} aria-labelledby="{}-t {}-d"><title id="{}-t">{}</title><desc id="{}-d">{}</desc>{}</svg>',
-        head, ident, ident, ident, title, ident, about, inside,
+        head, ident, ident, ident, title, ident, description, inside,
     )  # fmt: skip

@@ -59,7 +59,7 @@ class ReportPages(ObjectPages[Report]):
         if request.method == "POST":
             return ReportForm(request.POST)
         if row is None:
-            return ReportForm(initial={"text": _begun(request)})
+            return ReportForm(initial={"text": _initial_text(request)})
         return ReportForm(initial={name: getattr(row, name) for name in ("title", "visibility", "text")})
 
     def form_context(self, request: SignedInRequest, form: ReportForm, row: Report | None) -> dict[str, Any]:
@@ -95,14 +95,14 @@ class ReportPages(ObjectPages[Report]):
     def versions(self, request: SignedInRequest, row: Report) -> HttpResponse:
         """`?version=` shows one, with what it changes of `?against=`, else of the one before."""
         number = ids.number(request.GET.get("version", "")) or row.version
-        one = writing.version_of(row, number)
+        version = writing.version_of(row, number)
         against = ids.number(request.GET.get("against", "")) or number - 1
         other = writing.version_of(row, against) if against else None
-        lines = code.lines(other.text if other else "", one.text)
+        lines = code.lines(other.text if other else "", version.text)
         context = {
             "report": row,
             "rows": row.versions.defer("text").select_related("made_by")[:500],
-            "one": one,
+            "one": version,
             "other": other,
             "lines": lines[:MAX_DIFFERING],
             "cut": len(lines) > MAX_DIFFERING,
@@ -132,12 +132,12 @@ def _sent_text(request: SignedInRequest) -> str:
     return request.POST.get("text", "").replace("\r\n", "\n")[: documents.LONGEST_BYTES]
 
 
-def _begun(request: SignedInRequest) -> str:
-    """The text that the address asks for."""
-    given = request.GET
-    numbers = [number for text in given.getlist("run")[: comparison.MOST_RUNS] if (number := ids.number(text))]
+def _initial_text(request: SignedInRequest) -> str:
+    """Return the initial text for the parameters of the address."""
+    query = request.GET
+    numbers = [number for text in query.getlist("run")[: comparison.MOST_RUNS] if (number := ids.number(text))]
     if numbers:
-        return initial_panels.of_runs(numbers, given.getlist("key")[: comparison.MOST_KEYS])
-    if any(name in given for name in ("filter", "column", "sort")):
-        return initial_panels.of_table(given.get("filter", ""), given.getlist("column"), given.get("sort", ""))
+        return initial_panels.of_runs(numbers, query.getlist("key")[: comparison.MOST_KEYS])
+    if any(name in query for name in ("filter", "column", "sort")):
+        return initial_panels.of_table(query.get("filter", ""), query.getlist("column"), query.get("sort", ""))
     return ""

@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what would break a
 
 
 class ChangedMeanwhile(DomainError, code="changed_meanwhile", field="version"):
-    """Somebody saved a newer version than the one that was changed."""
+    """Another user saved a newer version than the one that was changed."""
 
 
 class TooMany(DomainError, code="too_many"):
@@ -34,18 +34,18 @@ def check(*, user: User, title: str = "-", text: str = "", visibility: str = Vis
     Raises:
         Invalid: a title or a word that is none, a text that is too long, and whatever is wrong with its panels.
     """
-    found = Refusals()
-    with found:
+    refusals = Refusals()
+    with refusals:
         if not 0 < len(title.strip()) <= LONGEST_TITLE or _CONTROL.search(title):
-            said = _("A report has a title of at most %(most)s characters on one line.") % {"most": LONGEST_TITLE}
-            raise Invalid(said, field="title")
-    with found:
+            message = _("A report has a title of at most %(most)s characters on one line.") % {"most": LONGEST_TITLE}
+            raise Invalid(message, field="title")
+    with refusals:
         if visibility not in Visibility.values:
-            known = {"name": "visibility", "words": ", ".join(Visibility.values)}
-            raise Invalid(_("%(name)s is one of %(words)s.") % known, field="visibility")
-    with found:
+            facts = {"name": "visibility", "words": ", ".join(Visibility.values)}
+            raise Invalid(_("%(name)s is one of %(words)s.") % facts, field="visibility")
+    with refusals:
         documents.check(text, user)
-    found.end()
+    refusals.end()
 
 
 @transaction.atomic
@@ -61,7 +61,7 @@ def create(*, user: User, title: str, text: str = "", visibility: str = Visibili
     if Report.objects.filter(owner=user).count() >= MOST_REPORTS:
         raise TooMany(_("You have %(most)s reports. Delete one that you no longer need.") % {"most": MOST_REPORTS})
     report = Report.objects.create(title=title.strip(), owner=user, author=user, text=text, visibility=visibility)
-    _keep(report, user)
+    _create_version(report, user)
     return report
 
 
@@ -90,7 +90,7 @@ def save(
     text = report.text if text is None else _plain(text)
     visibility = report.visibility if visibility is None else visibility
     check(user=user, title=title, text=text, visibility=visibility)
-    return _put(report, user, version, title=title, text=text, visibility=visibility)
+    return _save_version(report, user, version, title=title, text=text, visibility=visibility)
 
 
 @transaction.atomic
@@ -102,44 +102,46 @@ def restore(report: Report, *, user: User, number: int, version: int) -> Report:
         ChangedMeanwhile: `version` is not the newest any more.
     """
     old = version_of(report, number)
-    return _put(report, user, version, title=old.title, text=old.text, visibility=report.visibility, restores=number)
+    return _save_version(
+        report, user, version, title=old.title, text=old.text, visibility=report.visibility, restores=number
+    )
 
 
 def version_of(report: Report, number: int) -> ReportVersion:
-    """A version by its number.
+    """Return a version by its number.
 
     Raises:
         NotFound: there is none.
     """
-    found = report.versions.select_related("made_by").filter(number=number).first()
-    if found is None:
+    version = report.versions.select_related("made_by").filter(number=number).first()
+    if version is None:
         raise NotFound(_("This report has no version %(number)s.") % {"number": number})
-    return found
+    return version
 
 
-def _put(
+def _save_version(
     report: Report, user: User, version: int, *, title: str, text: str, visibility: str, restores: int | None = None
 ) -> Report:
     same = restores is None and (title, text) == (report.title, report.text)
-    about: dict[str, Any] = {"title": title, "text": text, "visibility": visibility}
+    columns: dict[str, Any] = {"title": title, "text": text, "visibility": visibility}
     if not same:
-        about |= {"version": F("version") + 1, "author": user, "updated_at": now()}
-    if not Report.objects.filter(pk=report.pk, version=version).update(**about):
+        columns |= {"version": F("version") + 1, "author": user, "updated_at": now()}
+    if not Report.objects.filter(pk=report.pk, version=version).update(**columns):
         newest = Report.objects.select_related("author").get(pk=report.pk)
         who = newest.author.get_full_name() if newest.author else _("Somebody")
-        said = _(
+        message = _(
             "%(who)s saved version %(newest)s meanwhile; yours is made of version %(version)s. "
             "Look at what differs, then save again."
         )
         facts = {"who": who, "newest": newest.version, "version": version}
-        raise ChangedMeanwhile(said % facts, newest=newest.version)
+        raise ChangedMeanwhile(message % facts, newest=newest.version)
     report.refresh_from_db()
     if not same:
-        _keep(report, user, restores)
+        _create_version(report, user, restores)
     return report
 
 
-def _keep(report: Report, user: User, restores: int | None = None) -> None:
+def _create_version(report: Report, user: User, restores: int | None = None) -> None:
     ReportVersion.objects.create(
         report=report, number=report.version, title=report.title, text=report.text, made_by=user, restores=restores,
         made_at=report.updated_at,

@@ -22,7 +22,7 @@ def write_program(folder: Path, name: str, module: str, *arguments: str) -> None
         OSError: it cannot be written.
     """
     command = [sys.executable, "-I", "-S", str(Path(exec_socket.INSIDE) / module), *arguments]
-    partial = folder / f".{name}.{secrets.token_hex(8)}"  # new, whatever somebody else may have put there before
+    partial = folder / f".{name}.{secrets.token_hex(8)}"  # a new name: another process may have created others
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What a device is, and a picture for tests of models that is nobody's."""
+"""Facts about the device, and a synthetic image for tests of models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from .durable import Json
 
 
-def picture(side: int = 64) -> bytes:
-    """A PNG of a gradient, for tests of a model: nobody's picture."""
+def gradient_png(side: int = 64) -> bytes:
+    """Return a PNG of a gradient to test a model with."""
     rows = b"".join(b"\0" + bytes(v for x in range(side) for v in (4 * x, 4 * y, 128)) for y in range(side))
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -23,16 +23,16 @@ def picture(side: int = 64) -> bytes:
 
 
 def hardware() -> Json:
-    """What the device is, in a few words."""
-    found = {"machine": platform.machine(), "system": platform.platform()[:100], "python": platform.python_version(),
+    """Return a short description of the device."""
+    facts = {"machine": platform.machine(), "system": platform.platform()[:100], "python": platform.python_version(),
              "cores": os.cpu_count() or 1, "processor": _after("model name", Path("/proc/cpuinfo")),
              "card": _card()}  # fmt: skip
     with contextlib.suppress(OSError, ValueError):
-        found["memory_mib"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+        facts["memory_mib"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     for name, path in (("model", "/proc/device-tree/model"), ("gpu", "/proc/driver/nvidia/version")):
         with contextlib.suppress(OSError):
-            found[name] = Path(path).read_bytes()[:100].rstrip(b"\0\n").decode(errors="replace")
-    return {name: value for name, value in found.items() if value}
+            facts[name] = Path(path).read_bytes()[:100].rstrip(b"\0\n").decode(errors="replace")
+    return {name: value for name, value in facts.items() if value}
 
 
 def _card() -> str:

@@ -22,7 +22,7 @@ from typing import Any
 from . import VERSION, checking, samples
 from .about import hardware
 from .diary import Diary
-from .durable import Json, at, drop, load, point, sync_folder, write
+from .durable import Json, crash_point, drop, load, point, sync_folder, write
 from .front import Front
 from .trust import HAS_KEYS, Refused, canonical, check_keys, check_seal
 
@@ -59,11 +59,11 @@ class Agent:
                        "speed": {}, "samples": None, "told": 0, "tests": {}}  # fmt: skip
         self.memory = load(root / "memory.json", start)
         self.diary, self.last_outcome = Diary(root / "diary"), ("", "")
-        self.said = samples.OFF
+        self.logged_samples_state = samples.OFF
         self.differs: Json = {}  # of the self-test of this round: which answer, by how much
         self.front = front
         if front:
-            front.say = self.diary.say
+            front.log_line = self.diary.add
         self.samples = front.samples if front else None
         if self.samples:
             self.samples.follow(self.memory["samples"])
@@ -74,18 +74,18 @@ class Agent:
         self.memory.update(values)
         write(self.root / "memory.json", canonical(self.memory))
 
-    def ask(
+    def open_url(
         self, path: str, *, body: Mapping[str, Any] | bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Any:
         """Open an address of the server below /api/v1/edge/."""
-        own = {"User-Agent": f"aip-edge/{VERSION}", **(headers or {})}
+        all_headers = {"User-Agent": f"aip-edge/{VERSION}", **(headers or {})}
         if token := self.device.get("token"):
-            own["Authorization"] = f"Edge {token}"
+            all_headers["Authorization"] = f"Edge {token}"
         data = canonical(body) if isinstance(body, Mapping) else body
         if isinstance(body, Mapping):
-            own["Content-Type"] = "application/json"
+            all_headers["Content-Type"] = "application/json"
         url = f"{self.device['server'].rstrip('/')}/api/v1/edge/{path}"
-        return OPENER.open(urllib.request.Request(url, data, own), timeout=READ_S)
+        return OPENER.open(urllib.request.Request(url, data, all_headers), timeout=READ_S)
 
     def now(self) -> float:
         """Never earlier than a time it saw: a dead clock battery must not make old words young."""
@@ -97,23 +97,23 @@ class Agent:
         return self.current.resolve().name if self.current.is_symlink() else ""
 
     # 1. What should run here
-    def word(self) -> Json:
-        """The release for this device, checked; from memory where the server says that it is the same."""
-        said = self._fetched()
-        for successor in said.get("trust", []):
+    def fetch_release(self) -> Json:
+        """Return the verified release for this device; the stored one where the server reports no change."""
+        response = self._fetch_signed_release()
+        for successor in response.get("trust", []):
             document = successor["document"]
             if HAS_KEYS and document["version"] == self.trust["version"] + 1:
                 check_keys(document, successor["signatures"], self.trust)
                 write(self.root / "trust.json", canonical(document))
                 self.trust = document
-        release: Json = said["document"]
+        release: Json = response["document"]
         if HAS_KEYS:
-            check_keys(release, said["signatures"], self.trust)
+            check_keys(release, response["signatures"], self.trust)
         else:
-            check_seal(release, said["sealed"], self.device["secret"])
+            check_seal(release, response["sealed"], self.device["secret"])
         if release["device"] != self.device["device"]:
             raise Refused("wrong_device", "this release is for another device")
-        order = [self.trust["version"], release["number"]]  # a new key starts the count anew: a thief's ends with his
+        order = [self.trust["version"], release["number"]]  # a new key restarts the count; a stolen key keeps its own
         if order < self.memory["release"]:
             raise Refused("older", f"release {order} is older than {self.memory['release']}")
         if release["expires"] + SKEW_S < self.now():
@@ -121,13 +121,13 @@ class Agent:
         self.remember(release=order, seen=max(float(self.memory["seen"]), float(release["signed_at"])))
         return release
 
-    def _fetched(self) -> Json:
+    def _fetch_signed_release(self) -> Json:
         try:
-            known = {"If-None-Match": self.memory["etag"]} if self.memory["word"] else {}
-            with self.ask("word", headers=known) as answer:
-                said: Json = json.loads(answer.read(1 << 20))
-                self.remember(word=said, etag=answer.headers.get("ETag", ""))
-                return said
+            headers = {"If-None-Match": self.memory["etag"]} if self.memory["word"] else {}
+            with self.open_url("word", headers=headers) as response:
+                signed: Json = json.loads(response.read(1 << 20))
+                self.remember(word=signed, etag=response.headers.get("ETag", ""))
+                return signed
         except urllib.error.HTTPError as exc:
             if exc.code == 304 and self.memory["word"]:
                 return dict(self.memory["word"])
@@ -144,12 +144,12 @@ class Agent:
             raise Refused("no_room", f"the package has {size} bytes")
         if have < size:
             ranges = {"Range": f"bytes={have}-"} if have else {}
-            with self.ask(f"packages/{sha}", headers=ranges) as answer, part.open("ab" if have else "wb") as out:
+            with self.open_url(f"packages/{sha}", headers=ranges) as answer, part.open("ab" if have else "wb") as out:
                 if have and answer.status != 206:
                     out.truncate(0)
                 while out.tell() <= size and (block := answer.read(min(CHUNK, size - out.tell() + 1))):
                     out.write(block)
-                    at("downloading")
+                    crash_point("downloading")
                 out.flush()
                 os.fsync(out.fileno())
         with part.open("rb") as made:
@@ -162,82 +162,82 @@ class Agent:
 
     # 3. A complete folder in the store
     def unpack(self, part: Path, sha: str) -> Path:
-        place, making = self.store / sha, self.store / f"{sha}.tmp"
-        shutil.rmtree(making, ignore_errors=True)
+        folder, temporary = self.store / sha, self.store / f"{sha}.tmp"
+        shutil.rmtree(temporary, ignore_errors=True)
         with zipfile.ZipFile(part) as package:
             entries = package.infolist()
             if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_UNPACKED:
                 raise Refused("damaged", "the package is larger than any model")
             for entry in entries:
-                inside = (making / entry.filename).resolve()
-                if not inside.is_relative_to(making.resolve()) or entry.external_attr >> 28 == 0xA:
+                path_inside = (temporary / entry.filename).resolve()
+                if not path_inside.is_relative_to(temporary.resolve()) or entry.external_attr >> 28 == 0xA:
                     raise Refused("damaged", "a name in the package leads out of it")
-            package.extractall(making)  # each name was looked at above
-        at("unpacked")
-        for path in sorted(making.rglob("*"), reverse=True):
+            package.extractall(temporary)  # each name was looked at above
+        crash_point("unpacked")
+        for path in sorted(temporary.rglob("*"), reverse=True):
             sync_folder(path)
-        sync_folder(making)
-        at("synced")
-        making.rename(place)
+        sync_folder(temporary)
+        crash_point("synced")
+        temporary.rename(folder)
         sync_folder(self.store)
-        at("stored")
-        return place
+        crash_point("stored")
+        return folder
 
     # 4. Does it work here
-    def tested(self, place: Path) -> checking.Found:
-        """The self-test, a few times at most where it ends the agent or the device."""
-        known = self.memory["tests"] if self.memory["tests"].get("package") == place.name else {}
-        count = known.get("count", 0) + 1
+    def run_self_test(self, folder: Path) -> checking.Found:
+        """Run the self-test, a few times at most where it ends the agent or the device."""
+        previous = self.memory["tests"] if self.memory["tests"].get("package") == folder.name else {}
+        count = previous.get("count", 0) + 1
         if count > TRIES:
             return checking.FAILED, "its self-test ended the agent", {}
-        self.remember(tests={"package": place.name, "count": count})
-        at("testing")
-        found = checking.self_test(place, self.root)
+        self.remember(tests={"package": folder.name, "count": count})
+        crash_point("testing")
+        result = checking.self_test(folder, self.root)
         self.remember(tests={})
-        return found
+        return result
 
     def time_once(self) -> None:
-        """Measure how fast the package in use answers, once for each package; tried thrice where that ends the agent.
+        """Measure the response times of the installed package once; at most three attempts where that ends the agent.
 
         What comes of it is for people to look at: no package is refused for it.
         """
-        known = self.memory["speed"] if self.memory["speed"].get("package") == self.installed else {}
-        if not self.installed or known.get("tried", 0) >= TRIES or known.get("done"):
+        previous = self.memory["speed"] if self.memory["speed"].get("package") == self.installed else {}
+        if not self.installed or previous.get("tried", 0) >= TRIES or previous.get("done"):
             return
-        speed: Json = {"package": self.installed, "tried": known.get("tried", 0) + 1}
+        speed: Json = {"package": self.installed, "tried": previous.get("tried", 0) + 1}
         self.remember(speed=speed)
-        at("timing")
+        crash_point("timing")
         command = [sys.executable, str(Path(sys.argv[0]).resolve()), "_time", str(self.current.resolve())]
         try:
-            ran = subprocess.run(command, timeout=TIME_S, capture_output=True, check=False)
-            figures = json.loads(ran.stdout)
-            self.remember(speed={**figures, **speed, "done": True})
+            process = subprocess.run(command, timeout=TIME_S, capture_output=True, check=False)
+            times = json.loads(process.stdout)
+            self.remember(speed={**times, **speed, "done": True})
         except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
             self.remember(speed=speed | {"done": True})
 
     # 5. Use it, 6. or go back
-    def switch(self, place: Path) -> None:
-        self.remember(trial=place.name, tries=0)
-        at("trial")
-        if self.current.is_symlink() and self.installed != place.name:
+    def switch(self, folder: Path) -> None:
+        self.remember(trial=folder.name, tries=0)
+        crash_point("trial")
+        if self.current.is_symlink() and self.installed != folder.name:
             point(self.previous, self.current.resolve())
-            at("previous")
-        point(self.current, place)
-        at("switched")
+            crash_point("previous")
+        point(self.current, folder)
+        crash_point("switched")
 
     def go_back(self, sha: str) -> None:
         """Use the package before a bad one; a kill in between is made good by the next round."""
         self.remember(bad=sorted({*self.memory["bad"], sha}))
-        at("bad")
+        crash_point("bad")
         if self.installed == sha and self.previous.is_symlink() and self.previous.resolve().is_dir():
             point(self.current, self.previous.resolve())
         elif self.installed == sha:
             self.current.unlink()
-        at("back")
+        crash_point("back")
         self.remember(trial="")
 
     def step(self) -> tuple[str, str]:
-        """One round: a code for the server, and a detail."""
+        """Run one round and return a code for the server and a detail."""
         if self.installed in self.memory["bad"]:  # died while it went back
             self.go_back(self.installed)
             return "rolled_back", "it ended while it went back"
@@ -245,7 +245,7 @@ class Agent:
             return self.finish_trial()
         if self.memory["trial"]:  # died before it was in use
             self.remember(trial="")
-        release = self.word()
+        release = self.fetch_release()
         if release.get("samples") != self.memory["samples"]:
             self.remember(samples=release.get("samples"))
             if self.samples:
@@ -260,16 +260,16 @@ class Agent:
             return "bad_package", "it failed here before"
         if missing := [name for name in NEEDS if importlib.util.find_spec(name) is None]:
             return "needs_packages", f"pip install onnxruntime numpy pillow ({', '.join(missing)} missing)"
-        place = self.store / sha
-        if not place.exists():
-            place = self.unpack(self.download(sha, int(package["size"])), sha)
-        code, wrong, self.differs = self.tested(place)
+        folder = self.store / sha
+        if not folder.exists():
+            folder = self.unpack(self.download(sha, int(package["size"])), sha)
+        code, error, self.differs = self.run_self_test(folder)
         if code:
             self.remember(bad=sorted({*self.memory["bad"], sha}))
-            drop(place)
-            return code, wrong
-        at("tested")
-        self.switch(place)
+            drop(folder)
+            return code, error
+        crash_point("tested")
+        self.switch(folder)
         return self.finish_trial()
 
     def finish_trial(self) -> tuple[str, str]:
@@ -283,7 +283,7 @@ class Agent:
             self.go_back(sha)
             return "rolled_back", wrong
         self.remember(trial="")
-        at("healthy")
+        crash_point("healthy")
         keep = {sha, self.previous.resolve().name if self.previous.is_symlink() else ""}
         for old in self.store.iterdir():
             if old.name not in keep:
@@ -313,11 +313,11 @@ class Agent:
         if outcome[0] not in ("offline", "revoked"):
             self.send_samples()
         if outcome != self.last_outcome:
-            self.diary.say(" ".join(outcome))
+            self.diary.add(" ".join(outcome))
             self.last_outcome = outcome
-        if self.samples and self.samples.state != self.said:
-            self.said = self.samples.state
-            self.diary.say(samples.SAYS[self.said])
+        if self.samples and self.samples.state != self.logged_samples_state:
+            self.logged_samples_state = self.samples.state
+            self.diary.add(samples.SAYS[self.logged_samples_state])
         self.report(*outcome)
         return outcome
 
@@ -328,12 +328,12 @@ class Agent:
         """
         if self.samples is None or self.samples.state != samples.ON:
             return
-        for path in self.samples.there()[:SENT_AT_ONCE]:
+        for path in self.samples.list_stored()[:SENT_AT_ONCE]:
             try:
                 body, kind = samples.form(*samples.read(path))
-                at("sending")
-                self.ask("samples", body=body, headers={"Content-Type": kind}).close()
-                at("sent")
+                crash_point("sending")
+                self.open_url("samples", body=body, headers={"Content-Type": kind}).close()
+                crash_point("sent")
             except urllib.error.HTTPError as exc:
                 if exc.code not in NEVER_TAKEN:
                     return  # no room now, or not from us
@@ -344,8 +344,8 @@ class Agent:
             path.unlink(missing_ok=True)
 
     def report(self, outcome: str, detail: str) -> None:
-        """Tell the server; best effort: only the newest state is told, and lines that it has not heard yet."""
-        lines = self.diary.after(self.memory["told"])
+        """Report the state and unsent log lines to the server; best effort, earlier states are not repeated."""
+        lines = self.diary.lines_after(self.memory["told"])
         body = {
             "outcome": outcome, "detail": detail[:300], "differs": self.differs,
             "package": self.installed, "number": self.memory["release"][1],
@@ -354,8 +354,8 @@ class Agent:
             "samples": self.samples.state if self.samples else samples.OFF, "log": lines,
         }  # fmt: skip
         with contextlib.suppress(OSError, HTTPException):
-            self.ask("report", body=body).close()
-            at("reported")
+            self.open_url("report", body=body).close()
+            crash_point("reported")
             if lines:
                 self.diary.sent(lines)
                 self.remember(told=lines[-1][0])

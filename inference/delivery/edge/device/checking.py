@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .about import picture
+from .about import gradient_png
 from .durable import Json, write
 
 TEST_S = 120
@@ -20,34 +20,34 @@ FACTS = ("sample", "samples", "kind", "largest", "tolerance")
 Found = tuple[str, str, Json]
 
 
-def self_test(place: Path, root: Path) -> Found:
-    """Let a package answer in a process of its own.
+def self_test(folder: Path, root: Path) -> Found:
+    """Run the self-test of a package in a separate process.
 
     Args:
-        place: its folder.
+        folder: of the package.
         root: of the agent.
     """
-    with_answers = (place / "selftest" / "answers.json").is_file()
+    with_answers = (folder / "selftest" / "answers.json").is_file()
     if with_answers:
-        words = ["--check"]
+        args = ["--check"]
     else:
         sample = root / "sample.png"
         if not sample.exists():
-            write(sample, picture())
-        words = [str(sample)]
-    command = [sys.executable, "-I", str(place / "run.py"), *words]
+            write(sample, gradient_png())
+        args = [str(sample)]
+    command = [sys.executable, "-I", str(folder / "run.py"), *args]
     try:
-        done = subprocess.run(command, timeout=TEST_S, capture_output=True, check=False)
+        process = subprocess.run(command, timeout=TEST_S, capture_output=True, check=False)
     except subprocess.TimeoutExpired:
         return FAILED, f"no answer within {TEST_S} s", {}
-    if done.returncode and not (with_answers and done.returncode == DIFFERS):
-        return FAILED, done.stderr.decode(errors="replace").strip()[-300:] or f"exit code {done.returncode}", {}
+    if process.returncode and not (with_answers and process.returncode == DIFFERS):
+        return FAILED, process.stderr.decode(errors="replace").strip()[-300:] or f"exit code {process.returncode}", {}
     try:
-        said: Any = json.loads(done.stdout)
+        output: Any = json.loads(process.stdout)
         if not with_answers:
-            said["predictions"]
+            output["predictions"]
             return "", "", {}
-        facts = {name: said[name] for name in FACTS}
+        facts = {name: output[name] for name in FACTS}
     except (ValueError, LookupError, TypeError):
         return FAILED, "its answer is no JSON with " + ("what differs" if with_answers else "predictions"), {}
-    return (DIFFER, "", facts) if done.returncode else ("", "", {})
+    return (DIFFER, "", facts) if process.returncode else ("", "", {})

@@ -24,12 +24,12 @@ ROOT = Path.home() / ".aip-edge"
 
 
 def enrol(root: Path, server: str, code: str) -> int:
-    """Trade the one-time code for a token of this device."""
+    """Exchange the one-time code for a token of this device."""
     root.mkdir(parents=True, exist_ok=True)
     agent = Agent(root)
     agent.device = {"server": server}
     try:
-        with agent.ask("enrol", body={"code": code, "hardware": hardware(), "agent": VERSION}) as answer:
+        with agent.open_url("enrol", body={"code": code, "hardware": hardware(), "agent": VERSION}) as answer:
             welcome = json.loads(answer.read(1 << 20))
     except urllib.error.HTTPError as exc:
         sys.stderr.write(f"The server refused: {exc.read(2000).decode(errors='replace')}\n")
@@ -38,14 +38,14 @@ def enrol(root: Path, server: str, code: str) -> int:
         sys.stderr.write(f"{server} cannot be reached: {exc}\n")
         return 1
     write(root / "trust.json", canonical(welcome["trust"]))
-    kept = {name: welcome[name] for name in ("device", "token", "secret")}
-    write(root / "device.json", canonical({"server": server, **kept}))
+    credentials = {name: welcome[name] for name in ("device", "token", "secret")}
+    write(root / "device.json", canonical({"server": server, **credentials}))
     sys.stdout.write(f"This device is {welcome['name']}. Start it: python3 {sys.argv[0]} run\n")
     return 0
 
 
 def run(root: Path, port: int, every: float, once: bool, keeps: bool = True) -> int:
-    """Keep the wanted model at work; ends with --once after one round."""
+    """Keep the released model running; with --once, return after one round."""
     if not (root / "device.json").exists():
         sys.stderr.write("This device is not enrolled yet. The page of its group shows the command.\n")
         return 1
@@ -60,14 +60,14 @@ def run(root: Path, port: int, every: float, once: bool, keeps: bool = True) -> 
     agent = Agent(root, front)
     if agent.installed and not agent.memory["trial"]:
         front.start(agent.current)
-    agent.diary.say(f"agent {VERSION} begins")
-    said = OFF
+    agent.diary.add(f"agent {VERSION} begins")
+    samples_state = OFF
     while True:
         outcome, detail = agent.round()
         sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome} {detail}\n")
-        if front.samples.state != said:
-            said = front.samples.state
-            sys.stdout.write(f"{SAYS[said]}\n")
+        if front.samples.state != samples_state:
+            samples_state = front.samples.state
+            sys.stdout.write(f"{SAYS[samples_state]}\n")
         sys.stdout.flush()
         if once:
             return 0
@@ -88,11 +88,11 @@ def main(argv: Sequence[str]) -> int:
     verb.add_argument("--no-samples", action="store_true", help="let no picture leave this device, whatever is asked")
     for own in ("_model", "_time"):  # of the agent's own processes
         verbs.add_parser(own).add_argument("package", type=Path)
-    asked = parser.parse_args(argv)
-    if asked.verb == "enrol":
-        return enrol(asked.root, asked.server, asked.code)
-    if asked.verb == "_model":
-        return model_server.serve(asked.package)
-    if asked.verb == "_time":
-        return timing.measure(asked.package)
-    return run(asked.root, asked.port, asked.every, asked.once, not asked.no_samples)
+    args = parser.parse_args(argv)
+    if args.verb == "enrol":
+        return enrol(args.root, args.server, args.code)
+    if args.verb == "_model":
+        return model_server.serve(args.package)
+    if args.verb == "_time":
+        return timing.measure(args.package)
+    return run(args.root, args.port, args.every, args.once, not args.no_samples)

@@ -1,4 +1,4 @@
-"""The last lines of the agent and of its model: on the disk, so that they outlive whatever ended it."""
+"""The last lines of the agent and of its model: on the disk, so that they survive a crash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 500  # characters of a line
 
 
 class Diary:
-    """Numbered lines; a number is the time in ms since 1970, made larger where the clock stands still or goes back."""
+    """Numbered lines; a number is the time in ms since 1970, increased where the clock stops or goes back."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, threading.Lock()
@@ -28,44 +28,44 @@ class Diary:
             for line in path.read_text("utf-8", errors="replace").splitlines():
                 number, tab, text = line.partition("\t")
                 if tab and number.isdecimal() and len(number) < 16:  # a line that a power cut tore is none
-                    self._take(int(number), text)
+                    self._append(int(number), text)
 
-    def say(self, text: str) -> None:
-        """Add a line; never fails, whatever the disk says."""
-        plain = " ".join(text.split())[:LONGEST]
-        if not plain:
+    def add(self, text: str) -> None:
+        """Add a line; errors of the disk are ignored."""
+        line_text = " ".join(text.split())[:LONGEST]
+        if not line_text:
             return
         with self.lock, contextlib.suppress(OSError):
-            self._take(max(self.last + 1, time.time_ns() // 1_000_000), plain)
+            self._append(max(self.last + 1, time.time_ns() // 1_000_000), line_text)
             if self.path.exists() and self.path.stat().st_size > 2 * MOST_BYTES:
                 write(self.path, "".join(f"{number}\t{line}\n" for number, line in self.lines).encode())
             else:
                 with self.path.open("a", encoding="utf-8") as out:
-                    out.write(f"{self.last}\t{plain}\n")
+                    out.write(f"{self.last}\t{line_text}\n")
 
-    def _take(self, number: int, text: str) -> None:
+    def _append(self, number: int, text: str) -> None:
         self.lines.append((number, text))
         self.last = max(self.last, number)
         self.bytes += len(text.encode())
         while self.bytes > MOST_BYTES:
             self.bytes -= len(self.lines.popleft()[1].encode())
 
-    def after(self, told: int) -> list[tuple[int, str]]:
-        """The next lines to send, the oldest first; none once a day's share is used up."""
+    def lines_after(self, last_sent: int) -> list[tuple[int, str]]:
+        """Return the next lines to send, oldest first; none once the daily limit is used up."""
         today = int(time.time()) // 86_400
         if today != self.day:
             self.day, self.sent_today = today, 0
-        found: list[tuple[int, str]] = []
+        lines: list[tuple[int, str]] = []
         room = min(AT_ONCE, A_DAY - self.sent_today)
         with self.lock:
             for number, text in self.lines:
-                if number > told:
+                if number > last_sent:
                     room -= len(text.encode())
                     if room < 0:
                         break
-                    found.append((number, text))
-        return found
+                    lines.append((number, text))
+        return lines
 
     def sent(self, lines: list[tuple[int, str]]) -> None:
-        """Count what was sent."""
+        """Count sent lines against the daily limit."""
         self.sent_today += sum(len(text.encode()) for _number, text in lines)

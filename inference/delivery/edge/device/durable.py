@@ -12,9 +12,9 @@ from typing import Any
 Json = dict[str, Any]
 
 
-def at(place: str) -> None:
-    """Tests die here: AIP_EDGE_DIE names the place."""
-    if os.environ.get("AIP_EDGE_DIE") == place:
+def crash_point(point_name: str) -> None:
+    """Kill the process where a test named this point in AIP_EDGE_DIE."""
+    if os.environ.get("AIP_EDGE_DIE") == point_name:
         os.kill(os.getpid(), 9)
 
 
@@ -53,11 +53,11 @@ def load(path: Path, default: Mapping[str, Any]) -> Json:
         return dict(default)
 
 
-def drop(place: Path) -> None:
-    """Remove a package; its name goes first, so that a half removed one is never taken for whole."""
-    doomed = place.with_name(place.name + ".tmp")
-    shutil.rmtree(doomed, ignore_errors=True)
-    if place.exists():
-        place.rename(doomed)
-        at("dropping")
-        shutil.rmtree(doomed, ignore_errors=True)
+def drop(folder: Path) -> None:
+    """Remove a package; it is renamed first, so that a partly removed one never counts as complete."""
+    temporary = folder.with_name(folder.name + ".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    if folder.exists():
+        folder.rename(temporary)
+        crash_point("dropping")
+        shutil.rmtree(temporary, ignore_errors=True)

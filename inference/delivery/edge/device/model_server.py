@@ -1,4 +1,4 @@
-"""The process behind the front: answers pictures with one package, and ends with whoever started it."""
+"""The model process behind the local port: serves one package and ends with its parent process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUALITIES = (92, 80, 60)
 
 
 def serve(package: Path) -> int:
-    """Say the port on the first line, answer until standard input is closed."""
+    """Print the port on the first line and serve until standard input is closed."""
     sys.path.insert(0, str(package))
     decode, refusals, requested, alone = map(module, ("decode", "refusals", "requested", "alone"))
     model, lock = alone.Model(package / "model", threads=os.cpu_count() or 1), threading.Lock()
@@ -54,14 +54,15 @@ def serve(package: Path) -> int:
                 self._answer(404, json.dumps({"error": "Send a picture to /predict."}).encode())
                 return
             try:
-                asked = requested.Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
+                options = requested.Requested.from_query(dict(parse_qsl(urlsplit(self.path).query)))
                 with lock:
-                    status, said = 200, model.predict(body, asked)
+                    status, content = 200, model.predict(body, options)
             except decode.BadImage as why:
-                status, said = 400, {"error": f"{why} Send the picture itself as the body: curl --data-binary @FILE."}
+                error = f"{why} Send the picture itself as the body: curl --data-binary @FILE."
+                status, content = 400, {"error": error}
             except (decode.BadBox, refusals.BadRequest) as why:
-                status, said = 400, {"error": str(why)}
-            self._answer(status, json.dumps(said).encode())
+                status, content = 400, {"error": str(why)}
+            self._answer(status, json.dumps(content).encode())
 
         def _infer(self, path: str, body: bytes) -> None:
             if protocol is None:
@@ -77,7 +78,7 @@ def serve(package: Path) -> int:
                 self._answer(422, json.dumps({"error": str(why)}).encode())
 
         def _answer(self, status: int, data: bytes, length: int | None = None) -> None:
-            with contextlib.suppress(ConnectionError):  # whoever asked is gone
+            with contextlib.suppress(ConnectionError):  # the caller closed the connection
                 self.send_response(status)
                 if length is not None:
                     self.send_header(JSON_LENGTH, str(length))
@@ -91,17 +92,17 @@ def serve(package: Path) -> int:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with contextlib.suppress(BrokenPipeError):  # whoever started it is gone already
+    with contextlib.suppress(BrokenPipeError):  # the parent process has ended
         sys.stdout.write(f"{server.server_address[1]}\n")
         sys.stdout.flush()
-        sys.stdin.buffer.read()  # until whoever started it closes it, or is gone
+        sys.stdin.buffer.read()  # until the parent process closes it or ends
     server.shutdown()
     server.server_close()  # waits for what is being answered
     return 0
 
 
 def _protocol(model: Any, package: Path) -> Any:
-    """What answers tensors; None where the package was made before devices did."""
+    """Return the handler of tensor requests; None for packages created before tensors were supported."""
     try:
         local = module("local")
     except ImportError:
@@ -110,7 +111,7 @@ def _protocol(model: Any, package: Path) -> Any:
 
 
 def _jpeg(open_image: Any, body: bytes) -> tuple[int, bytes]:
-    """A picture upright as a JPEG, of the same size and without what a camera wrote into it: place, time, owner."""
+    """Return an upright JPEG of the same size, without the metadata of the camera (location, time, owner)."""
     try:
         image = open_image(body).convert("RGB")
     except Exception as why:  # noqa: BLE001  decoders raise anything

@@ -1,4 +1,4 @@
-"""Pictures that the platform asks to keep for annotation: on the disk of this device until they have been sent.
+"""Images stored for annotation: on the disk of this device until they have been sent to the platform.
 
 One file each, whole or absent: a line of JSON with the answers, then the picture. Its name begins with the time, so the
 oldest goes first where there are too many, and ends with the picture's sum, so the same one is kept once.
@@ -34,12 +34,12 @@ SAYS = {
 
 
 class Samples:
-    """Keeps pictures by the rule of the last word, unless whoever runs the device forbids it.
+    """Stores images by the rule of the last release, unless the operator of the device forbids it.
 
     Args:
-        folder: of the pictures.
-        jpeg: makes a JPEG of a picture, without what a camera wrote into it; None where it cannot.
-        allowed: False: none are kept, and those on the disk go.
+        folder: of the images.
+        jpeg: converts an image to a JPEG without camera metadata; None where that fails.
+        allowed: False stores no images and deletes those on the disk.
     """
 
     def __init__(self, folder: Path, jpeg: Callable[[bytes], bytes | None], *, allowed: bool = True) -> None:
@@ -49,14 +49,14 @@ class Samples:
         folder.mkdir(parents=True, exist_ok=True)
         for part in folder.glob("*.new"):
             part.unlink(missing_ok=True)
-        threading.Thread(target=self._keep_on, daemon=True).start()
+        threading.Thread(target=self._store_queued, daemon=True).start()
 
     def follow(self, rule: Any) -> None:
-        """Keep by another rule: {"percent": 0..100, "below": 0..1}; anything else is none, and what was kept goes."""
-        known: Mapping[str, Any] = rule if isinstance(rule, Mapping) and self.allowed else {}
-        self.percent, self.below = _share(known.get("percent"), 100), _share(known.get("below"), 1)
+        """Store by another rule: {"percent": 0..100, "below": 0..1}; anything else turns it off and deletes them."""
+        limits: Mapping[str, Any] = rule if isinstance(rule, Mapping) and self.allowed else {}
+        self.percent, self.below = _share(limits.get("percent"), 100), _share(limits.get("below"), 1)
         if not (self.percent or self.below):
-            for path in self.there():
+            for path in self.list_stored():
                 path.unlink(missing_ok=True)
 
     @property
@@ -65,49 +65,49 @@ class Samples:
             return FORBIDDEN
         return ON if self.percent or self.below else OFF
 
-    def look(self, picture: bytes, said: bytes, package: str) -> None:
-        """Keep a picture that was answered if the rule says so. Never makes whoever asked wait."""
+    def consider(self, picture: bytes, body: bytes, package: str) -> None:
+        """Store an image with its answers where the rule selects it. Never delays the response to the caller."""
         if not (self.percent or self.below):
             return
         with contextlib.suppress(ValueError, LookupError, TypeError, queue.Full):
-            answers = json.loads(said)["predictions"]
-            if why := self._why(answers):
-                self.waiting_to_be_kept.put_nowait((picture, {"answers": answers, "why": why, "package": package}))
+            answers = json.loads(body)["predictions"]
+            if reason := self._reason(answers):
+                self.waiting_to_be_kept.put_nowait((picture, {"answers": answers, "why": reason, "package": package}))
 
-    def _why(self, answers: Any) -> str:
-        scores = [float(one["score"]) for one in answers if "score" in one]
+    def _reason(self, answers: Any) -> str:
+        scores = [float(answer["score"]) for answer in answers if "score" in answer]
         if self.below and scores and min(scores) < self.below:
             return LOW
         return CHANCE if random.random() * 100 < self.percent else ""  # noqa: S311  no secret
 
-    def _keep_on(self) -> None:
+    def _store_queued(self) -> None:
         while True:
             picture, head = self.waiting_to_be_kept.get()
             with contextlib.suppress(OSError):  # a full disk: the next one may find room
-                if (made := self.jpeg(picture)) and shutil.disk_usage(self.folder).free > FREE_BYTES:
-                    self.keep(made, head)
+                if (jpeg := self.jpeg(picture)) and shutil.disk_usage(self.folder).free > FREE_BYTES:
+                    self.store(jpeg, head)
 
-    def keep(self, jpeg: bytes, head: Json) -> None:
-        """Write a picture down, and let the oldest go where there are too many."""
+    def store(self, jpeg: bytes, head: Json) -> None:
+        """Write an image to the disk and delete the oldest where there are too many."""
         sha = hashlib.sha256(jpeg).hexdigest()
         if len(jpeg) > MOST_PICTURE or self.state != ON or next(self.folder.glob(f"*-{sha}"), None) is not None:
             return
         write(self.folder / f"{time.time_ns() // 1_000_000:015d}-{sha}", canonical(head) + b"\n" + jpeg)
-        there = self.there()
-        sizes = {path: path.stat().st_size for path in there}
-        while there and (len(there) > MOST or sum(sizes[path] for path in there) > MOST_BYTES):
-            there.pop(0).unlink(missing_ok=True)
+        stored = self.list_stored()
+        sizes = {path: path.stat().st_size for path in stored}
+        while stored and (len(stored) > MOST or sum(sizes[path] for path in stored) > MOST_BYTES):
+            stored.pop(0).unlink(missing_ok=True)
 
-    def there(self) -> list[Path]:
-        """What waits to be sent, the oldest first."""
+    def list_stored(self) -> list[Path]:
+        """Return the images that wait to be sent, oldest first."""
         return sorted(path for path in self.folder.iterdir() if path.suffix != ".new")
 
 
 def read(path: Path) -> tuple[Json, bytes]:
-    """The head and the picture of a file."""
+    """Return the head and the image of a file."""
     head, _line, picture = path.read_bytes().partition(b"\n")
-    found: Json = json.loads(head)
-    return found, picture
+    head_fields: Json = json.loads(head)
+    return head_fields, picture
 
 
 def form(head: Mapping[str, Any], picture: bytes) -> tuple[bytes, str]:
@@ -123,5 +123,5 @@ def form(head: Mapping[str, Any], picture: bytes) -> tuple[bytes, str]:
     return b"".join(parts), f"multipart/form-data; boundary={edge}"
 
 
-def _share(value: Any, most: float) -> float:
-    return float(value) if isinstance(value, int | float) and 0 < value <= most else 0.0
+def _share(value: Any, limit: float) -> float:
+    return float(value) if isinstance(value, int | float) and 0 < value <= limit else 0.0

@@ -16,38 +16,38 @@ WARMING, MOST_RUNS, LEAST_RUNS, LONGEST_S = 3, 50, 5, 5.0
 
 
 def measure(package: Path) -> int:
-    """Print median and 95th percentile of a picture in ms, the runs, MiB that it took, and what ran it, as JSON."""
+    """Print as JSON the median and 95th percentile in ms, the runs, the memory in MiB and the runtime."""
     sys.path.insert(0, str(package))
     import onnxruntime  # noqa: PLC0415  of the device
 
     threads, before = os.cpu_count() or 1, _resident_mib()
     model = module("alone").Model(package / "model", threads=threads)
     feeds = _feeds(model)
-    took = _times(lambda: model.engine.run(feeds))
-    found: Json = {
-        "p50_ms": round(1000 * took[len(took) // 2], 3),
-        "p95_ms": round(1000 * took[len(took) * 95 // 100], 3),
-        "runs": len(took),
+    times = _times(lambda: model.engine.run(feeds))
+    result: Json = {
+        "p50_ms": round(1000 * times[len(times) // 2], 3),
+        "p95_ms": round(1000 * times[len(times) * 95 // 100], 3),
+        "runs": len(times),
         "threads": threads,
         "provider": model.engine.provider,
         "runtime": f"onnxruntime {onnxruntime.__version__}",
     }
     if before is not None:
-        found["memory_mib"] = round(max((_resident_mib() or before) - before, 0.0), 1)
-    sys.stdout.write(json.dumps(found))
+        result["memory_mib"] = round(max((_resident_mib() or before) - before, 0.0), 1)
+    sys.stdout.write(json.dumps(result))
     return 0
 
 
 def _feeds(model: Any) -> Json:
-    """Numbers between 0 and 1 in the shape of one picture."""
+    """Return random numbers between 0 and 1 in the shape of one image."""
     import numpy as np  # noqa: PLC0415  of the device
 
-    seen, rng, feeds = model.spec.input, np.random.default_rng(0), {}
-    for each in model.engine.inputs:
-        shape = list(each.shape)
-        if each.name == seen.name:
-            shape = [1, seen.channels, seen.height, seen.width]
-        feeds[each.name] = rng.random([max(size, 1) for size in shape]).astype(each.dtype)
+    image_input, rng, feeds = model.spec.input, np.random.default_rng(0), {}
+    for model_input in model.engine.inputs:
+        shape = list(model_input.shape)
+        if model_input.name == image_input.name:
+            shape = [1, image_input.channels, image_input.height, image_input.width]
+        feeds[model_input.name] = rng.random([max(size, 1) for size in shape]).astype(model_input.dtype)
     return feeds
 
 
