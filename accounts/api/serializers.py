@@ -1,4 +1,4 @@
-"""Serializers of the API of people."""
+"""Serializers of users, API tokens, roles and groups."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from accounts.models import ApiToken, Role, User, UserGroup
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 
-MAX_ACTIONS = 60  # of the annotator that keys may be chosen for
+MAX_KEY_BINDINGS = 60  # actions of the annotator that a user can assign keys to
 
 
 class MeOut(OutMixin, serializers.ModelSerializer):
-    """The caller: who they are and what they may do."""
+    """The authenticated user, with preferences, roles and permitted actions."""
 
     actions = serializers.SerializerMethodField()
     roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
@@ -46,13 +46,13 @@ class MeOut(OutMixin, serializers.ModelSerializer):
 
 
 class MeIn(StrictMixin, serializers.ModelSerializer):
-    """What people may change about themselves; any other field is refused by name."""
+    """Fields that users can change in their own account; requests with other fields are rejected."""
 
     language = serializers.ChoiceField(choices=["", "en", "zh-hans"], required=False)
     theme = serializers.ChoiceField(choices=["", "light", "dark"], required=False)
     refresh_s = serializers.IntegerField(min_value=1, max_value=300, required=False)
-    root_inside = serializers.BooleanField(required=False, help_text="Once an administrator allowed it.")
-    annotator_keys = serializers.DictField(  # as the annotator writes them: {"redo": ["Ctrl+Shift+Z"]}
+    root_inside = serializers.BooleanField(required=False, help_text="Requires `root_allowed`.")
+    annotator_keys = serializers.DictField(  # action → keys: {"redo": ["Ctrl+Shift+Z"]}
         child=serializers.ListField(child=serializers.CharField(max_length=30), max_length=9), required=False
     )
 
@@ -71,12 +71,14 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
         ]
 
     def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Check the person's own keys of the annotator: at most one act per key."""
-        if len(value) > MAX_ACTIONS or any(not name.isalpha() or len(name) > 20 for name in value):
+        """Check the keybindings of the annotator: a key is assigned to at most one action."""
+        if len(value) > MAX_KEY_BINDINGS or any(not name.isalpha() or len(name) > 20 for name in value):
             raise serializers.ValidationError(_("This is no list of keys."))
-        pressed = [key for keys in value.values() for key in keys]
-        if twice := sorted({key for key in pressed if pressed.count(key) > 1}):
-            raise serializers.ValidationError(_("One key cannot do two things: %(keys)s.") % {"keys": ", ".join(twice)})
+        all_keys = [key for keys in value.values() for key in keys]
+        if duplicates := sorted({key for key in all_keys if all_keys.count(key) > 1}):
+            raise serializers.ValidationError(
+                _("One key cannot do two things: %(keys)s.") % {"keys": ", ".join(duplicates)}
+            )
         return value
 
     def validate_time_zone(self, value: str) -> str:
@@ -88,18 +90,18 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
 
 
 class TokenIn(StrictMixin, serializers.Serializer):
-    """Name and password, for a token."""
+    """Credentials and settings of an API token to create."""
 
     username = serializers.CharField(max_length=50)
     password = serializers.CharField(max_length=128, trim_whitespace=False)
-    code = serializers.CharField(max_length=40, required=False)  # where the second factor is on
+    code = serializers.CharField(max_length=40, required=False)  # required if the user has a second factor
     name = serializers.CharField(max_length=50, default="api")
     scope = serializers.ChoiceField(choices=ApiToken.Scope.choices, default=ApiToken.Scope.WRITE)
-    days = serializers.IntegerField(min_value=1, max_value=3650, allow_null=True, default=90)
+    days = serializers.IntegerField(min_value=1, max_value=3650, allow_null=True, default=90)  # None: no expiry
 
 
 class TokenMade(serializers.Serializer):
-    """A new token. Its secret is shown only here."""
+    """A new API token. The secret is returned only once, in this response."""
 
     token = serializers.CharField()
     prefix = serializers.CharField()
@@ -136,6 +138,8 @@ class GroupIn(StrictMixin, serializers.Serializer):
 
 
 class PersonOut(OutMixin, serializers.ModelSerializer):
+    """A user, as administrators see the account."""
+
     roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
     groups: SlugRelatedField[UserGroup] = SlugRelatedField("name", source="user_groups", many=True, read_only=True)
 
@@ -158,7 +162,7 @@ class PersonOut(OutMixin, serializers.ModelSerializer):
 
 
 class PersonIn(StrictMixin, serializers.Serializer):
-    """A new account. Without a password the platform makes one and returns it once."""
+    """A new account. Without a password the platform generates one and returns it once."""
 
     username = serializers.CharField(max_length=50)
     nickname = serializers.CharField(max_length=50)
@@ -171,11 +175,15 @@ class PersonIn(StrictMixin, serializers.Serializer):
 
 
 class PersonChange(StrictMixin, serializers.Serializer):
+    """Changes to an account; fields that are absent keep their values."""
+
     nickname = serializers.CharField(max_length=50, allow_blank=True, required=False)
     email = serializers.EmailField(allow_blank=True, required=False)
     phone = serializers.CharField(max_length=30, allow_blank=True, required=False)
     is_active = serializers.BooleanField(required=False)
-    root_allowed = serializers.BooleanField(required=False, help_text="Whether their jobs may be root inside.")
+    root_allowed = serializers.BooleanField(
+        required=False, help_text="Whether jobs of the user may run as root in their containers."
+    )
     roles = serializers.ListField(child=VisibleField(Role), required=False)
     groups = serializers.ListField(child=VisibleField(UserGroup), required=False)
     clusters = serializers.ListField(child=serializers.IntegerField(), required=False)

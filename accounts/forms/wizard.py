@@ -1,6 +1,7 @@
-"""Multi-step forms without script and without state on the server: earlier steps travel as hidden fields.
+"""Multi-step forms without JavaScript and without server-side state: the other steps are sent as hidden fields.
 
-So the back button loses nothing, wizards in two windows do not mix, and a restart of the platform does no harm.
+The back button therefore loses no input, wizards in two windows are independent, and a restart of the platform loses
+nothing.
 """
 
 from __future__ import annotations
@@ -18,42 +19,49 @@ from django.utils.safestring import SafeString
 
 @dataclass(frozen=True)
 class Part:
-    """A form of a step. Prefixes differ between all forms of a wizard."""
+    """A form of a step. `prefix` is unique within the wizard, because a request contains the fields of all steps."""
 
     form: Callable[..., BaseForm]
     prefix: str
     initial: dict[str, Any] = field(default_factory=dict)
 
     def bound(self, data: QueryDict) -> BaseForm:
+        """Return the form bound to the submitted data."""
         return self.form(data, prefix=self.prefix)
 
     def shown(self, data: QueryDict | None) -> BaseForm:
-        """Return the form unvalidated: with what was typed before, else with its initial values."""
+        """Return the unbound form, without errors: with the submitted values, otherwise with its initial values."""
         blank = self.form(prefix=self.prefix)
-        typed = {
+        submitted = {
             name: field.widget.value_from_datadict(data, {}, blank.add_prefix(name))
             for name, field in blank.fields.items()
             if data is not None and blank.add_prefix(name) in data
         }
-        return self.form(prefix=self.prefix, initial=self.initial | typed)
+        return self.form(prefix=self.prefix, initial=self.initial | submitted)
 
 
 @dataclass(frozen=True)
 class Step:
+    """A page of the wizard.
+
+    Attributes:
+        label: name in the progress bar, may be lazily translated.
+    """
+
     key: str
     label: Any
     parts: Sequence[Part]
 
 
 def part(form: Callable[..., BaseForm], prefix: str, *, initial: dict[str, Any] | None = None, **kwargs: Any) -> Part:
-    """A `Part` whose form takes further keyword arguments."""
+    """Return a `Part`; `kwargs` are passed to the constructor of the form."""
     return Part(partial(form, **kwargs) if kwargs else form, prefix, initial or {})
 
 
 class Wizard:
     """A multi-step form and its current step.
 
-    The page sends `at` (number of the step shown) and one of the buttons `go=back`, `go=next`, `go=done`.
+    The page sends `at` (index of the displayed step, from 0) and one of the buttons `go=back`, `go=next`, `go=done`.
     """
 
     def __init__(self, steps: Sequence[Step], data: QueryDict | None) -> None:
@@ -61,49 +69,53 @@ class Wizard:
         self.data = data
         step_number = data.get("at", "0") if data else "0"
         self.at = min(int(step_number), len(self.steps) - 1) if step_number.isdecimal() and len(step_number) < 4 else 0
-        self.refused = False  # the answer is 422
+        self.refused = False  # True: the current step shows errors, the response is 422
         self._bound: dict[int, list[BaseForm]] = {}
 
     def walk(self) -> bool:
-        """Follow the pressed button; True when every step is valid and the last button was pressed."""
+        """Apply the pressed button to the current step; return True if it was `done` and all steps are valid.
+
+        If a step is invalid, the wizard moves to the first invalid one and shows its errors.
+        """
         go = self.data.get("go", "") if self.data else ""
         if go == "back":
             self.at = max(0, self.at - 1)
         elif go in ("next", "done"):
             last = len(self.steps) - 1 if go == "done" else self.at
-            wrong = next((n for n in range(last + 1) if not self._right(n)), None)
-            if wrong is None and go == "done":
+            invalid = next((n for n in range(last + 1) if not self._is_valid(n)), None)
+            if invalid is None and go == "done":
                 return True
-            if wrong is None:
+            if invalid is None:
                 self.at = min(self.at + 1, len(self.steps) - 1)
             else:
-                self.refuse(wrong)
+                self.refuse(invalid)
         return False
 
     def bound(self, number: int) -> list[BaseForm]:
-        """Return the validated forms of a step."""
+        """Return the forms of a step bound to the submitted data, always the same objects."""
         if number not in self._bound:
             assert self.data is not None
             self._bound[number] = [part.bound(self.data) for part in self.steps[number].parts]
         return self._bound[number]
 
-    def _right(self, number: int) -> bool:
-        return all([form.is_valid() for form in self.bound(number)])  # noqa: C419 - each shows its errors
+    def _is_valid(self, number: int) -> bool:
+        return all([form.is_valid() for form in self.bound(number)])  # noqa: C419 - validates all, so all show errors
 
     def cleaned(self, number: int) -> list[dict[str, Any]]:
-        """Return the cleaned values of a step; after `walk` returned True."""
+        """Return the cleaned values of each form of a step; only after `walk` returned True."""
         return [form.cleaned_data for form in self.bound(number)]
 
     def refuse(self, number: int) -> None:
-        """Go to a step because its forms are wrong, also when a service refused."""
+        """Move to a step and show its errors; views also call it when a service rejects the values."""
         self.at, self.refused = number, True
 
     def shown(self, number: int) -> list[BaseForm]:
-        """Return the forms of any step unvalidated, with what was typed."""
+        """Return the unbound forms of any step, filled with the submitted values."""
         return [part.shown(self.data) for part in self.steps[number].parts]
 
     @property
     def status(self) -> int:
+        """HTTP status of the page."""
         return 422 if self.refused else 200
 
     @property
@@ -112,7 +124,7 @@ class Wizard:
 
     @property
     def forms(self) -> list[BaseForm]:
-        """Return the forms of the current step; errors only when it was validated and is wrong."""
+        """Return the forms of the current step, with errors if it was refused."""
         return self.bound(self.at) if self.refused else [part.shown(self.data) for part in self.step.parts]
 
     @property
@@ -120,7 +132,7 @@ class Wizard:
         return self.at == len(self.steps) - 1
 
     def progress(self) -> Iterator[dict[str, Any]]:
-        """Steps for the row of steps above the form: {label, number, state: done | now | next}."""
+        """Yield the entries of the progress bar: {label, number (from 1), state: done | now | next}."""
         for number, step in enumerate(self.steps):
             state = "done" if number < self.at else "now" if number == self.at else "next"
             yield {"label": step.label, "number": number + 1, "state": state}

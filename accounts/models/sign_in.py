@@ -1,4 +1,4 @@
-"""Tables of signing in: sessions, SSH keys, second factors, identities, and who may register."""
+"""Models of sign-in: sessions, SSH keys, second factors, external identities and the registration policy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from accounts.models.people import User
 
 
 class UserSession(models.Model):
-    """A signed-in browser, as its owner recognises it."""
+    """A signed-in browser session, shown to its user in the list of sessions."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="signed_in_sessions")
     session_key = models.CharField(max_length=40, unique=True)
     device = models.CharField(max_length=100, blank=True)  # "Firefox on Linux"
-    address = models.CharField(max_length=45, blank=True)
+    address = models.CharField(max_length=45, blank=True)  # IPv4 or IPv6
     created_at = models.DateTimeField(default=now)
-    seen_at = models.DateTimeField(default=now)
+    seen_at = models.DateTimeField(default=now)  # last request; updated at most once a minute
 
     objects = OwnRowsQuerySet.as_manager()
 
@@ -30,13 +30,13 @@ class UserSession(models.Model):
 
 
 class SshKey(models.Model):
-    """A public key a person signs in with where SSH is offered."""
+    """A public key with which a user signs in over SSH."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="ssh_keys")
     name = models.CharField(_("name"), max_length=50)
     kind = models.CharField(max_length=50)  # "ssh-ed25519"
     line = models.TextField()  # "ssh-ed25519 AAAA…", without comment
-    fingerprint = models.CharField(max_length=60, unique=True)  # "SHA256:…"; a key names one person
+    fingerprint = models.CharField(max_length=60, unique=True)  # "SHA256:…"; unique: a key identifies one user
     created_at = models.DateTimeField(default=now)
 
     objects = OwnRowsQuerySet.as_manager()
@@ -49,12 +49,12 @@ class SshKey(models.Model):
 
 
 class SecondFactor(models.Model):
-    """A time-based code on a person's phone. Its secret follows from the platform's key and `nonce`."""
+    """Time-based one-time codes (TOTP) of a user. The secret is derived from the platform's key and `nonce`."""
 
     user = models.OneToOneField(User, models.CASCADE, related_name="second_factor")
     nonce = models.CharField(max_length=64)
-    confirmed_at = models.DateTimeField(null=True)  # None: shown, not yet proved
-    last_step = models.BigIntegerField(default=0)  # of the last code taken; a code counts once
+    confirmed_at = models.DateTimeField(null=True)  # None: set up, but no code was entered yet
+    last_step = models.BigIntegerField(default=0)  # TOTP time step of the last accepted code; a code is accepted once
 
     def __str__(self) -> str:
         return f"second factor of {self.user_id}"
@@ -75,13 +75,13 @@ class RecoveryCode(models.Model):
 
 
 class Identity(models.Model):
-    """A person's account at an identity provider, by the provider's own unchanging id, never by a name or an e-mail."""
+    """A user's account at an identity provider, identified by the provider's permanent id, never by name or e-mail."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=300)  # address of the OpenID Connect provider or of the directory
-    subject = models.CharField(max_length=300)
+    subject = models.CharField(max_length=300)  # id of the account at the issuer
     created_at = models.DateTimeField(default=now)
-    used_at = models.DateTimeField(default=now)
+    used_at = models.DateTimeField(default=now)  # last sign-in
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="identity_names_one_person")]
@@ -91,7 +91,7 @@ class Identity(models.Model):
 
 
 class RegistrationPolicy(models.Model):
-    """Who may register: a single row; without it AIP_REGISTRATION decides."""
+    """Who may register. The table has at most one row; without it the setting AIP_REGISTRATION applies."""
 
     class Registration(models.TextChoices):
         CLOSED = "closed", _("Closed: administrators make accounts")

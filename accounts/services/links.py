@@ -1,4 +1,4 @@
-"""One-time links: for the first administrator, and for a new password. Only a digest is stored."""
+"""One-time links that create the first administrator or set a new password. Only a digest of the secret is stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from accounts.services import audit, ceiling, cluster_membership, passwords, peo
 from accounts.services.tokens import digest
 from aiplatform.lib.errors import DomainError
 
-FIRST_ADMIN_LIVES = timedelta(hours=24)
-PASSWORD_LIVES = timedelta(hours=1)
+FIRST_ADMIN_LIFETIME = timedelta(hours=24)
+PASSWORD_LIFETIME = timedelta(hours=1)
 
 Purpose = OneTimeLink.Purpose
 
@@ -25,75 +25,81 @@ Purpose = OneTimeLink.Purpose
 class LinkUsedUp(DomainError, code="link_used_up", status=410): ...
 
 
-def _issue(purpose: str, lives: timedelta, user: User | None = None) -> str:
+def _issue(purpose: str, lifetime: timedelta, user: User | None = None) -> str:
+    """Store a new link and return its secret."""
     secret = secrets.token_urlsafe(32)
-    OneTimeLink.objects.create(purpose=purpose, user=user, digest=digest(secret), expires_at=now() + lives)
+    OneTimeLink.objects.create(purpose=purpose, user=user, digest=digest(secret), expires_at=now() + lifetime)
     return secret
 
 
 def administrator_exists() -> bool:
-    """Whether anybody can already administer this platform."""
+    """Return whether an active administrator or superuser exists."""
     return User.objects.administrators().exists() or User.objects.filter(is_superuser=True, is_active=True).exists()
 
 
-def active(number: int) -> User | None:
-    """The active account with this id."""
-    return User.objects.filter(pk=number, is_active=True).first()
+def find_active_user(user_id: int) -> User | None:
+    """Return the active account with this id; None if it does not exist or is disabled."""
+    return User.objects.filter(pk=user_id, is_active=True).first()
 
 
 @transaction.atomic
-def first_admin() -> str | None:
-    """Path of the page that makes the first administrator, e.g. "/welcome/…/"; None when there is one already.
+def issue_first_admin_link() -> str | None:
+    """Return the path of the page that creates the first administrator ("/welcome/…/"); None if one exists already.
 
-    A new link ends older ones; it works once, within 24 hours.
+    A new link invalidates older ones. It works once, within 24 hours.
     """
     if administrator_exists():
         return None
     OneTimeLink.objects.filter(purpose=Purpose.FIRST_ADMIN, used_at=None).delete()
-    return f"/welcome/{_issue(Purpose.FIRST_ADMIN, FIRST_ADMIN_LIVES)}/"
+    return f"/welcome/{_issue(Purpose.FIRST_ADMIN, FIRST_ADMIN_LIFETIME)}/"
 
 
 @transaction.atomic
-def password(*, user: User, by: User | None) -> str:
-    """Path of the page where `user` sets a new password; it works once, within an hour, and ends older ones.
+def issue_password_link(*, user: User, by: User | None) -> str:
+    """Return the path of the page where `user` sets a new password ("/set-password/…/").
+
+    A new link invalidates older ones. It works once, within an hour.
+
+    Args:
+        by: who requested the link; None is the platform itself.
 
     Raises:
-        BeyondYou: who gets such a link can become `user`, and `user` may do more than `by`.
-        FirstAdministrator: only its owner changes the password of that account.
+        BeyondYou: `user` has more rights than `by`, who could sign in as `user` with the link.
+        FirstAdministrator: only the first administrator can change the password of that account.
     """
     ceiling.touch(by, user)
     if by is not None and by.pk != user.pk:
         ceiling.stays(user)
     audit.record(by, "password_link_made", user)
     OneTimeLink.objects.filter(purpose=Purpose.PASSWORD, user=user, used_at=None).delete()
-    return f"/set-password/{_issue(Purpose.PASSWORD, PASSWORD_LIVES, user)}/"
+    return f"/set-password/{_issue(Purpose.PASSWORD, PASSWORD_LIFETIME, user)}/"
 
 
 def find(secret: str, purpose: str) -> OneTimeLink:
-    """The live link with this secret.
+    """Return the valid link with this secret.
 
     Raises:
-        LinkUsedUp: it was used, is too old, or never existed; the sentence is the same for all three.
+        LinkUsedUp: the link was used, has expired or never existed; the message does not reveal which.
     """
-    live = OneTimeLink.objects.filter(purpose=purpose, used_at=None, expires_at__gt=now())
-    link = live.select_related("user").filter(digest=digest(secret)).first()
+    valid_links = OneTimeLink.objects.filter(purpose=purpose, used_at=None, expires_at__gt=now())
+    link = valid_links.select_related("user").filter(digest=digest(secret)).first()
     if link is None or (link.user is not None and not link.user.is_active):
         raise LinkUsedUp(_("This link was used already or is too old. Ask for a new one."))
     return link
 
 
 def _use(link: OneTimeLink) -> None:
-    """Mark the link as used; of two callers at once, one gets it."""
+    """Mark the link as used; of two concurrent callers, one succeeds and the other gets LinkUsedUp."""
     if not OneTimeLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now()):
         raise LinkUsedUp(_("This link was used already or is too old. Ask for a new one."))
 
 
 @transaction.atomic
 def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
-    """Create the first administrator as member of the oldest cluster, so that they can use the platform at once.
+    """Create the first administrator as a member of the oldest cluster, so that they can start jobs at once.
 
     Raises:
-        LinkUsedUp: see `find`; also when an administrator exists by now.
+        LinkUsedUp: see `find`; also if another administrator was created in the meantime.
         UsernameTaken, WeakPassword: the link stays usable.
     """
     link = find(secret, Purpose.FIRST_ADMIN)
@@ -101,16 +107,17 @@ def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
         raise LinkUsedUp(_("This platform has an administrator already."))
     _use(link)
     roles = [Role.objects.get(name=SYSTEM_ADMIN)]
-    person = people.create(
+    admin = people.create(
         username=username, password=password, roles=roles, must_change_password=False, first=True, by=None
     )
-    cluster_membership.replace(person, [number for number, _name in sorted(clusters.choices())[:1]], by=person)
-    return person
+    oldest_cluster = [cluster_id for cluster_id, _name in sorted(clusters.choices())[:1]]  # empty without clusters
+    cluster_membership.replace(admin, oldest_cluster, by=admin)
+    return admin
 
 
 @transaction.atomic
 def redeem_password(*, secret: str, password: str) -> User:
-    """Set the password of the person the link was made for.
+    """Set the password of the user for whom the link was issued.
 
     Raises:
         LinkUsedUp: see `find`.

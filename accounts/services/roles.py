@@ -1,4 +1,4 @@
-"""Roles and groups. Preset roles stay as they are, custom ones may be changed."""
+"""Create, change, delete and assign roles and groups. Preset roles cannot be changed or deleted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 
 
-class LeftWithoutRole(DomainError, code="left_without_role"): ...
+class LeftWithoutRole(DomainError, code="left_without_role"):
+    """A user or group would have no role left."""
 
 
-class PresetRole(DomainError, code="preset_role", status=403): ...
+class PresetRole(DomainError, code="preset_role", status=403):
+    """A preset role cannot be changed or deleted."""
 
 
-MAX_NAMED = 5  # in a sentence
+MAX_LISTED_NAMES = 5  # in an error message; further ones are shown as "…"
 PRESET_DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",
     USER: "The whole platform but people and clusters",
@@ -30,68 +32,79 @@ PRESET_DESCRIPTIONS = {
 
 
 def update_presets(*, using: str = "default") -> None:
-    """Create the preset roles, or update them to the actions of this version."""
+    """Create the preset roles, or set their descriptions and actions to those of this release.
+
+    Args:
+        using: alias of the database.
+    """
     for name, actions in PRESET_ROLES.items():
         fields = {"preset": True, "description": PRESET_DESCRIPTIONS[name], "actions": sorted(a.value for a in actions)}
         Role.objects.using(using).update_or_create(name=name, defaults=fields)
 
 
-def _actions(names: Iterable[str]) -> list[str]:
+def _validate_actions(names: Iterable[str]) -> list[str]:
+    """Return the sorted names, with the actions that every role allows added; reject unknown names."""
     all_actions = {action.value for action in Action}
-    wanted = set(names)
-    if unknown := sorted(wanted - all_actions):
+    requested = set(names)
+    if unknown := sorted(requested - all_actions):
         raise Invalid(_("There is no action called %(name)s.") % {"name": ", ".join(unknown)}, field="actions")
-    return sorted(wanted | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
+    return sorted(requested | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
 
 
-def _saved(row: Role | UserGroup) -> None:
+def _save(row: Role | UserGroup) -> None:
+    """Save a row; a concurrent creation with the same name raises NameTaken."""
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError as exc:
-        raise _taken(row.name) from exc
+        raise _name_taken(row.name) from exc
 
 
 def check_role_name(*, name: str = "", role: Role | None = None) -> None:
-    """Refuse a name that another role has."""
-    _check_free(Role.objects.exclude(pk=role.pk) if role else Role.objects.all(), name)
+    """Raise NameTaken if another role has this name; `role` is the one being changed."""
+    _check_name_free(Role.objects.exclude(pk=role.pk) if role else Role.objects.all(), name)
 
 
 def check_group_name(*, name: str = "", group: UserGroup | None = None) -> None:
-    """Refuse a name that another group has."""
-    _check_free(UserGroup.objects.exclude(pk=group.pk) if group else UserGroup.objects.all(), name)
+    """Raise NameTaken if another group has this name; `group` is the one being changed."""
+    _check_name_free(UserGroup.objects.exclude(pk=group.pk) if group else UserGroup.objects.all(), name)
 
 
-def _check_free(others: QuerySet[Any], name: str) -> None:
+def _check_name_free(others: QuerySet[Any], name: str) -> None:
     if others.filter(name=name.strip()).exists():
-        raise _taken(name.strip())
+        raise _name_taken(name.strip())
 
 
-def _taken(name: str) -> NameTaken:
+def _name_taken(name: str) -> NameTaken:
     return NameTaken(_("The name “%(name)s” is taken.") % {"name": name})
 
 
-def _allowed(actions: Iterable[str]) -> frozenset[Action]:
-    return frozenset(Action(name) for name in actions)
+def _to_actions(names: Iterable[str]) -> frozenset[Action]:
+    return frozenset(Action(name) for name in names)
 
 
 @transaction.atomic
 def create(*, name: str, description: str = "", actions: Iterable[str] = (), by: User | None) -> Role:
-    """Make a custom role. Every role also allows the overview and the own account.
+    """Create a custom role. Every role also allows viewing the home page and managing one's own account.
+
+    Args:
+        actions: values of `Action`.
+        by: the caller, here and below; None is the platform itself, which has all rights.
 
     Raises:
-        BeyondYou: it would allow what `by` may not do.
-        NameTaken, Invalid.
+        BeyondYou: the role would allow actions that `by` does not have.
+        NameTaken: another role has this name.
+        Invalid: an action is unknown.
     """
     refusals = Refusals()
     with refusals:
-        allowed = _actions(actions)
-        ceiling.grant(by, _allowed(allowed))
+        action_names = _validate_actions(actions)
+        ceiling.grant(by, _to_actions(action_names))
     with refusals:
         check_role_name(name=name)
     refusals.end()
-    role = Role(name=name.strip(), description=description.strip(), actions=allowed)
-    _saved(role)
+    role = Role(name=name.strip(), description=description.strip(), actions=action_names)
+    _save(role)
     audit.record(by, "role_made", role, actions=role.actions)
     return role
 
@@ -100,75 +113,84 @@ def update(*, role: Role, name: str, description: str, actions: Iterable[str], b
     """Change a custom role.
 
     Raises:
-        BeyondYou: it allows, or would allow, what `by` may not do.
-        PresetRole, NameTaken, Invalid, LastAdministrator.
+        BeyondYou: the role allows, or would allow, actions that `by` does not have.
+        PresetRole: the role is a preset one.
+        NameTaken: another role has this name.
+        Invalid: an action is unknown.
+        LastAdministrator: no active administrator would be left.
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays as it is.") % {"name": role.name})
     before, refusals = role.actions, Refusals()
     with refusals:
-        wanted = _actions(actions)
-        ceiling.grant(by, role.allows() | _allowed(wanted))
+        action_names = _validate_actions(actions)
+        ceiling.grant(by, role.allows() | _to_actions(action_names))
     with refusals:
         check_role_name(name=name, role=role)
     refusals.end()
     with people.keeping_an_administrator():
-        role.name, role.description, role.actions = name.strip(), description.strip(), wanted
-        _saved(role)
-        audit.record(by, "role_changed", role, before=before, after=wanted)
+        role.name, role.description, role.actions = name.strip(), description.strip(), action_names
+        _save(role)
+        audit.record(by, "role_changed", role, before=before, after=action_names)
     return role
 
 
 def delete(*, role: Role, by: User | None) -> None:
-    """Delete a custom role; who had it keeps their other roles.
+    """Delete a custom role; its holders keep their other roles.
 
     Raises:
-        BeyondYou: it allows what `by` may not do.
-        LeftWithoutRole: it is the only one that a group or a person has.
-        PresetRole, LastAdministrator.
+        BeyondYou: the role allows actions that `by` does not have.
+        LeftWithoutRole: it is the only role of a group or user.
+        PresetRole: the role is a preset one.
+        LastAdministrator: no active administrator would be left.
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays.") % {"name": role.name})
     ceiling.grant(by, role.allows())
     with people.keeping_an_administrator():
-        if bare := _bare_without(role):
+        if holders := _holders_without_other_role(role):
             raise LeftWithoutRole(
                 _("“%(role)s” is the only role of %(names)s. Give them another one first.")
-                % {"role": role.name, "names": ", ".join(bare[:MAX_NAMED]) + (" …" if bare[MAX_NAMED:] else "")},
-                count=len(bare),
+                % {
+                    "role": role.name,
+                    "names": ", ".join(holders[:MAX_LISTED_NAMES]) + (" …" if holders[MAX_LISTED_NAMES:] else ""),
+                },
+                count=len(holders),
             )
         audit.record(by, "role_deleted", role, actions=role.actions, holders=role.users.count())
         role.delete()
 
 
-def _bare_without(role: Role) -> list[str]:
-    """Return the names of the groups, then of the people, who have this role and no other."""
+def _holders_without_other_role(role: Role) -> list[str]:
+    """Return the names of the groups, then of the users, that have this role and no other."""
     others = Role.objects.exclude(pk=role.pk)
-    by_others = Q(roles__in=others)
-    groups = UserGroup.objects.filter(roles=role).exclude(pk__in=UserGroup.objects.filter(by_others).values("pk"))
-    with_others = User.objects.filter(by_others | Q(user_groups__roles__in=others))
-    persons = User.objects.filter(roles=role).exclude(pk__in=with_others.values("pk"))
-    return [*groups.values_list("name", flat=True), *persons.order_by("username").values_list("username", flat=True)]
+    has_other = Q(roles__in=others)
+    groups = UserGroup.objects.filter(roles=role).exclude(pk__in=UserGroup.objects.filter(has_other).values("pk"))
+    with_others = User.objects.filter(has_other | Q(user_groups__roles__in=others))
+    users = User.objects.filter(roles=role).exclude(pk__in=with_others.values("pk"))
+    return [*groups.values_list("name", flat=True), *users.order_by("username").values_list("username", flat=True)]
 
 
-def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by: User | None) -> None:
-    """Give the role to exactly these people and groups, next to what else they have.
+def set_holders(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by: User | None) -> None:
+    """Assign the role to exactly these users and groups and revoke it from all others; other roles are unaffected.
 
     Raises:
-        BeyondYou: the role, or one of the accounts or groups changed, goes beyond `by`.
-        FirstAdministrator, LastAdministrator.
+        BeyondYou: the role, or a user or group that gains or loses it, has actions that `by` does not have.
+        FirstAdministrator: the first administrator's account would gain or lose the role.
+        LastAdministrator: no active administrator would be left.
+        Invalid: a group would be left without a role.
     """
     ceiling.grant(by, role.allows())
-    had, has = set(role.users.all()), set(users)
-    for person in had ^ has:
-        ceiling.touch(by, person)
-        ceiling.stays(person)
-    changed = set(role.user_groups.all()) ^ set(groups)
-    ceiling.grant(by, ceiling.of_groups(changed))
+    users_before, users_after = set(role.users.all()), set(users)
+    for user in users_before ^ users_after:
+        ceiling.touch(by, user)
+        ceiling.stays(user)
+    changed_groups = set(role.user_groups.all()) ^ set(groups)
+    ceiling.grant(by, ceiling.of_groups(changed_groups))
     with people.keeping_an_administrator():
-        role.users.set(has)
+        role.users.set(users_after)
         role.user_groups.set(groups)
-        for group in changed:
+        for group in changed_groups:
             if not group.roles.exists():
                 raise Invalid(
                     _("“%(name)s” would be left without a role. Give it another one first.") % {"name": group},
@@ -178,8 +200,8 @@ def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by
             by,
             "role_changed",
             role,
-            added=sorted(p.username for p in has - had),
-            removed=sorted(p.username for p in had - has),
+            added=sorted(user.username for user in users_after - users_before),
+            removed=sorted(user.username for user in users_before - users_after),
             groups=sorted(group.name for group in groups),
         )
 
@@ -189,36 +211,38 @@ def assign(*, role: Role, people: Iterable[User], by: User | None) -> None:
     """Assign the role to further users.
 
     Raises:
-        BeyondYou, FirstAdministrator: see `attach`.
+        BeyondYou, FirstAdministrator: see `set_holders`.
     """
-    attach(role=role, users={*role.users.all(), *people}, groups=list(role.user_groups.all()), by=by)
+    set_holders(role=role, users={*role.users.all(), *people}, groups=list(role.user_groups.all()), by=by)
 
 
 @transaction.atomic
 def revoke(*, role: Role, person: User, by: User | None) -> None:
-    """Revoke the role of one user; what a group gives them stays.
+    """Revoke the role from one user, who may still have it through a group.
 
     Raises:
-        BeyondYou, FirstAdministrator, LastAdministrator: see `attach`.
+        BeyondYou, FirstAdministrator, LastAdministrator: see `set_holders`.
     """
-    attach(role=role, users={*role.users.all()} - {person}, groups=list(role.user_groups.all()), by=by)
+    set_holders(role=role, users={*role.users.all()} - {person}, groups=list(role.user_groups.all()), by=by)
 
 
 @transaction.atomic
 def create_group(
     *, name: str, description: str, roles: Sequence[Role], members: Iterable[User] = (), by: User | None
 ) -> UserGroup:
-    """Make a group of people who share at least one role.
+    """Create a group; its members have all of its roles.
 
     Raises:
-        BeyondYou: the roles or a member go beyond `by`.
-        NameTaken, Invalid.
+        BeyondYou: the roles or a member have actions that `by` does not have.
+        FirstAdministrator: the first administrator cannot join a group.
+        NameTaken: another group has this name.
+        Invalid: `roles` is empty.
     """
     _check_group(name, roles, None)
     group = UserGroup(name=name.strip(), description=description.strip())
-    _saved(group)
+    _save(group)
     _set_group(group, roles=roles, members=members, by=by)
-    audit.record(by, "group_made", group, **_facts(group))
+    audit.record(by, "group_made", group, **_audit_facts(group))
     return group
 
 
@@ -228,29 +252,30 @@ def update_group(
     """Set name, description, roles and members of a group.
 
     Raises:
-        BeyondYou: its roles, old or new, or a member who comes or goes, go beyond `by`.
-        FirstAdministrator: the first account joins and leaves no group.
-        Invalid: a group without a role has no effect.
-        NameTaken, LastAdministrator.
+        BeyondYou: the old or new roles, or a member who is added or removed, have actions that `by` does not have.
+        FirstAdministrator: the first administrator cannot join or leave a group.
+        NameTaken: another group has this name.
+        Invalid: `roles` is empty.
+        LastAdministrator: no active administrator would be left.
     """
     _check_group(name, roles, group)
     with people.keeping_an_administrator():
-        before = _facts(group)
+        before = _audit_facts(group)
         group.name, group.description = name.strip(), description.strip()
-        _saved(group)
+        _save(group)
         _set_group(group, roles=roles, members=members, by=by)
-        audit.record(by, "group_changed", group, before=before, after=_facts(group))
+        audit.record(by, "group_changed", group, before=before, after=_audit_facts(group))
     return group
 
 
 @transaction.atomic
 def add_members(*, group: UserGroup, people: Iterable[User], by: User | None) -> None:
-    """Let people join a group.
+    """Add users to a group.
 
     Raises:
         BeyondYou, FirstAdministrator: see `update_group`.
     """
-    _members(group, {*group.users.all(), *people}, by)
+    _set_members(group, {*group.users.all(), *people}, by)
 
 
 @transaction.atomic
@@ -258,17 +283,18 @@ def remove_member(*, group: UserGroup, person: User, by: User | None) -> None:
     """Remove a user from a group.
 
     Raises:
-        BeyondYou, FirstAdministrator, LastAdministrator.
+        BeyondYou, FirstAdministrator, LastAdministrator: see `update_group`.
     """
-    _members(group, {*group.users.all()} - {person}, by)
+    _set_members(group, {*group.users.all()} - {person}, by)
 
 
-def _members(group: UserGroup, members: Iterable[User], by: User | None) -> None:
+def _set_members(group: UserGroup, members: Iterable[User], by: User | None) -> None:
     roles = list(group.roles.all())
     update_group(group=group, name=group.name, description=group.description, roles=roles, members=members, by=by)
 
 
 def _check_group(name: str, roles: Sequence[Role], group: UserGroup | None) -> None:
+    """Check name and roles together, so that the caller gets both errors at once."""
     refusals = Refusals()
     with refusals:
         check_group_name(name=name, group=group)
@@ -280,15 +306,15 @@ def _check_group(name: str, roles: Sequence[Role], group: UserGroup | None) -> N
 
 def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:
     ceiling.grant(by, ceiling.of_groups([group]) | ceiling.of_roles(roles))
-    wanted = set(members)
-    for person in wanted ^ set(group.users.all()):
+    new_members = set(members)
+    for person in new_members ^ set(group.users.all()):
         ceiling.touch(by, person)
         ceiling.stays(person)
     group.roles.set(roles)
-    group.users.set(wanted)
+    group.users.set(new_members)
 
 
-def _facts(group: UserGroup) -> dict[str, list[str]]:
+def _audit_facts(group: UserGroup) -> dict[str, list[str]]:
     return {
         "roles": sorted(group.roles.values_list("name", flat=True)),
         "members": sorted(group.users.values_list("username", flat=True)),
@@ -299,10 +325,10 @@ def delete_group(*, group: UserGroup, by: User | None) -> None:
     """Delete a group; its members keep their own roles.
 
     Raises:
-        BeyondYou: the group gives what `by` does not have.
-        LastAdministrator.
+        BeyondYou: the roles of the group allow actions that `by` does not have.
+        LastAdministrator: no active administrator would be left.
     """
     ceiling.grant(by, ceiling.of_groups([group]))
     with people.keeping_an_administrator():
-        audit.record(by, "group_deleted", group, **_facts(group))
+        audit.record(by, "group_deleted", group, **_audit_facts(group))
         group.delete()

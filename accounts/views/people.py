@@ -248,7 +248,7 @@ def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a link with which the person sets a new password; shown once."""
     person = _person(request, pk)
     base = env.BASE_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
-    context = {"person": person, "link": base + links.password(user=person, by=request.user)}
+    context = {"person": person, "link": base + links.issue_password_link(user=person, by=request.user)}
     return render(request, "accounts/person_link.html", context)
 
 

@@ -136,7 +136,7 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
     role, form = _role(request, pk), RoleGroupsForm(request.POST, by=request.user)
     if form.is_valid():
         with errors_shown_on(form):
-            roles.attach(role=role, users=role.users.all(), groups=form.cleaned_data["groups"], by=request.user)
+            roles.set_holders(role=role, users=role.users.all(), groups=form.cleaned_data["groups"], by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
     return _page(request, role, groups=form, status=422)

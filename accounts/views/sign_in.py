@@ -108,7 +108,7 @@ def _pending(request: HttpRequest) -> User | None:
     pending = request.session.get(PENDING) or {}
     if not 0 <= time() - pending.get("at", 0.0) < CODE_WITHIN_S:
         return None
-    user = links.active(pending["user"])
+    user = links.find_active_user(pending["user"])
     return user if user and constant_time_compare(pending["hash"], user.get_session_auth_hash()) else None
 
 

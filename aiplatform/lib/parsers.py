@@ -1,4 +1,8 @@
-"""Parse untrusted JSON: what would break a database or a calculation is refused with its place in the body."""
+"""Parsers of untrusted JSON and form data.
+
+Values that a database cannot store or a calculation cannot use (NUL, lone surrogates, NaN, infinity, integers of more
+than 64 bits, deep nesting) are rejected, and the error names their path in the body.
+"""
 
 from __future__ import annotations
 
@@ -16,108 +20,119 @@ from rest_framework.parsers import JSONParser, MultiPartParser
 
 from aiplatform.lib.queries import UNSTORABLE
 
-MAX_DEPTH = 64
-MAX_CONTAINERS = 200_000  # brackets in a body: each list or object takes as long to make as many characters of text
-MAX_INTEGER = 2**63 - 1  # of whole numbers, in every database we speak to
-_DIGITS = len(str(MAX_INTEGER)) + 1  # with a sign
+MAX_DEPTH = 64  # levels of nested lists and objects
+MAX_CONTAINERS = 200_000  # "[" and "{" in a body: creating a list or object is far slower than reading a character
+MAX_INTEGER = 2**63 - 1  # largest integer that all supported databases store
+MAX_FAULTS = 20  # reported in one error
+_MAX_DIGITS = len(str(MAX_INTEGER)) + 1  # including a sign
 _TOO_LARGE = float("inf")
-_LONG_NUMBER = re.compile(rf"\d{{{_DIGITS}}}")  # shorter whole numbers, which fit, are read without a call of ours
-_KINDS = {str, int, float, bool, type(None), list, dict}
+_LONG_NUMBER = re.compile(rf"\d{{{_MAX_DIGITS}}}")  # a body without one is parsed without calling `_parse_int`
+_JSON_TYPES = {str, int, float, bool, type(None), list, dict}
 
 
 def _is_clean(value: Any) -> bool:
-    """Whether `_faults` finds nothing. Looks at all values of one depth together, ten times as fast as one by one."""
+    """Return whether `_iter_faults` would yield nothing.
+
+    Checks all values of a nesting level together, which is ten times as fast as one by one. Exact for the types that a
+    JSON parser returns; for other types it returns False, and `_iter_faults` decides.
+    """
     level = [value]
     for _depth in range(MAX_DEPTH + 1):
-        kinds = set(map(type, level))
-        if not kinds <= _KINDS:
+        types = set(map(type, level))
+        if not types <= _JSON_TYPES:
             return False
-        if str in kinds and UNSTORABLE.search("".join([item for item in level if type(item) is str])):
+        if str in types and UNSTORABLE.search("".join([item for item in level if type(item) is str])):
             return False
-        if float in kinds and not all(map(math.isfinite, [item for item in level if type(item) is float])):
+        if float in types and not all(map(math.isfinite, [item for item in level if type(item) is float])):
             return False
-        if int in kinds and not _fit([item for item in level if type(item) is int]):
+        if int in types and not _are_storable([item for item in level if type(item) is int]):
             return False
-        tables = [item for item in level if type(item) is dict] if dict in kinds else []
-        if tables and UNSTORABLE.search("".join([key for table in tables for key in table])):
+        objects = [item for item in level if type(item) is dict] if dict in types else []
+        if objects and UNSTORABLE.search("".join([key for item in objects for key in item])):
             return False
-        below: list[Iterable[Any]] = [table.values() for table in tables]
-        below += [item for item in level if type(item) is list] if list in kinds else []
-        level = list(chain.from_iterable(below))
+        children: list[Iterable[Any]] = [item.values() for item in objects]
+        children += [item for item in level if type(item) is list] if list in types else []
+        level = list(chain.from_iterable(children))
         if not level:
             return True
     return False
 
 
-def _fit(numbers: list[int]) -> bool:
+def _are_storable(numbers: list[int]) -> bool:
     return min(numbers) >= -MAX_INTEGER - 1 and max(numbers) <= MAX_INTEGER
 
 
 def _parse_int(digits: str) -> int | float:
-    """Return a whole number; infinity for one that no column holds, without the cost of parsing it."""
-    return int(digits) if len(digits) <= _DIGITS else _TOO_LARGE
+    """Parse an integer; return infinity for one with too many digits, because parsing it would be slow."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else _TOO_LARGE
 
 
-def _holds(number: float) -> bool:
-    """Whether a number is finite and, if whole, fits a column; NaN compares as false with everything."""
+def _is_storable(number: float) -> bool:
+    """Return whether a number is finite and, if it is an integer, fits 64 bits; all comparisons with NaN are False."""
     return -MAX_INTEGER - 1 <= number <= MAX_INTEGER or (isinstance(number, float) and abs(number) < _TOO_LARGE)
 
 
-def _faults(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (path, message) of values that the code after the parser cannot process."""
+def _iter_faults(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (path, message) of each value that cannot be stored or calculated with.
+
+    Raises:
+        ParseError: `value` is nested deeper than `MAX_DEPTH`.
+    """
     if depth > MAX_DEPTH:
         raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH})
     if isinstance(value, str):
         if UNSTORABLE.search(value):
             yield path, _("Text may not contain NUL or half of a surrogate pair.")
     elif isinstance(value, int | float):
-        if not _holds(value):
+        if not _is_storable(value):
             yield path, _("This number is too large, or no number.")
     elif isinstance(value, Mapping):
         for key, item in value.items():
             name = UNSTORABLE.sub("\ufffd", key[:100])
             if UNSTORABLE.search(key):
                 yield f"{path}.{name}".lstrip("."), _("Text may not contain NUL or half of a surrogate pair.")
-            yield from _faults(item, f"{path}.{name}".lstrip("."), depth + 1)
+            yield from _iter_faults(item, f"{path}.{name}".lstrip("."), depth + 1)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            if not (isinstance(item, int | float) and _holds(item)):  # long lists are numbers: coordinates
-                yield from _faults(item, f"{path}.{index}".lstrip("."), depth + 1)
+            # Numbers are checked here without a recursive call, because long lists hold coordinates.
+            if not (isinstance(item, int | float) and _is_storable(item)):
+                yield from _iter_faults(item, f"{path}.{index}".lstrip("."), depth + 1)
 
 
 def check(value: Any) -> None:
-    """Refuse values that no database stores or no calculation can use.
+    """Check that databases can store a value and calculations can use it.
 
     Raises:
-        ParseError: it is nested too deep.
-        ValidationError: the place of each fault ("params.rings.3"; "" is the whole), at most twenty of them.
+        ParseError: `value` is nested too deep.
+        ValidationError: {path: message} of the first `MAX_FAULTS` faults; a path is like "params.rings.3", or
+            "non_field_errors" if the whole value is at fault.
     """
     if _is_clean(value):
         return
     errors: dict[str, list[str]] = {}
-    for path, sentence in _faults(value):
-        errors.setdefault(path or "non_field_errors", [sentence])
-        if len(errors) == 20:
+    for path, message in _iter_faults(value):
+        errors.setdefault(path or "non_field_errors", [message])
+        if len(errors) == MAX_FAULTS:
             break
     if errors:
         raise ValidationError(errors)
 
 
 def is_sound(value: Any) -> bool:
-    """Return whether databases store a value and calculations can use it, for callers that report no error."""
+    """Return whether `check` would accept a value."""
     try:
-        return _is_clean(value) or next(_faults(value), None) is None
+        return _is_clean(value) or next(_iter_faults(value), None) is None
     except ParseError:
         return False
 
 
 class CarefulJSONParser(JSONParser):
-    """Strict JSON: numbers are finite and fit 64 bits, text has no NUL, levels, lists and objects are bounded."""
+    """Parses JSON and rejects what `check` rejects, and bodies with more than `MAX_CONTAINERS` lists and objects."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         encoding = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)
         try:
-            text = stream.read().decode(encoding)  # knows encodings of text only: others unpack a bomb
+            text = stream.read().decode(encoding)  # `decode` refuses codecs such as zip, so no body expands
             if text.count("[") + text.count("{") > MAX_CONTAINERS:
                 message = _("This JSON holds more than %(most)s lists and objects.") % {"most": f"{MAX_CONTAINERS:,}"}
                 raise ParseError(message)
@@ -132,7 +147,7 @@ class CarefulJSONParser(JSONParser):
 
 
 class CarefulMultiPartParser(MultiPartParser):
-    """Forms whose fields have no NUL in names and values."""
+    """Parses multipart forms and rejects NUL and lone surrogates in names and values of the fields."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         try:

@@ -97,7 +97,7 @@ def delete(user: User, path: str) -> None:
         journal.settle_left(user)
         with journal.noted(user, location.path, "", journal.identity(above, location.parts[-1])):
             trees.move_out(above, location.parts[-1], trash, gone)
-        usage.went(user)
+        usage.mark_outdated(user)
         with contextlib.suppress(OSError):  # a sweep goes on
             trees.remove(trash, gone, until=time.monotonic() + GOING_S)
 
@@ -139,7 +139,7 @@ def store_upload(user: User, upload_id: str, path: str, *, replace: bool = False
         _move_into_home(user, arrived, b"data", parts, replace=replace)
     Upload.objects.filter(pk=upload.pk).delete()
     remove_tree(upload.folder)
-    usage.came(user, upload.length)
+    usage.count_file(user, upload.length)
     return listing.get_entry(paths.own(user, path))
 
 
@@ -160,7 +160,7 @@ def store_sent_file(user: User, sent: UploadedFile, path: str, *, replace: bool 
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=incoming)
-    usage.came(user, sent.size or 0)
+    usage.count_file(user, sent.size or 0)
     return listing.get_entry(paths.own(user, path))
 
 
@@ -183,7 +183,7 @@ def hand_over(giver: User, taker: User) -> None:
             with trees.opened(home, (free,)) as moved:
                 trees.change_owner(moved, uid)
     for person in (giver, taker):
-        usage.went(person)
+        usage.mark_outdated(person)
 
 
 def sweep() -> None:

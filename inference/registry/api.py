@@ -25,7 +25,7 @@ from inference.registry import (
     baselines,
     cards,
     hardware_speeds,
-    import_serializers,
+    import_requests,
     imports,
     model_jobs,
     packages,
@@ -231,8 +231,8 @@ class ModelTaskViewSet(TrialActs, RetrieveModelMixin, NumberedViewSet):
 
 def _import_model(request: ApiRequest, fields: dict[str, Any]) -> Response:
     """Make what was sent, or named, a version; or queue the job that will."""
-    declared = import_serializers.declared_of(fields)
-    with import_serializers.open_source(request.user, fields, declared) as source:
+    declared = import_requests.pop_declared(fields)
+    with import_requests.open_source(request.user, fields, declared) as source:
         made = imports.import_model(
             user=request.user, brought=source, declared=declared, made=partial(_store_response, request),
             queued=partial(_queued, request), **fields,

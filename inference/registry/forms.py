@@ -1,4 +1,4 @@
-"""Form of a model."""
+"""Form that edits a model."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from django import forms
 
 from inference.registry.models import Model
 
-TEXTAREA = forms.Textarea(attrs={"rows": 3})
-
 
 class ModelEditForm(forms.ModelForm):
+    """Description, visibility and package settings of a model."""
+
     class Meta:
         model = Model
         fields = ["description", "visibility", "packages_pictures"]
-        widgets = {"description": TEXTAREA}
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}

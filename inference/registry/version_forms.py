@@ -1,4 +1,4 @@
-"""Forms of the registry: card, stage, alias, filters of its list."""
+"""Forms of model versions: model card, stage and alias."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXTAREA = forms.Textarea(attrs={"rows": 5})
 
 
 class CardForm(forms.Form):
-    """The parts of a card."""
+    """All sections of a model card."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +29,7 @@ class CardForm(forms.Form):
 
 
 class StageForm(forms.Form):
-    """Where a version goes, and why."""
+    """Change of the stage of a version, with the reason."""
 
     stage = forms.ChoiceField(label=_("Stage"))
     reason = forms.CharField(
@@ -43,11 +43,11 @@ class StageForm(forms.Form):
         super().__init__(*args, **kwargs)
         labels = dict(Stage.choices)
         choices = [(stage.value, labels[stage]) for stage in stages.MOVES[version.stage]]
-        self.fields["stage"].choices = choices  # type: ignore[attr-defined]  # a choice, declared above
+        self.fields["stage"].choices = choices  # type: ignore[attr-defined]  # a ChoiceField, declared above
 
 
 class AliasForm(forms.Form):
-    """An alias, and the version it points at."""
+    """An alias and the version it points to."""
 
     name = forms.CharField(
         label=_("Alias"),
@@ -57,9 +57,9 @@ class AliasForm(forms.Form):
     )
     version = forms.ModelChoiceField(label=_("Version"), queryset=ModelVersion.objects.none(), empty_label=None)
 
-    called = {"alias": "name"}
+    called = {"alias": "name"}  # field in errors of the service → field of this form, see pages.errors_shown_on
 
     def __init__(self, *args: Any, model: Model, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        rows = model.versions.in_use().select_related("model").order_by("-number")
-        self.fields["version"].queryset = rows  # type: ignore[attr-defined]  # a choice among rows, declared above
+        versions = model.versions.in_use().select_related("model").order_by("-number")
+        self.fields["version"].queryset = versions  # type: ignore[attr-defined]  # a ModelChoiceField

@@ -105,7 +105,7 @@ def test_c05_rights_protect_a_disabled_administrator_too(clerk, olga, alice):
     olga.refresh_from_db()
 
     for act in (
-        lambda: links.password(user=olga, by=clerk),
+        lambda: links.issue_password_link(user=olga, by=clerk),
         lambda: people.set_active(user=olga, active=True, by=clerk),
     ):
         with pytest.raises(ceiling.BeyondYou):
@@ -165,7 +165,7 @@ def test_c06_first_administrator_changes_only_the_password(first, alice):
 def test_c06_console_link_marks_the_first_administrator(db, client):
     form = {"username": "olga", "password": "a long enough phrase", "again": "a long enough phrase"}
 
-    client.post(links.first_admin(), form)
+    client.post(links.issue_first_admin_link(), form)
 
     assert User.objects.get().first
 

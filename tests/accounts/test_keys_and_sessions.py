@@ -194,7 +194,7 @@ def test_session_of_a_disabled_account_does_not_return_with_the_account(alice, o
 
 
 def test_password_link_ends_when_the_password_changes(alice, olga):
-    path = links.password(user=alice, by=olga)
+    path = links.issue_password_link(user=alice, by=olga)
 
     passwords.change(user=alice, password="another horse battery", by=alice)
 

@@ -120,7 +120,7 @@ def test_second_factor_is_required_by_every_other_way_to_sign_in(alice, client, 
     right = client.post("/api/v1/auth/token/", ask | {"code": codes[0]}, "application/json")
     new = {"password": "another long phrase", "again": "another long phrase"}
     link = Client()
-    entered = link.post(links.password(user=alice, by=None), new)
+    entered = link.post(links.issue_password_link(user=alice, by=None), new)
 
     assert (api.status_code, wrong.status_code, right.status_code) == (401, 401, 201)
     assert api.json()["code"] == wrong.json()["code"] == "second_factor_needed"

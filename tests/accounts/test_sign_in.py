@@ -57,14 +57,14 @@ def test_a01_console_link_makes_one_administrator_once(db, client):
 def test_first_administrator_can_start_work_at_once(cluster, client):
     form = {"username": "olga", "password": "a long enough phrase", "again": "a long enough phrase"}
 
-    client.post(links.first_admin(), form)
+    client.post(links.issue_first_admin_link(), form)
 
     assert clusters.ids_for_user(User.objects.get(username="olga")) == [cluster.pk]
     assert client.get("/").context["cluster"].ask == []
 
 
 def test_a01_console_link_stays_usable_after_a_weak_password(db, client):
-    path = links.first_admin()
+    path = links.issue_first_admin_link()
 
     answer = client.post(path, {"username": "olga", "password": "12345678", "again": "12345678"})
 
@@ -73,14 +73,14 @@ def test_a01_console_link_stays_usable_after_a_weak_password(db, client):
 
 
 def test_console_link_ends_with_a_newer_one(db, client):
-    older, newer = links.first_admin(), links.first_admin()
+    older, newer = links.issue_first_admin_link(), links.issue_first_admin_link()
 
     assert client.get(older).status_code == 410
     assert client.get(newer).status_code == 200
 
 
 def test_console_link_too_old_is_refused(db, client):
-    path = links.first_admin()
+    path = links.issue_first_admin_link()
     OneTimeLink.objects.update(expires_at=now() - timedelta(seconds=1))
 
     assert client.get(path).status_code == 410
@@ -211,7 +211,7 @@ def test_a09_password_link_works_once_and_only_for_its_person(alice, bob, as_olg
 
 
 def test_a09_password_link_of_a_disabled_account_is_refused(alice, client):
-    path = links.password(user=alice, by=None)
+    path = links.issue_password_link(user=alice, by=None)
     User.objects.filter(pk=alice.pk).update(is_active=False)
 
     assert client.get(path).status_code == 410

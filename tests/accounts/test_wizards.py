@@ -228,7 +228,7 @@ def test_people_list_reads_in_every_order_over_pages_with_people_who_never_signe
 def test_role_list_sorts_by_its_heads_and_answers_htmx_with_the_table_alone(as_olga, alice, bob):
     for name, people in (("viewer", [alice, bob]), ("Guest", [])):
         made = roles.create(name=name, description="d", actions=["models.view"], by=None)
-        roles.attach(role=made, users=people, groups=[], by=None)
+        roles.set_holders(role=made, users=people, groups=[], by=None)
 
     def shown(query):
         names = [one.name for one in as_olga.get(f"/people/roles/?{query}").context["page"]]

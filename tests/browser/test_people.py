@@ -86,7 +86,7 @@ def test_pages_in_chinese_fit_and_say_so(open_as, olga, fits):
 
 def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as, site, cluster, accessible):
     admin = open_as(None)
-    admin.goto(links.first_admin())
+    admin.goto(links.issue_first_admin_link())
     accessible(admin)
     admin.get_by_label("Username").fill("root-of-lab")
     admin.get_by_label("Password", exact=True).fill("a long enough phrase")

@@ -33,7 +33,7 @@ def look(moment):
 
 
 def old():
-    HomeUsage.objects.update(measured_at=now() - 2 * usage.LOOK_AGAIN)
+    HomeUsage.objects.update(measured_at=now() - 2 * usage.REMEASURE_AFTER)
 
 
 def raised():
@@ -109,10 +109,10 @@ def test_sweep_ends_in_time_and_goes_on_with_the_oldest(alice, bob, cluster, quo
     for person in (alice, bob):
         work.job(person, cluster, state="running")
         (homes.home_of(person) / "a").write_bytes(b"x")
-    monkeypatch.setattr(usage, "ROUND_S", 0.0)
+    monkeypatch.setattr(usage, "REMEASURE_LIMIT_S", 0.0)
     tasks.sweep()
     none = HomeUsage.objects.count()
-    monkeypatch.setattr(usage, "ROUND_S", 15.0)
+    monkeypatch.setattr(usage, "REMEASURE_LIMIT_S", 15.0)
     tasks.sweep()
     HomeUsage.objects.filter(user=alice).update(measured_at=now() - timedelta(days=2))
     HomeUsage.objects.filter(user=bob).update(measured_at=now() - timedelta(days=1))

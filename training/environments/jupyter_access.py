@@ -31,4 +31,4 @@ def publish(job: Job, *, socket: str, token: str, folder: str = "") -> None:
 
 def url(job: Job) -> str:
     """Where a POST leads into it; "" where ports of jobs are not offered."""
-    return reverse("ports:open", args=[job.pk, NAME]) if addresses.offered() else ""
+    return reverse("ports:open", args=[job.pk, NAME]) if addresses.are_ports_enabled() else ""

@@ -113,7 +113,7 @@ class EnvironmentKind(JobKind):
         environment = Environment.objects.get(pk=job.pk)
         run_inputs.still_there(environment.inputs.select_related("version__dataset"), job.owner, check=True)
         engine.check_restore(job)
-        usage.refuse_full(job.owner)
+        usage.require_within_quota(job.owner)
         resource_request.cluster_for(job.owner, job.cluster)
 
     def again(self, job: Job, user: User) -> list[Way]:

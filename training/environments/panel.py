@@ -38,7 +38,7 @@ def context(job: Job, user: User) -> dict[str, Any] | None:
     environment.job = job
     return facts(environment, user) | {
         "machines": several.machines(job),
-        "full_home": usage.is_full(job.owner),
+        "full_home": usage.find_over_quota(job.owner),
         "home_quota": env.HOME_QUOTA_BYTES,
     }
 
@@ -67,7 +67,7 @@ def facts(environment: Environment, user: User) -> dict[str, Any]:
         "own": own,
         "may_control": may_control,
         "buttons": [button for button in buttons.shown(job) if button.allowed] if may_control else [],
-        "has_ports": own and addresses.offered() and job.state == JobState.RUNNING,
+        "has_ports": own and addresses.are_ports_enabled() and job.state == JobState.RUNNING,
         "can_save": own and can_save,
         "left": run_time.left(job, attempt, moment) if attempt else None,
         "has_limit": run_time.runtime(job) is not None,

@@ -118,7 +118,7 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
     with refusals:
         environ.check_stored(user, request.secrets)
     with refusals:
-        usage.refuse_full(user)
+        usage.require_within_quota(user)
     with refusals:
         engine.check(user, request.image)
     with refusals:

@@ -100,7 +100,7 @@ def start(row: PublishedPort) -> None:
 def is_offered(environment: Environment) -> bool:
     """Return whether the running attempt has VS Code."""
     is_present = environment.vscode not in ("", UNKNOWN)
-    return is_present and environment.attempt == environment.job.attempt_number and addresses.offered()
+    return is_present and environment.attempt == environment.job.attempt_number and addresses.are_ports_enabled()
 
 
 def _publish(job: Job, attempt: Attempt, program: str) -> PublishedPort:

@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--base-url", default="", help="Address people type, e.g. https://ai.example.org")
 
     def handle(self, *args: Any, base_url: str, quiet: bool, **options: Any) -> None:
-        path = links.first_admin()
+        path = links.issue_first_admin_link()
         if quiet:
             self.stdout.write(path or "")
             return

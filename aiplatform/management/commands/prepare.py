@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             schema.bring_up_to_date(self._report)
-            self.stdout.write(links.first_admin() or "")
+            self.stdout.write(links.issue_first_admin_link() or "")
         except Exception as exc:
             if not disk.is_full(exc):
                 raise

@@ -78,7 +78,7 @@ class Graph:
 
     Args:
         kind: ENSEMBLE, whose parts all look at the picture, or CHAIN, whose second part looks at what the first found.
-        method: how the answers of an ensemble are joined, see `graph_json.WAYS`.
+        method: how the answers of an ensemble are joined, see `graph_json.METHODS`.
         iou: overlap from which boxes of an ensemble are of one object.
         margin: what is cut out around a box, as a share of its sides.
         min_score: the first part's boxes below it are left out.

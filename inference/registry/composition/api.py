@@ -15,7 +15,7 @@ from aiplatform.lib.api import StrictMixin, VisibleField, parse_request
 from aiplatform.lib.idempotency import once_in_parts, store_response
 from aiplatform.lib.titles import TITLE
 from inference.kit.model_io.spec import FUSION, MEAN, SUPPRESSION
-from inference.kit.models.graph_json import MOST
+from inference.kit.models.graph_json import MAX_PARTS
 from inference.registry.composition import compatibility, composition
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.serializers import ModelVersionOut
@@ -32,11 +32,11 @@ class ComposeIn(StrictMixin, serializers.Serializer):
 
     kind = serializers.ChoiceField(compatibility.KINDS)
     parts = serializers.ListField(
-        child=VersionField(to_use=True), min_length=2, max_length=MOST,
+        child=VersionField(to_use=True), min_length=2, max_length=MAX_PARTS,
         help_text="Of an ensemble 2 to 5 versions; of a chain a detector, and a classifier or tagger.",
     )  # fmt: skip
     weights = serializers.ListField(
-        child=serializers.FloatField(), required=False, max_length=MOST,
+        child=serializers.FloatField(), required=False, max_length=MAX_PARTS,
         help_text="Of an ensemble's parts; all count alike when left out.",
     )  # fmt: skip
     way = serializers.ChoiceField(

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE
-from inference.kit.models.graph_json import FEWEST, FIRSTS, METHODS, MOST, SECONDS
+from inference.kit.models.graph_json import FIRST_TASKS, MAX_PARTS, METHODS, MIN_PARTS, SECOND_TASKS
 from inference.registry import stages, task_labels
 from inference.registry.composition.descriptions import Recipe
 from inference.registry.models import ModelVersion
@@ -61,10 +61,10 @@ def _check_together(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
 
 
 def _check_ensemble(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
-    if not FEWEST <= len(parts) <= MOST or len(set(parts)) < len(parts):
+    if not MIN_PARTS <= len(parts) <= MAX_PARTS or len(set(parts)) < len(parts):
         message = _("An ensemble has %(fewest)d to %(most)d parts, each of them once.") % {
-            "fewest": FEWEST,
-            "most": MOST,
+            "fewest": MIN_PARTS,
+            "most": MAX_PARTS,
         }
         raise CannotCompose(message)
     first, refusals = parts[0], Refusals()
@@ -98,10 +98,10 @@ def _check_chain(recipe: Recipe, parts: Sequence[ModelVersion]) -> None:
     first, second = parts
     refusals = Refusals()
     with refusals:
-        if first.task not in FIRSTS:
+        if first.task not in FIRST_TASKS:
             raise CannotCompose(_("A chain begins with a detector; %(model)s is none.") % {"model": first})
     with refusals:
-        if second.task not in SECONDS:
+        if second.task not in SECOND_TASKS:
             message = _("The objects are looked at by a classifier or a tagger; %(model)s is neither.")
             raise CannotCompose(message % {"model": second})
     with refusals:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from inference.kit.model_io.spec import CHAIN, ENSEMBLE, FUSION, MEAN, SUPPRESSION
-from inference.kit.models.graph_json import FEWEST, FIRSTS, METHODS, MOST, SECONDS
+from inference.kit.models.graph_json import FIRST_TASKS, MAX_PARTS, METHODS, MIN_PARTS, SECOND_TASKS
 from inference.registry.models import Model, ModelVersion, Visibility
 from inference.registry.querysets import ModelVersionQuerySet
 
@@ -88,8 +88,8 @@ class EnsembleForm(ComposeForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         rows = list_parts(user, tuple(METHODS))
-        for number in range(1, MOST + 1):
-            needed = number <= FEWEST
+        for number in range(1, MAX_PARTS + 1):
+            needed = number <= MIN_PARTS
             self.fields[f"part{number}"] = VersionChoice(
                 label=_("Part %(number)s") % {"number": number},
                 queryset=rows,
@@ -103,7 +103,7 @@ class EnsembleForm(ComposeForm):
     def submission(self) -> dict[str, Any]:
         """Return the arguments of `composition.compose`."""
         values = self.cleaned_data
-        numbers = [number for number in range(1, MOST + 1) if values.get(f"part{number}")]
+        numbers = [number for number in range(1, MAX_PARTS + 1) if values.get(f"part{number}")]
         return self.about() | {
             "parts": [values[f"part{number}"] for number in numbers],
             "weights": [1.0 if values[f"weight{number}"] is None else values[f"weight{number}"] for number in numbers],
@@ -113,7 +113,7 @@ class EnsembleForm(ComposeForm):
 
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
         """Return the fields of each part with its weight."""
-        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(1, MOST + 1)]
+        return [(self[f"part{number}"], self[f"weight{number}"]) for number in range(1, MAX_PARTS + 1)]
 
 
 class ChainForm(ComposeForm):
@@ -148,7 +148,7 @@ class ChainForm(ComposeForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
-        for name, tasks in (("first", FIRSTS), ("second", SECONDS)):
+        for name, tasks in (("first", FIRST_TASKS), ("second", SECOND_TASKS)):
             self.fields[name].queryset = list_parts(user, tasks)  # type: ignore[attr-defined]  # declared above
 
     def submission(self) -> dict[str, Any]:

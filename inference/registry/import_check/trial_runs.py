@@ -83,7 +83,7 @@ def run_trials(model: Path, pictures: Sequence[Picture], params: Mapping[str, An
     shown = _best(variants)
     return {
         "pictures": [picture.to_json() for picture in pictures],
-        "with_truth": any(picture.has_truth for picture in pictures),
+        "with_truth": any(picture.has_ground_truth for picture in pictures),
         "best": [
             {
                 "n": variant.number,

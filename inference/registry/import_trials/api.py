@@ -18,7 +18,7 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once_in_parts
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
-from inference.registry import import_serializers, imports
+from inference.registry import import_requests, imports
 from inference.registry.import_trials import labels, panel, trials
 from inference.registry.models import Model, ModelTask, Visibility
 from inference.registry.serializers import ModelTaskOut, ModelVersionOut, VersionIn
@@ -95,11 +95,13 @@ class TrialActs(Base):
         fields = parse_request(serializer, imports.check, user=request.user)
         if (model := fields["model"]) is not None:
             fields["model"] = self._own(model)
-        uploads = [import_serializers.complete(upload, "picture_uploads") for upload in fields.pop("picture_uploads")]
-        declared = import_serializers.declared_of(fields)
+        uploads = [
+            import_requests.require_complete(upload, "picture_uploads") for upload in fields.pop("picture_uploads")
+        ]
+        declared = import_requests.pop_declared(fields)
         with (
             trials.examples([*fields.pop("pictures"), *uploads]) as pictures,
-            import_serializers.open_source(request.user, fields, declared, tried=True) as source,
+            import_requests.open_source(request.user, fields, declared, is_trial=True) as source,
         ):
             task = trials.submit(user=request.user, brought=source, declared=declared, pictures=pictures, **fields)
         return Response(ModelTaskOut(task).data, status=202)

@@ -14,7 +14,7 @@ from workers.core.models import Job
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:
     """Context of `boards/_panel.html`; None for jobs without event files, and for people who may not read them."""
-    if job.owner_id != user.pk or job.kind == services.KIND or not addresses.offered():
+    if job.owner_id != user.pk or job.kind == services.KIND or not addresses.are_ports_enabled():
         return None
     if not user.can(Action.JOBS_SUBMIT) or not job.attempt_number or services.folder(job) is None:
         return None

@@ -51,7 +51,7 @@ def show(source: Job, *, by: User) -> Job:
     """
     if source.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of a job opens its event files in TensorBoard."))
-    if not addresses.offered():
+    if not addresses.are_ports_enabled():
         raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
     live = Board.objects.live_of(source).select_related("job").first()
     if live is not None:

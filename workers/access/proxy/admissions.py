@@ -69,13 +69,13 @@ def check(row: PublishedPort, user: User) -> None:
         NotAllowed: the port is not theirs, nor shared with them.
         NotRunning, NeedsName, PortsOff: see the sentences.
     """
-    if not addresses.offered():
+    if not addresses.are_ports_enabled():
         raise published_ports.PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
     if not _may_open(row, user):
         raise NotAllowed(_("This port is its owner's. Ask the owner to share it with you."))
     if row.job.state != JobState.RUNNING:
         raise NotRunning(_("The job is not running now. Its ports open while it runs."))
-    if row.job.owner_id != user.pk and not addresses.named():
+    if row.job.owner_id != user.pk and not addresses.has_host_per_port():
         raise NeedsName(
             _(
                 "Ports of other people open only where each has a name of its own, so that their pages cannot act in "
@@ -128,7 +128,11 @@ def enter(job: int, name: str, ticket: str, *, sessions: Collection[str] = ()) -
     """
     rows = Admission.objects.filter(digest=tokens.digest(ticket), entered_at=None, expires_at__gt=now())
     row = rows.filter(port__job=job, port__name=name).select_related("port", "user").first()
-    if row is not None and not addresses.named() and not any(_is_session_of(row.user, key) for key in sessions):
+    if (
+        row is not None
+        and not addresses.has_host_per_port()
+        and not any(_is_session_of(row.user, key) for key in sessions)
+    ):
         raise Refused("not_this_browser")
     cookie = secrets.token_urlsafe(32)
     moment = now()
@@ -200,7 +204,7 @@ def _grant(row: PublishedPort, user: User) -> Grant:
         person=user.pk,
         port=row.port,
         socket=row.socket,
-        strips=not row.keeps_path and not addresses.named(),
+        strips=not row.keeps_path and not addresses.has_host_per_port(),
         secret=published_ports.secret_of(row),
         cookie_names=tuple(row.cookie_names),
     )

@@ -43,7 +43,7 @@ class PortOut(OutMixin, serializers.ModelSerializer[PublishedPort]):
     def get_address(self, row: PublishedPort) -> str:
         request = self.context["request"]
         base = addresses.origin(row.job_id, row.name, host=request.get_host(), secure=request.is_secure())
-        return base + addresses.base_path(row.job_id, row.name) if addresses.offered() else ""
+        return base + addresses.base_path(row.job_id, row.name) if addresses.are_ports_enabled() else ""
 
 
 class PortIn(StrictMixin, serializers.Serializer[Any]):

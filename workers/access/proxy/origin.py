@@ -83,7 +83,7 @@ class Origin:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         raw = request.raw_path.partition("?")[0]
-        target = addresses.target(request.host, raw)
+        target = addresses.parse_target(request.host, raw)
         try:
             if target is None:
                 raise Refused("not_found")
@@ -125,7 +125,7 @@ class Origin:
             secure=is_secure(request),
             mount=target.mount,
             strips=grant.strips,
-            known_cookies=None if addresses.named() else grant.cookie_names,
+            known_cookies=None if addresses.has_host_per_port() else grant.cookie_names,
             authorization=f"token {grant.secret}" if grant.secret else "",
         )
         question = (target.job, target.name, credential)

@@ -21,7 +21,7 @@ def page_of(row: PublishedPort) -> str:
 
 def shown(job: Job, user: User) -> dict[str, Any] | None:
     """Context of `ports/_panel.html`; None for jobs with unreachable ports."""
-    if not addresses.offered() or job.is_final or not kinds.has_exec_server(job.kind):
+    if not addresses.are_ports_enabled() or job.is_final or not kinds.has_exec_server(job.kind):
         return None
     rows = list(PublishedPort.objects.filter(job=job))
     for row in rows:
@@ -31,7 +31,7 @@ def shown(job: Job, user: User) -> dict[str, Any] | None:
         "may_change": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
         "own": job.owner_id == user.pk,
         "full": len(rows) >= published_ports.MAX_PORTS,
-        "named": addresses.named(),
+        "named": addresses.has_host_per_port(),
         "first": published_ports.PORTS[0],
         "last": published_ports.PORTS[-1],
     }

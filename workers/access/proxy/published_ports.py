@@ -60,7 +60,7 @@ def _check(job: Job, port: int, name: str) -> None:
     refusals = Refusals()
     rows = PublishedPort.objects.filter(job=job)
     with refusals:
-        if not addresses.offered():
+        if not addresses.are_ports_enabled():
             raise PortsOff(_("Ports of jobs are switched off on this platform. Ask an administrator."))
     with refusals:
         if job.is_final:

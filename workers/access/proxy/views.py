@@ -28,7 +28,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     """Ports of running jobs that this person may open: own and shared ones."""
     rows = PublishedPort.objects.openable_by(request.user).filter(job__state=JobState.RUNNING)
     rows = rows.select_related("job__owner").order_by("-job_id", "pk")[:SHOWN]
-    return render(request, "ports/list.html", {"rows": rows, "named": addresses.named()})
+    return render(request, "ports/list.html", {"rows": rows, "named": addresses.has_host_per_port()})
 
 
 @require_POST

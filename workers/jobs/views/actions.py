@@ -1,4 +1,4 @@
-"""The buttons of a job."""
+"""Views behind the buttons of a job: pause, stop, …, and its priority."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from workers.jobs import actions, job_page
 from workers.jobs.forms.resource_request import PriorityForm
 from workers.jobs.views.jobs import visible
 
+#: verb in the URL → (service that requests the action, message after success)
 REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
     "pause": (actions.pause, _("Asked to pause.")),
     "continue": (actions.resume, _("Asked to go on.")),
@@ -36,46 +37,47 @@ REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
 @require_POST
 @needs(Action.JOBS_CONTROL)
 def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Press one of the buttons. Returns the new header to htmx, otherwise redirects to the previous page."""
+    """Request an action on a job. Responds to htmx with the updated header, otherwise redirects."""
     if verb not in REQUESTS:
         raise Http404
     visible_jobs = Job.objects.visible_to(request.user)
-    own = visible_jobs.forcible_by(request.user) if verb == "force" else Job.objects.editable_by(request.user)
-    job: Job = get_object_or_404(own, pk=pk)
-    request_it, text = REQUESTS[verb]
+    allowed_jobs = visible_jobs.forcible_by(request.user) if verb == "force" else Job.objects.editable_by(request.user)
+    job: Job = get_object_or_404(allowed_jobs, pk=pk)
+    request_action, success_message = REQUESTS[verb]
     try:
-        request_it(job, by=request.user)
-    except DomainError as refusal:
+        request_action(job, by=request.user)
+    except DomainError as error:
         if request.htmx:
-            raise
-        messages.error(request, refusal.message)
+            raise  # the middleware responds with the error
+        messages.error(request, error.message)
     else:
         if not request.htmx:
-            messages.info(request, text)
+            messages.info(request, success_message)
     if request.htmx:
         return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
-    return redirect(_back(request) or reverse("workers:job", args=[pk]))
+    return redirect(_previous_page(request) or reverse("workers:job", args=[pk]))
 
 
 @require_POST
 @needs(Action.JOBS_CONTROL)
 def priority(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Give a waiting job another priority. Answers the new header to htmx."""
+    """Change the priority of a queued job. Responds to htmx with the updated header, otherwise redirects."""
     job: Job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
     form = PriorityForm(request.POST, user=request.user)
     try:
         if not form.is_valid():
             raise Invalid(_("Give a priority from 0 to 99."), field="priority")
         actions.prioritise(job, form.requested(), by=request.user)
-    except DomainError as refusal:
+    except DomainError as error:
         if request.htmx:
             raise
-        messages.error(request, refusal.message)
+        messages.error(request, error.message)
     if request.htmx:
         return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
-    return redirect(_back(request) or reverse("workers:job", args=[pk]))
+    return redirect(_previous_page(request) or reverse("workers:job", args=[pk]))
 
 
-def _back(request: HttpRequest) -> str:
-    back = request.POST.get("next", "")
-    return back if url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure()) else ""
+def _previous_page(request: HttpRequest) -> str:
+    """Return the address in the field `next` if it is on this host, otherwise ""."""
+    address = request.POST.get("next", "")
+    return address if url_has_allowed_host_and_scheme(address, {request.get_host()}, request.is_secure()) else ""
