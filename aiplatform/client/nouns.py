@@ -88,17 +88,17 @@ NOUNS = (
 
 
 def all_verbs() -> Iterator[tuple[str, Verb]]:
-    """Every verb with its words after `aip`."""
+    """Yield every verb with its command after `aip`, such as `jobs list`."""
     for noun in NOUNS:
         yield from _verbs(noun.name, noun.declaration())
 
 
-def _verbs(words: str, declaration: Verb | Sequence[Verb | Group]) -> Iterator[tuple[str, Verb]]:
+def _verbs(command: str, declaration: Verb | Sequence[Verb | Group]) -> Iterator[tuple[str, Verb]]:
     if isinstance(declaration, Verb):
-        yield words, declaration
+        yield command, declaration
         return
     for verb in declaration:
-        yield from _verbs(f"{words} {verb.name}", verb if isinstance(verb, Verb) else verb.verbs)
+        yield from _verbs(f"{command} {verb.name}", verb if isinstance(verb, Verb) else verb.verbs)
 
 
 class Parser(argparse.ArgumentParser):

@@ -319,9 +319,9 @@ class Detection(shown.Shown):
         places, scores = answers[:2]
         detections = []
         for index, remaining in self._nms_by_class(places, scores, LOWEST_SCORE):
-            for (x0, y0, x1, y1), place in zip(self._to_image(row, places[remaining]), remaining.tolist(), strict=True):
-                detection = {"image_id": row + 1, "category_id": index + 1, "score": float(scores[place, index])}
-                detections.append({**detection, "place": place, "bbox": [float(v) for v in (x0, y0, x1 - x0, y1 - y0)]})
+            for (x0, y0, x1, y1), cell in zip(self._to_image(row, places[remaining]), remaining.tolist(), strict=True):
+                detection = {"image_id": row + 1, "category_id": index + 1, "score": float(scores[cell, index])}
+                detections.append({**detection, "place": cell, "bbox": [float(v) for v in (x0, y0, x1 - x0, y1 - y0)]})
         return detections
 
     def figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:

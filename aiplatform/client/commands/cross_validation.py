@@ -15,7 +15,7 @@ COLUMNS = columns("fold, id, name, state")
 
 
 def list_folds(client: Client, training: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The folds that a training is one of, in their order; none where it stands alone."""
+    """Return the folds of the cross-validation of a training in order; empty without a cross-validation."""
     if not (training.get("params") or {}).get("folds"):
         return []
     return list(_read(client, training)["folds"])
